@@ -400,6 +400,11 @@ impl Wire {
         self.at(direction, seq, |wire| wire.rst(direction));
     }
 
+    /// The same with a FIN and an ACK.
+    pub(crate) fn fin_at(&mut self, direction: usize, seq: u32) {
+        self.at(direction, seq, |wire| wire.fin(direction));
+    }
+
     /// The same with `octets`.
     pub(crate) fn send_at(&mut self, direction: usize, seq: u32, octets: &[u8]) {
         self.at(direction, seq, |wire| wire.send(direction, octets));

@@ -62,6 +62,15 @@ impl Direction {
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
+    /// Is the FIN of an earlier connection with these ports? It is before the SYN in sequence, and
+    /// its receiver drops it.
+    fn drops_fin(&self, segment: &Segment<'_>) -> bool {
+        let end = segment.seq.wrapping_add(segment.wire_len);
+        let is_before = |isn: u32| end.wrapping_sub(isn.wrapping_add(1)).cast_signed() < 0;
+        let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
+        segment.fin && !segment.syn && is_unique && self.half.isn().is_some_and(is_before)
+    }
+
     /// Does a segment carry what is known at its sequence number? `None`: that is not known.
     pub(super) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
@@ -70,7 +79,7 @@ impl Direction {
 
     /// Does a SYN with this number stand before what is known of the direction, though it was captured later?
     pub(super) fn begins_with(&self, syn: u32) -> bool {
-        let first = self.half.first_seq().or(self.acked);
+        let first = self.half.first_seq().or(self.acked).or(self.half.fin());
         !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_BEHIND_CLOSE)
     }
 
@@ -155,6 +164,8 @@ impl Connection {
         if segment.rst && !self.directions[index].accepts_reset(segment.seq) {
             return false;
         }
+        let without_fin = Segment { fin: false, ..*segment };
+        let segment = if self.directions[index].drops_fin(segment) { &without_fin } else { segment };
         if segment.ack_flag && self.directions[1 - index].half.acknowledge(segment.ack) {
             self.poll(1 - index, sink);
         }

@@ -107,7 +107,11 @@ impl Connection {
         match own.isn() {
             Some(isn) => isn != segment.seq,
             None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,
-            None => own.has_octets() || (other.has_octets() && !segment.ack_flag),
+            // A FIN without octets is of an earlier connection with these ports.
+            None => {
+                let [own, other] = [own, other].map(|half| half.has_octets() || half.has_fin());
+                own || (other && !segment.ack_flag)
+            }
         }
     }
 

@@ -359,6 +359,12 @@ impl Half {
         self.base.map(|base| base.wrapping_add(octets))
     }
 
+    /// Sequence number of the first FIN.
+    #[must_use]
+    pub(crate) fn fin(&self) -> Option<u32> {
+        self.fin
+    }
+
     /// Was a FIN captured?
     #[must_use]
     pub(crate) fn has_fin(&self) -> bool {

@@ -214,6 +214,25 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.5-3"), &fin_first(true), &fin_first(false));
+        // The FIN of the connection before comes late: behind the SYN, but before it in sequence,
+        // so that TCP drops it.
+        let mut late = Wire::connected();
+        late.fin_at(0, 500);
+        late.send(0, &testing::request());
+        late.send(1, &testing::reply());
+        late.send(0, &fpdu(&testing::send_of(1, 30)));
+        late.fin(0);
+        late.fin(1);
+        assert_eq!(late.errors(), []);
+        // The capture begins with the FINs of the connection before.
+        let mut again = Wire::started();
+        (0..2).for_each(|direction| again.fin(direction));
+        again.send(0, &[]);
+        again.connect_from(101_000, 105_000);
+        again.send(0, &testing::request());
+        again.send(1, &testing::reply());
+        again.send(0, &fpdu(&testing::send_of(1, 30)));
+        assert_eq!(again.changed(|mut frames| frames.split_off(4)).errors(), []);
         let again = |back: u32, len: usize| {
             let mut wire = Wire::started();
             let octets = fpdu(&testing::send_of(1, 30));
