@@ -124,6 +124,7 @@ impl Books {
                     &self.connection,
                 ),
             }
+            self.mpa.limit_sdp_reads([0, 1].map(|direction| books.ends[direction].setup));
         }
     }
 

@@ -3,6 +3,7 @@
 use super::connection::{Connection, Pair};
 use super::opener::Openers;
 use super::reads::{self, Reads};
+use super::sdp::Setup;
 use super::stream::Stream;
 use super::tcp::{self, TcpFacts};
 use super::window::Window;
@@ -72,6 +73,14 @@ impl MpaBooks {
             && connection.initiator() == Some(direction);
         if unit.stream.is_some() && !matches!(unit.kind, Kind::Startup(..) | Kind::Sdp(..)) {
             reads::unit(&mut self.reads, unit, view, is_ready_to_receive);
+        }
+    }
+
+    /// LocORD and LocIRD of each end of SDP bound the Read Requests as well.
+    pub(super) fn limit_sdp_reads(&mut self, setups: [Option<Setup>; 2]) {
+        for (direction, reads) in self.reads.iter_mut().enumerate() {
+            reads.loc_ord.most = setups[direction].map(|setup| u32::from(setup.loc_ord));
+            reads.loc_ird.most = setups[1 - direction].map(|setup| u32::from(setup.loc_ird));
         }
     }
 

@@ -58,6 +58,10 @@ pub(crate) struct Reads {
     pub ord: Limit,
     /// The peer's IRD, by the peer's frame.
     pub ird: Limit,
+    /// The same by SDP's Hello and HelloAck.
+    pub loc_ord: Limit,
+    /// See `loc_ord`.
+    pub loc_ird: Limit,
 }
 
 impl Reads {
@@ -69,6 +73,15 @@ impl Reads {
     /// Requests that the end may not have sent, for certain: over its own ORD, over the peer's IRD.
     pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
+    }
+
+    /// The same over SDP's own LocORD, over the peer's LocIRD.
+    pub(crate) fn sdp_excess(&self) -> [Option<Excess>; 2] {
+        if self.lost { [None, None] } else { [self.loc_ord.excess, self.loc_ird.excess] }
+    }
+
+    fn limits(&mut self) -> [&mut Limit; 4] {
+        [&mut self.ord, &mut self.ird, &mut self.loc_ord, &mut self.loc_ird]
     }
 }
 
@@ -88,14 +101,12 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
             let own = &mut reads[direction];
             own.outstanding += 1;
             let outstanding = u32::try_from(own.outstanding).unwrap_or(0);
-            own.ord.requested(unit, outstanding);
-            own.ird.requested(unit, outstanding);
+            own.limits().into_iter().for_each(|limit| limit.requested(unit, outstanding));
         }
         Opcode::READ_RESPONSE if view.last() => {
             let other = &mut reads[1 - direction];
             other.outstanding -= 1;
-            other.ord.answered(unit.frame);
-            other.ird.answered(unit.frame);
+            other.limits().into_iter().for_each(|limit| limit.answered(unit.frame));
         }
         _ => {}
     }

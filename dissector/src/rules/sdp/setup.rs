@@ -3,12 +3,11 @@
 //! The Hello in the private data of an MPA Request is none of the draft's, and used all the same (reading C3): a note.
 
 use weft_core::requirement;
-use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::Books;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::follow::{Books, Excess};
+use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Carrier, Kind, STREAMING_HEAD, Unit};
 
 pub(super) static ORDER: Rule = Rule {
@@ -47,7 +46,7 @@ pub(super) static DEPTH: Rule = Rule {
         requirement!("SDP-8.1.1-27"),
         requirement!("SDP-8.1.1-38"),
     ],
-    judge: Judge::Opcode(1 << Opcode::READ_REQUEST.0, depth),
+    judge: Judge::End(depth),
 };
 
 fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -146,32 +145,28 @@ fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     }
 }
 
-/// More Read Requests without Response than the sender's LocORD, or its peer's LocIRD, says.
-fn depth(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref() else { return };
-    let direction = usize::from(unit.direction);
-    let peer = 1 - direction;
-    let Some(outstanding) = books.traffic.sides[direction].operations.outstanding() else { return };
-    if !books.traffic.is_whole() || books.mpa.tcp[peer].may_be_late_at(unit.frame) {
-        return;
-    }
-    let is_connecting = direction == sdp.connecting;
-    let limits = [
-        (sdp.ends[direction].setup.map(|setup| setup.loc_ord), "own LocORD"),
-        (sdp.ends[peer].setup.map(|setup| setup.loc_ird), "LocIRD of the peer"),
-    ];
-    for (at, (limit, whose)) in limits.into_iter().enumerate() {
-        // The one that is too many, not each behind it.
-        let Some(limit) = limit.filter(|limit| usize::from(*limit) + 1 == outstanding) else { continue };
-        let expected = format!("at most {limit} Read Requests without Response: the {whose}");
-        let found = outstanding.to_string();
-        let ids = match (at, is_connecting) {
-            (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
-            (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
-            (_, true) => vec![requirement!("SDP-8.1.1-38")],
-            (_, false) => vec![requirement!("SDP-8.1.1-27")],
-        };
-        findings.each(&ids, unit, ULPDU_AT..unit.octets_len(), &expected, &found);
+/// More Read Requests without Response than the sender's LocORD, or its peer's LocIRD, allows.
+/// Which Responses came before a request is known only at the end: a direction that waits for
+/// missing octets is read after the other one.
+fn depth(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
+    for (direction, reads) in books.mpa.reads.iter().enumerate() {
+        let is_in_step = |excess: &Excess| !books.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+        let is_connecting = direction == sdp.connecting;
+        let limits = [(reads.loc_ord.most, "own LocORD"), (reads.loc_ird.most, "LocIRD of the peer")];
+        for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {
+            let (Some(excess), Some(limit)) = (excess.filter(is_in_step), limit) else { continue };
+            let expected = format!("at most {limit} Read Requests without Response: the {whose}");
+            let ids = match (at, is_connecting) {
+                (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
+                (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
+                (_, true) => vec![requirement!("SDP-8.1.1-38")],
+                (_, false) => vec![requirement!("SDP-8.1.1-27")],
+            };
+            for id in ids {
+                findings.in_frame(id, direction, excess.header, &expected, excess.outstanding.to_string());
+            }
+        }
     }
 }
 
@@ -353,5 +348,16 @@ mod tests {
         for id in [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25"), requirement!("SDP-8.1.1-27")] {
             proves(id, reads(1, 5), reads(1, 4));
         }
+        // Each Response is awaited; without the SYN-ACK the Responses are read last.
+        let mut talk = upon_private_data(FieldOrder::Figure);
+        talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 1);
+        talk.both_hear();
+        talk.say(1, Mid::DATA, "", 0);
+        (0..6).for_each(|at| talk.reads(1, STAG, VA + 10 * at, 10));
+        let without_syn_ack = talk.wire.changed(|mut frames| {
+            frames.remove(1);
+            frames
+        });
+        assert_eq!(without_syn_ack.errors(), []);
     }
 }
