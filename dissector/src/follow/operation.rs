@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawAtomicResponse, RawReadRequest, ReadRequest};
+use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
 use zerocopy::FromBytes;
 
 use super::backlog::Backlog;
@@ -491,8 +491,10 @@ impl Operations {
         view: &SegmentView<'_>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Operation> {
-        let octets = view.payload.get(0..RawAtomicResponse::LEN)?;
-        let found = RawAtomicResponse::ref_from_bytes(octets).ok()?.original_request_identifier.get();
+        let Some(found) = view.payload.get(0..IDENTIFIER.len()).and_then(|octets| octets.try_into().ok()) else {
+            return self.atomic_response_without_identifier(at);
+        };
+        let found = u32::from_be_bytes(found);
         let of = |request: &Request| match request.asked {
             Asked::Atomic { identifier, .. } => Some(identifier),
             Asked::Read(_) => None,
@@ -531,6 +533,14 @@ impl Operations {
         {
             remarks.push(at.remark(What::MisalignedAnswered { fetch_add, offset }, 0..0));
         }
+        self.requests[index].begun = Some(at.frame);
+        self.complete(index, at)
+    }
+
+    /// The same if the capture lacks the identifier: it answers the oldest atomic
+    /// request.
+    fn atomic_response_without_identifier(&mut self, at: At) -> Option<Operation> {
+        let index = self.requests.iter().position(|request| request.asked.is_atomic()).filter(|_| self.certain)?;
         self.requests[index].begun = Some(at.frame);
         self.complete(index, at)
     }

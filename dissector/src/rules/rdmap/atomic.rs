@@ -137,7 +137,7 @@ fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
 mod tests {
     use weft_core::requirement;
 
-    use crate::testing::{Wire, exchange, proves, reply_frame, startup_frame};
+    use crate::testing::{Wire, exchange, fpdu, hex, proves, reply_frame, startup_frame};
 
     /// Requests with MSN and Request Identifier; both act on STag 200.
     fn fetch_add(number: u32, to: u64) -> String {
@@ -216,6 +216,40 @@ mod tests {
         };
         proves(requirement!("RDMAP-7306.5.2.2-11"), &two(2, 1), &two(1, 2));
         proves(requirement!("RDMAP-7306.5.4-11"), &two(2, 1), &two(1, 2));
+    }
+
+    /// The capture has a part of a response: with its identifier, and without.
+    #[test]
+    fn a_response_that_was_captured_in_part_is_one() {
+        let read = |msn: u32| {
+            format!(
+                "4141 00000000 00000001 {msn:08x} 00000000
+                00000100 0000000000001000 00000004 00000200 0000000000002000"
+            )
+        };
+        let of_read = "c142 00000100 0000000000001000 01020304";
+        for captured in [20, 26] {
+            let mut wire = exchange(&[(0, &fetch_add(1, 0x2000))]);
+            let octets = fpdu(&hex(&response(1, 1)));
+            wire.send(1, &octets[..captured]);
+            wire.lose(1, &octets[captured..]);
+            for (direction, ulpdu) in
+                [(0, &read(2)[..]), (0, &fetch_add(3, 0x2000)), (1, of_read), (1, &response(2, 3))]
+            {
+                wire.say(direction, ulpdu);
+            }
+            (0..2).for_each(|direction| wire.fin(direction));
+            assert_eq!(wire.errors(), [], "{captured} octets captured");
+        }
+        // The next requests are missing as well.
+        let mut wire = exchange(&[(0, &fetch_add(1, 0x2000))]);
+        let octets = fpdu(&hex(&response(1, 1)));
+        wire.send(1, &octets[..26]);
+        wire.lose(1, &octets[26..]);
+        wire.lose(0, &fpdu(&hex(&fetch_add(2, 0x2000))));
+        wire.say(1, &response(2, 2));
+        (0..2).for_each(|direction| wire.fin(direction));
+        assert_eq!(wire.errors(), []);
     }
 
     #[test]
