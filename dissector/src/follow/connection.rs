@@ -14,6 +14,10 @@ pub(crate) struct Beginning {
     pub head: Vec<u8>,
     /// Where the octets of a key would be.
     pub key: Located,
+    /// Stream positions of its first octet, and after its last.
+    pub position: u64,
+    /// See `position`.
+    pub end: u64,
 }
 
 /// Facts of a connection; index 0 and 1 are its directions.
@@ -69,8 +73,9 @@ impl Connection {
         self.units[direction] += 1;
         match &unit.kind {
             Kind::Startup(kind, part) => self.startup[direction] = StartupSeen::of(*kind, *part, unit),
-            Kind::Streaming { head, .. } if first && !unit.incomplete => {
-                self.beginning[direction] = Some(Beginning { head: head.to_vec(), key: unit.locate_first(0..KEY_LEN) });
+            Kind::Streaming { head, len, .. } if first && !unit.incomplete => {
+                let (head, key, position) = (head.to_vec(), unit.locate_first(0..KEY_LEN), unit.position());
+                self.beginning[direction] = Some(Beginning { head, key, position, end: position + len });
             }
             Kind::Sdp(Carrier::Streaming, ..) => self.streaming_hello = Some(direction),
             _ => {}

@@ -38,7 +38,7 @@ pub(super) static NOTHING_BEHIND_REJECTION: Rule = Rule {
 };
 
 /// Is direction `direction` in the capture from its first octet on, without a hole?
-fn is_complete(books: &Books, direction: usize) -> bool {
+pub(super) fn is_complete(books: &Books, direction: usize) -> bool {
     books.connection.syn[direction] && !books.mpa.streams[direction].broken && !books.mpa.tcp[direction].missed
 }
 

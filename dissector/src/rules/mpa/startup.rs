@@ -6,6 +6,9 @@ use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY}
 
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
+use crate::tcp::half::ORIGIN;
+
+use super::order::is_complete;
 
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
@@ -19,6 +22,14 @@ fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
         let Some(beginning) = &connection.beginning[initiator] else { continue };
         // Without the SYN the octets are not the first ones; a Request behind streaming data was found as such.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || beginning.head.len() < HEADER_LEN {
+            continue;
+        }
+        // The capture may lack a Request: before these octets, or after them if the Reply
+        // acknowledges more.
+        let tcp = &books.mpa.tcp;
+        let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], beginning.end + 1) != Some(false);
+        let begins_stream = beginning.position == ORIGIN;
+        if !is_complete(books, initiator) && (had_more || !begins_stream) {
             continue;
         }
         let key = &beginning.head[..KEY_LEN];
@@ -154,6 +165,29 @@ mod tests {
         wire.lose(0, &testing::request());
         wire.send(1, &testing::reply());
         assert_eq!(wire.findings(), []);
+        let send = || testing::fpdu(&testing::send_of(1, 30));
+        // It was rejected, and the capture has the next one.
+        let mut wire = Wire::connected();
+        wire.lose(0, &testing::request());
+        wire.send(1, &testing::reply_frame(0x60, 1, &[]));
+        wire.send(0, &testing::request());
+        wire.send(1, &testing::reply());
+        (0..2).for_each(|direction| wire.send(direction, &send()));
+        assert_eq!(wire.errors(), []);
+        // It comes behind streaming data; the Reply tells that it came.
+        let after_text = |lost: &[u8]| {
+            let mut wire = Wire::connected();
+            wire.send(0, b"EXPECT rdma, please\r\n");
+            wire.send(1, b"OK, send your frame\r\n");
+            wire.lose(0, lost);
+            wire.send(1, &testing::reply());
+            wire.lose(0, &send());
+            wire.send(1, &send());
+            (0..2).for_each(|direction| wire.fin(direction));
+            wire
+        };
+        proves(requirement!("MPA-7.1.1-2"), &after_text(&[]), &after_text(&testing::request()));
+        assert_eq!(after_text(&testing::request()).errors(), []);
     }
 
     #[test]
