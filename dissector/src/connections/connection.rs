@@ -246,11 +246,13 @@ impl Connection {
     ) {
         let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
         let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
+        let peer_startup_follows_hole = self.directions[1 - index].reader.startup_follows_hole();
         if let Some(watch) = &mut self.watch {
             watch.peer_has_unread(self.directions[1 - index].half.has_unread());
         }
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
+        reader.peer_startup_follows_hole = peer_startup_follows_hole;
         let mut hand = |unit: &Unit<'_>| {
             self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
             match &mut self.watch {

@@ -48,7 +48,7 @@ impl Reader {
 }
 
 /// Do octets, as far as they are there, begin as a start-up frame does?
-fn may_begin(octets: &[u8], is_finished: bool) -> bool {
+pub(super) fn may_begin(octets: &[u8], is_finished: bool) -> bool {
     match RawStartup::ref_from_prefix(octets) {
         Ok((raw, _)) => {
             StartupKind::of_key(&raw.key).is_some()
@@ -64,7 +64,9 @@ fn may_begin(octets: &[u8], is_finished: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Wire, fpdu, reply, reply_frame, request, send_of};
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, fpdu, reply, reply_frame, request, send_of, startup_frame};
     use crate::unit::{Kind, Unit};
     use crate::{Dissector, Sink};
 
@@ -119,6 +121,34 @@ mod tests {
         // The capture has the Reply before the Request.
         let swapped = |wire: &mut Wire| wire.swapped(|wire| wire.send(0, &request()), |wire| wire.send(1, &reply()));
         assert_eq!(after_rejection(swapped), (4, 2));
+    }
+
+    /// Two Requests without Reply between them: a rejection that the capture lacks, or none.
+    #[test]
+    fn the_rejection_may_be_missing() {
+        let rejected = |captured: bool| {
+            let mut wire = Wire::connected();
+            wire.send(0, &startup_frame(0x40, 1, b"v9"));
+            let rejection = reply_frame(0x60, 1, b"only v1");
+            if captured {
+                wire.send(1, &rejection);
+            } else {
+                wire.lose(1, &rejection);
+            }
+            wire.send(0, &startup_frame(0x40, 1, b"v1"));
+            wire.send(1, &reply());
+            (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));
+            (0..2).for_each(|direction| wire.fin(direction));
+            wire
+        };
+        assert_eq!(rejected(true).errors(), []);
+        assert_eq!(rejected(false).errors(), []);
+        let mut twice = Wire::connected();
+        twice.send(0, &[startup_frame(0x40, 1, b"v9"), startup_frame(0x40, 1, b"v1")].concat());
+        twice.send(1, &reply());
+        (0..2).for_each(|direction| twice.send(direction, &fpdu(&send_of(1, 30))));
+        let ids: Vec<_> = twice.errors().iter().map(|finding| finding.requirement).collect();
+        assert!(ids.contains(&requirement!("MPA-7.1-1")) && ids.contains(&requirement!("MPA-4.1-1")), "{ids:?}");
     }
 
     #[test]

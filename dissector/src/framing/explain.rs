@@ -10,14 +10,21 @@ use crate::tcp::{Half, Later};
 use crate::unit::Misread;
 
 use super::Reader;
+use super::again::may_begin;
 use super::choose::{crc_good, plausible};
 
 /// What `ULPDU_Length` may count too much: itself, CRC, both, PAD, markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
-    /// What explains that no FPDU was found at `start`; `None` when octets there were not captured.
+    /// What explains that no FPDU was found at `start`; `None` when octets there, or before them,
+    /// were not captured.
     pub(super) fn explain(&self, half: &Half, start: u64) -> Option<Misread> {
+        if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
+            // The peer's Reply may answer this frame, and the capture lack the one that rejected
+            // the first.
+            return None;
+        }
         let header = header_position(start, self.phase);
         let captured = |from: u64, to: u64| half.octets(from, to).ok().flatten();
         let head = captured(header, header + 4)?;

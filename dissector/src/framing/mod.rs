@@ -111,6 +111,10 @@ pub(crate) struct Reader {
     crc_field: bool,
     /// Is the other direction proven to be without CRC fields?
     pub(crate) peer_without_crc: bool,
+    /// May octets before the own start-up frame be missing, among them another one?
+    startup_follows_hole: bool,
+    /// The same of the other direction.
+    pub(crate) peer_startup_follows_hole: bool,
     fpdus: u64,
     /// Position behind the last FPDU that was chosen; behind what was captured of it, where its end was not.
     next: u64,
@@ -144,6 +148,8 @@ impl Default for Reader {
             zero: 0,
             crc_field: true,
             peer_without_crc: false,
+            startup_follows_hole: false,
+            peer_startup_follows_hole: false,
             fpdus: 0,
             next: 0,
             effort: Effort::default(),
@@ -162,6 +168,11 @@ impl Reader {
     /// Did an FPDU of this direction prove that it has no CRC field?
     pub(crate) fn is_without_crc_fields(&self) -> bool {
         !self.crc_field
+    }
+
+    /// May the capture lack another start-up frame before the own one?
+    pub(crate) fn startup_follows_hole(&self) -> bool {
+        self.startup_follows_hole
     }
 
     /// Is this what was last told of the peer?

@@ -211,6 +211,7 @@ impl Reader {
             self.emit_hello(half, hello, out);
         }
         self.passed.absorb(half, half.consumed(), at);
+        self.startup_follows_hole = self.passed.has_hole() || !half.starts_with_syn();
         self.passed.streaming(half, out);
         half.consume(at);
         let (frame, time) = half.frame_of(at, end);

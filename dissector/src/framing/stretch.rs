@@ -76,6 +76,11 @@ impl Passed {
         self.pieces.capacity() * size_of::<Piece>() + self.head.capacity() + placed
     }
 
+    /// Are octets among them that were not captured?
+    pub(super) fn has_hole(&self) -> bool {
+        self.pieces.iter().any(|piece| !piece.captured)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
