@@ -3,6 +3,7 @@
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
 use weft_core::wire::mpa::Layout;
+use weft_core::wire::mpa::fpdu::Piece;
 
 use crate::tcp::{Half, Later};
 
@@ -11,6 +12,9 @@ use super::choose::{check_markers, crc_good, header_at, plausible};
 
 /// FPDUs of a row that are looked at to tell settings apart.
 const LONGEST_ROW: u32 = 64;
+
+/// Octets of `ULPDU_Length` and the longest DDP header.
+const LONGEST_HEADER: u64 = 2 + 18;
 
 /// FPDUs in a row that prove themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +173,7 @@ impl Reader {
         let Some(phases) = phases else {
             return Ok(self.good_fpdu(half, at, None)?.map(|end| (end, None)));
         };
-        let mut kept = Vec::new();
+        let (mut kept, mut in_header) = (Vec::new(), Vec::new());
         let mut found = None;
         let mut sums: Vec<(u64, u64, bool)> = Vec::new();
         for phase in phases {
@@ -184,9 +188,22 @@ impl Reader {
                 }
             };
             if good && check_markers(half, &layout)?.right {
-                kept.push(*phase);
+                let first = layout.pieces().find_map(|piece| match piece {
+                    Piece::Marker { position, .. } => Some(position - at),
+                    Piece::Body(_) => None,
+                });
+                let is_in_header = first.is_some_and(|offset| (1..LONGEST_HEADER).contains(&offset));
+                if is_in_header {
+                    in_header.push(*phase);
+                } else {
+                    kept.push(*phase);
+                }
                 found = Some(layout.end);
             }
+        }
+        // A header field may look like a marker: an MSN of 12 is at octet 12.
+        if kept.is_empty() {
+            kept = in_header;
         }
         Ok(found.map(|end| (end, Some(kept))))
     }
@@ -195,5 +212,22 @@ impl Reader {
         let Some(ulpdu_length) = header_at(half, at, phase)?.ulpdu_length else { return Ok(None) };
         let layout = Layout::new(at, ulpdu_length, phase);
         Ok(half.octets(at, layout.end)?.is_some_and(crc_good).then_some(layout.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Marked, Wire, send_of};
+
+    /// The marker is in the payload of the FPDU whose MSN, 12, is at octet 12 and so looks like a
+    /// marker there.
+    #[test]
+    fn an_msn_that_looks_like_a_marker_is_none() {
+        let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
+        (1..=16).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 35))));
+        assert_eq!(marked.markers, 2);
+        // Without SYNs, start-up frames and the first FPDU with its marker.
+        let from_the_middle = wire.changed(|mut frames| frames.split_off(5));
+        assert_eq!(from_the_middle.errors(), []);
     }
 }
