@@ -141,6 +141,10 @@ impl Reader {
             self.state = State::InStep;
             return Ok(());
         }
+        if half.consumed() == self.zero && half.settled() < self.zero + HELLO_LEN && !half.is_finished() {
+            // The first segment may have only a part of a Hello.
+            return Err(Later::NEXT);
+        }
         // What cannot begin a lock any more passes by; a key that is cut off at the end must stay.
         let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
         let to = lock.to.min(keep);
@@ -277,5 +281,29 @@ impl Reader {
     #[must_use]
     pub(crate) fn is_undecided(&self, half: &Half) -> bool {
         self.state == State::Searching && !(half.is_finished() && (self.keyless || !half.has_octets()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+
+    use crate::testing::sdp::{Talk, ordered};
+    use crate::testing::{Wire, hello};
+
+    #[test]
+    fn a_hello_without_start_up_frames_may_come_in_pieces() {
+        for order in [FieldOrder::Figure, FieldOrder::Mirrored] {
+            for cut in 1..32 {
+                let (mut wire, octets) = (Wire::connected(), ordered(order, hello()));
+                wire.send(0, &octets[..cut]);
+                wire.send(0, &octets[cut..]);
+                let mut talk = Talk::upon(wire, order);
+                talk.say_octets(5, 1, &crate::testing::sdp::hello_ack());
+                talk.both_hear();
+                talk.say(0, Mid::DATA, "", 1);
+                assert_eq!(talk.wire.errors(), [], "cut at {cut}");
+            }
+        }
     }
 }
