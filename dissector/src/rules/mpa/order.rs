@@ -194,10 +194,12 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     }
     let found = || "the connection closed without a Reply".to_owned();
     let expected = "a Reply: R = 0, or R = 1 when the Private Data does not please";
-    // Whether revision 0 is to be answered depends on the Responder (RFC 5044 Appendix C).
-    let is_note = request.revision == 0;
-    for id in [requirement!("MPA-7.1.2-5"), requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
-        if is_note {
+    // Whether revision 0 is to be answered depends on the Responder (RFC 5044 Appendix C). Whether
+    // the Private Data was acceptable is not on the wire. A Responder that closes most likely did
+    // not accept it, and rule 6 repeats rule 2 for that case: one warning.
+    let unacceptable = requirement!("MPA-7.1.2-5");
+    for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
+        if request.revision == 0 || id != unacceptable {
             findings.note().in_frame(id, responder, frame, expected, found());
         } else {
             findings.in_frame(id, responder, frame, expected, found());
@@ -329,6 +331,9 @@ mod tests {
         let bad = play(&[Request, Closes(1)]);
         proves(requirement!("MPA-7.1.2-5"), &bad, &good);
         proves(requirement!("MPA-7.1.2-20"), &bad, &good);
+        // What the Responder thinks of the Private Data is not on the wire: one warning.
+        let loud: Vec<_> = bad.errors().iter().map(|finding| finding.requirement).collect();
+        assert_eq!(loud, [requirement!("MPA-7.1.2-5")]);
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Closes(0), Closes(1)]));
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Sends(0), Closes(1)]));
