@@ -1,10 +1,14 @@
 //! How an RDMAP stream ends.
 
 use weft_core::requirement;
+use weft_core::wire::rdmap::TerminateError;
 
 use crate::follow::{Books, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
+
+/// RFC 6581 section 9.3 has this Terminate sent "before resetting the connection".
+const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);
 
 pub(super) static AFTER_TERMINATE: Rule =
     Rule { requirements: &[requirement!("RDMAP-5.4-12")], judge: Judge::Remark(after_terminate) };
@@ -35,7 +39,12 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close behind the Terminate";
                 let found = format!("a reset behind the Terminate of frame {}", seen.frame);
-                findings.in_frame(requirement!("RDMAP-6.2.1-8"), side, rst, expected, found);
+                let id = requirement!("RDMAP-6.2.1-8");
+                if seen.error == LOCAL_CATASTROPHIC {
+                    findings.note().in_frame(id, side, rst, expected, found);
+                } else {
+                    findings.in_frame(id, side, rst, expected, found);
+                }
             }
             continue;
         }
@@ -100,6 +109,11 @@ mod tests {
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
         proves(requirement!("RDMAP-6.2.1-8"), &reset, &told);
+        assert!(reset.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-6.2.1-8")));
+        let catastrophic = "4147 00000000 00000002 00000001 00000000 20050000";
+        let announced = then(&[(0, SEND), (1, catastrophic)], |wire| wire.rst(1));
+        proves(requirement!("RDMAP-6.2.1-8"), &announced, &told);
+        assert_eq!(announced.errors(), []);
     }
 
     #[test]
