@@ -288,7 +288,7 @@ impl Reader {
 mod tests {
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
-    use crate::testing::sdp::{Talk, ordered};
+    use crate::testing::sdp::{Talk, hello_ack, ordered};
     use crate::testing::{Wire, hello};
 
     #[test]
@@ -299,9 +299,12 @@ mod tests {
                 wire.send(0, &octets[..cut]);
                 wire.send(0, &octets[cut..]);
                 let mut talk = Talk::upon(wire, order);
-                talk.say_octets(5, 1, &crate::testing::sdp::hello_ack());
-                talk.both_hear();
-                talk.say(0, Mid::DATA, "", 1);
+                talk.say_octets(5, 1, &hello_ack());
+                for direction in [0, 1, 0, 1] {
+                    talk.both_hear();
+                    talk.say(direction, Mid::DATA, "", 1);
+                }
+                (0..2).for_each(|direction| talk.wire.fin(direction));
                 assert_eq!(talk.wire.errors(), [], "cut at {cut}");
             }
         }
