@@ -32,30 +32,14 @@ const SHOULD: &[(&str, &str)] = &[
     ("L101", "SDP-9.2-26"),
     ("L107", "SDP-9.3-9"),
     ("L159", "RDMAP-6.2.1-8"),
+    ("L11", "MPA-7.1.2-5"),
+    ("L160", "RDMAP-4.8-39"),
 ];
 
 /// Legal streams that are still accused, and why that is wrong or disputed. A stream that is accused
 /// no longer must leave the list.
-const OPEN: &[(&str, &str)] = &[
-    ("L11", "disputed: a ULP may close instead of replying (RFC 5044 section 7.1.3), three SHOULDs want a Reply"),
-    ("L31", "disputed: RFC 6581 section 9.3 has a Terminate before the reset, RFC 5040 section 6.2.1 a graceful close"),
-    ("L83", "disputed: the Send names an STag; that it is not of this stream the receiver alone can know"),
-    ("L148", "an FPDU with a bad CRC may be dropped silently (RFC 5044 section 8); its retransmission is right"),
-    ("L160", "Figure 10 of RFC 5040 asks for the segment length \"if possible\" only"),
-    ("L233", "the FIN of the connection before on the same ports is outside the window"),
-    ("L234", "as L233, and the capture begins with that FIN"),
-    ("L235", "the part of the Read Response that was answered is not captured"),
-    ("L236", "the end of the Atomic Response is not captured"),
-    ("L237", "without the SYN-ACK the Response is counted late"),
-    ("L238", "without an earlier message the Response is counted late"),
-    ("L239", "an SDP Hello in two TCP segments is no start-up frame that is missing"),
-    ("L240", "the Request is not captured; an FPDU is taken for its key"),
-    ("L241", "the rejecting Reply is not captured"),
-    ("L242", "TCP drops a segment with a wrong checksum; its retransmission is not captured"),
-    ("L249", "the Request is not captured; streaming data is taken for its key"),
-    ("L250", "as L236, and the next Requests are not captured either"),
-    ("L251", "the capture begins behind the start-up frames; a Marker is taken for a DDP header"),
-];
+const OPEN: &[(&str, &str)] =
+    &[("L83", "disputed: the Send names an STag; that it is not of this stream the receiver alone can know")];
 
 /// Streams with a fault that is no longer found after a habit, by the beginning of the habit's name; and why.
 const SILENT: &[(&str, &str, &str)] = &[
