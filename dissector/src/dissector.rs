@@ -214,6 +214,8 @@ fn port_mapper(
 struct JudgedMessages {
     transactions: Transactions,
     pending: PendingFindings,
+    /// One of the ends recorded: no datagram is missing or out of order.
+    is_complete: bool,
 }
 
 impl JudgedMessages {
@@ -233,7 +235,7 @@ impl JudgedMessages {
         };
         let mut found = judge(transaction, clash);
         if let Some(seen) = &seen {
-            let uncertain = Uncertain::about(seen, transactions);
+            let uncertain = Uncertain::about(seen, transactions).filter(|_| !self.is_complete);
             self.pending.message(seen, transactions);
             if let Some(uncertain) = uncertain.filter(|_| !found.is_empty()) {
                 let certain = judge(transaction.filter(|_| !uncertain.has_doubtful_transaction()), None);
@@ -301,6 +303,16 @@ impl Dissector {
     #[must_use]
     pub fn units_only() -> Self {
         Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
+    }
+
+    /// One of the ends recorded these frames: none is missing, and they are in order. An answer of a port mapper then belongs to
+    /// a request that is there.
+    #[must_use]
+    pub fn recorded_by_an_end(mut self) -> Self {
+        if let Some(judged) = &mut self.judged_messages {
+            judged.is_complete = true;
+        }
+        self
     }
 
     /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture does not have their beginning.

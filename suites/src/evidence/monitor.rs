@@ -7,7 +7,7 @@ use weft_dissector::{Dissector, Finding, Sink};
 use weft_peer::driver::{Direction, TapeEvent, What};
 
 use super::{Frames, LINKTYPE_ETHERNET};
-use crate::model::Seen;
+use crate::model::{EvidenceSource, Seen};
 
 /// Most findings that are kept of one case.
 const MAX_SEEN: usize = 1000;
@@ -33,6 +33,9 @@ impl Sink for Findings {
 /// What the monitor finds in the frames of a tape, and how many further findings had no room.
 pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
     let mut dissector = Dissector::default();
+    if frames.source == EvidenceSource::Endpoint {
+        dissector = dissector.recorded_by_an_end();
+    }
     let mut findings = Findings::default();
     for (number, frame) in (1..).zip(&frames.list) {
         let captured = Captured {

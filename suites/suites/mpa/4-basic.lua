@@ -137,6 +137,16 @@ local function check_answer(t, fpdu, uses_crc)
   })
 end
 
+--- An answer of the length of an FPDU without its CRC field is none.
+local function check_field(t, conn)
+  local got = conn:expect_octets { begins = "", keep = true }
+  if #got < 2 then return end
+  local length = 2 + string.unpack(">I2", got)
+  t:check(#got ~= length + -length % 4, {
+    requirement = "MPA-4.4-13", expected = "an FPDU with 4 octets of CRC at its end", actual = ("%d octets, without these"):format(#got),
+  })
+end
+
 --- A Send of these octets with a right CRC is answered by a message of this opcode with a right CRC.
 local function takes_crc(t, payload, opcode)
   local ulpdu = rdmap.send { payload = payload }
@@ -144,8 +154,10 @@ local function takes_crc(t, payload, opcode)
   local conn, what, fpdu, frame = exchange()
   if what == "fpdu" and fpdu.opcode == 7 then check_answer(t, fpdu, false) end
   if what == "close" then takes_no_wrong_one(t, exchange, ulpdu, opcode) end
+  if what == "octets" then check_field(t, conn) end
   t:check(what == "fpdu" and fpdu.opcode == opcode, { expected = "the answer", actual = described(what, fpdu) })
   check_answer(t, fpdu, frame.crc)
+  t:check(true, { requirement = "MPA-4.4-13", expected = "an FPDU with its CRC field", actual = "none" })
   conn:close()
 
   t:liveness()
@@ -153,9 +165,9 @@ end
 
 case {
   id = "mpa/4-basic/crc",
-  version = 1,
+  version = 2,
   title = "Where CRCs are used an FPDU with a right one is taken, and the echo has a right one",
-  requirements = { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
+  requirements = { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "basic", "fpdu", "crc" },
@@ -167,9 +179,9 @@ case {
 
 case {
   id = "mpa/4-basic/crc-rping",
-  version = 1,
+  version = 2,
   title = "Where CRCs are used rping's first Send with a right one is taken, and the Read Request has a right one",
-  requirements = { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
+  requirements = { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
   roles = { "responder" },
   capabilities = { "rping" },
   tags = { "basic", "fpdu", "crc" },
