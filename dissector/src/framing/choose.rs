@@ -171,12 +171,7 @@ impl Reader {
         }
         // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
-        if within
-            && !confirmed
-            && !crc_on
-            && plausible == Some(true)
-            && (self.wrong_pad(half, start)?.is_some() || self.length_counts_field(half, start, ulpdu_length)?)
-        {
+        if within && !confirmed && !crc_on && plausible == Some(true) && self.wrong_pad(half, start)?.is_some() {
             return Ok(None);
         }
         if let Some(departed) = self.departure(half, start, confirmed)? {
@@ -245,20 +240,6 @@ impl Reader {
             .chain((4..INTERVAL).step_by(4).filter(move |shift| *shift != drifted));
         let has_markers = self.phase.is_some();
         shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
-    }
-
-    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? Its octets alone look as if there were no such field. But if the
-    /// sender makes one in the next FPDU, it has one here, too.
-    fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
-        let Some(real) = ulpdu_length.checked_sub(4).filter(|_| self.crc_field && !self.peer_without_crc) else {
-            return Ok(false);
-        };
-        let next = self.layout(start, real, self.phase, true).end;
-        let header = header_at(half, next, self.phase)?;
-        let (Some(length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
-        let with_field = self.layout(next, length, self.phase, true).end;
-        let without_field = self.layout(next, length, self.phase, false).end;
-        Ok(self.may_end_at(half, with_field, self.phase)? && !self.may_end_at(half, without_field, self.phase)?)
     }
 
     /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may stand elsewhere.
