@@ -73,10 +73,10 @@ async fn an_exit_status_is_recorded() {
 
 #[tokio::test]
 async fn a_failure_says_how_the_program_ended() {
-    // It answers, in place of a close alone.
-    let Some(result) = result("printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3; exit 3", "").await else {
-        return;
-    };
+    // A child answers, in place of a close alone, once the program has ended: the answer decides the case.
+    let answer = "until grep -qs State:.Z /proc/$$/status || [ ! -e /proc/$$ ]; do :; done; \
+                  printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3";
+    let Some(result) = result(&format!("({answer}) & exit 3"), "").await else { return };
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert_eq!(first_end(&result), (Some(3), None));
     let told = " The program of connection 1 ended, exit status: 3.";
