@@ -20,7 +20,7 @@ pub(crate) struct Conduct {
     pub(crate) cuts_last_fpdu: bool,
     /// What follows the first FPDU of a TCP segment is lost.
     pub(crate) drops_behind_first: bool,
-    /// A segment that is refused passes, and is told when the peer closes.
+    /// A refused segment ends nothing at once: its Terminate is sent when the peer closes.
     pub(crate) delays_terminate: bool,
     /// What is posted and not sent is dropped when the user closes.
     pub(crate) drops_posted: bool,

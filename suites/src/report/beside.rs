@@ -1,4 +1,4 @@
-//! What makes a run fail and is no case: a rule that is broken in cases about something else, and a stale entry of the baseline.
+//! What makes a run fail without a failed case: a rule that is violated in cases about something else, and a stale entry of the baseline.
 //!
 //! The reports for CI systems list it beside the cases. If no case fails, a system that reads such a report alone would take the run
 //! for a success: most look at tests only, and at no total and no element of a suite. So the report marks a case, the first one that

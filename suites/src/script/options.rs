@@ -43,7 +43,7 @@ impl FromLua for Ids {
     }
 }
 
-/// `true` for a step with FPDUs, or the legal frame that stands for a start-up frame.
+/// `true` for a step with FPDUs, or the legal frame that the control sends instead of a start-up frame.
 pub(super) struct Deviates(Option<Deviation>);
 
 impl FromLua for Deviates {

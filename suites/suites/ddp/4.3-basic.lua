@@ -1,5 +1,14 @@
 -- RFC 5041 sections 4.3 and 7.1: the numbers of untagged segments that every other case rests on.
 
+--- A Terminate 12 02 or 12 03 refuses the MSN of the Send, which is 1 (RFC 5041 section 7.1).
+local function check_msn_is_accepted(t, what, fpdu, expected)
+  if what ~= "fpdu" or fpdu.opcode ~= 7 then return end
+  local layer, code = fpdu.payload:byte(1, 2)
+  t:check(layer ~= 0x12 or code ~= 2 and code ~= 3, {
+    requirement = "DDP-4.3-7", expected = expected, actual = ("Terminate %02x %02x, as for a wrong MSN"):format(layer or 0, code or 0),
+  })
+end
+
 case {
   id = "ddp/4.3-basic/first-number",
   version = 1,
@@ -15,14 +24,7 @@ case {
     local due = frame.kind == "request" and 2 or 1
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
     local what, fpdu = conn:next { within = 3 }
-    if what == "fpdu" and fpdu.opcode == 7 then
-      local layer, code = fpdu.payload:byte(1, 2)
-      t:check(layer ~= 0x12 or code ~= 2 and code ~= 3, {
-        requirement = "DDP-4.3-7",
-        expected = "the echo of a Send with MSN 1",
-        actual = ("Terminate %02x %02x, as for a wrong MSN"):format(layer or 0, code or 0),
-      })
-    end
+    check_msn_is_accepted(t, what, fpdu, "the echo of a Send with MSN 1")
     t:check(what == "fpdu" and fpdu.opcode == 3, { expected = "the echo", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
     t:check(fpdu.msn == due, {
       requirement = "DDP-4.3-7", expected = ("MSN %d"):format(due), actual = ("MSN %d"):format(fpdu.msn or -1),
@@ -81,14 +83,7 @@ case {
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = RPING } })
     local what, fpdu = conn:next { within = 3 }
-    if what == "fpdu" and fpdu.opcode == 7 then
-      local layer, code = fpdu.payload:byte(1, 2)
-      t:check(layer ~= 0x12 or code ~= 2 and code ~= 3, {
-        requirement = "DDP-4.3-7",
-        expected = "the Read Request behind a Send with MSN 1",
-        actual = ("Terminate %02x %02x, as for a wrong MSN"):format(layer or 0, code or 0),
-      })
-    end
+    check_msn_is_accepted(t, what, fpdu, "the Read Request behind a Send with MSN 1")
     local is_read = what == "fpdu" and fpdu.opcode == 1
     t:check(is_read, { expected = "the Read Request", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
     local numbers = { fpdu.msn }

@@ -189,7 +189,7 @@ async fn every_case_blames_an_offset_that_is_ignored_alone() {
     is_named_by_all(MO).await;
 }
 
-/// It is told from a Request by nothing but its private data: no case without some fails, and none that is about something else.
+/// Only a Request with private data shows this fault: no other case fails.
 #[tokio::test]
 async fn a_private_data_length_in_the_other_order_is_named() {
     let cases = [

@@ -60,8 +60,8 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<
     studied
 }
 
-/// Reads all of the capture that is there; `at` is told each frame's time before it is dissected. Returns what was joined, given up
-/// and not read.
+/// Reads the capture as far as it is there. Calls `at` with the time of each frame before it is dissected. Returns a line each for
+/// what was joined, dropped and not read.
 fn read<S: Sink>(
     recording: &Recording,
     sink: &mut S,

@@ -13,8 +13,9 @@ use crate::target::Service;
 
 /// What an echo gets.
 const PAYLOAD: &[u8] = b"weft good exchange";
-/// What a driven socket is told, and how many octets it sends then.
-const COMMAND: &[u8] = b"send 5\n";
+/// A command for a driven socket, and how many octets it sends then.
+pub(super) const COMMAND: &[u8] = b"send 5\n";
+pub(super) const COMMANDED: usize = 5;
 
 impl Stage {
     pub(in crate::stage) async fn sdp_work(
@@ -38,7 +39,7 @@ impl Stage {
         }
         let asked = match self.target.service {
             Service::SdpEcho => Some((PAYLOAD, PAYLOAD.len())),
-            Service::SdpConnect | Service::SdpDrive => Some((COMMAND, 5)),
+            Service::SdpConnect | Service::SdpDrive => Some((COMMAND, COMMANDED)),
             _ => None,
         };
         if let Some((payload, due)) = asked {

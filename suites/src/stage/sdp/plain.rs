@@ -3,6 +3,7 @@
 use weft_core::wire::sdp::Mid;
 
 use super::Carrier;
+use super::good::{COMMAND, COMMANDED};
 use crate::script::message::Message;
 use crate::sdp::{BSDH_LEN, Draft};
 use crate::stage::control::{pattern, payload_len};
@@ -11,9 +12,6 @@ use crate::target::Service;
 
 /// Octets of the header of an untagged segment (RFC 5041 section 4).
 const UNTAGGED: usize = 18;
-/// What a driven socket is told, and how many octets it sends then.
-const COMMAND: &[u8] = b"send 5";
-const COMMANDED: usize = 5;
 /// What may be under way from before.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
@@ -26,13 +24,15 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         let is_echo = self.target.service == Service::SdpEcho;
-        let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() + 1 }));
+        let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() }));
         let due = if is_echo { payload.len() } else { COMMANDED };
         if !is_echo {
+            // Blanks between the command and the end of its line.
+            let (command, end) = COMMAND.split_at(COMMAND.len() - 1);
+            let last = payload.len() - end.len();
             payload.fill(b' ');
-            payload[..COMMAND.len()].copy_from_slice(COMMAND);
-            payload.pop();
-            payload.push(b'\n');
+            payload[..command.len()].copy_from_slice(command);
+            payload[last..].copy_from_slice(end);
         }
         let mut draft = Draft::new(Mid::DATA);
         draft.payload.clone_from(&payload);
