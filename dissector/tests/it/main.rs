@@ -3,6 +3,7 @@
 
 mod common;
 mod connections;
+mod files;
 mod filters_doc;
 mod framing;
 mod habits;

@@ -10,7 +10,8 @@ use weft_dissector::source::{Capture, Frame};
 use weft_dissector::{Dissector, Unread};
 
 use crate::common::{RAW, Units, hex};
-use wrap::{LINKS, TUNNELS, ethernet, ipv4, udp};
+use wrap::{LINKS, ipv4, udp};
+pub(crate) use wrap::{TUNNELS, ethernet};
 
 /// The IP packets of a real capture over Ethernet.
 fn packets(name: &str) -> Vec<Vec<u8>> {
@@ -55,7 +56,7 @@ fn units(link_type: u16, frames: &[Framed]) -> (Vec<Value>, Vec<(Unread, u64)>) 
     (units.all, unread)
 }
 
-fn without_offsets(value: &mut Value) {
+pub(crate) fn without_offsets(value: &mut Value) {
     match value {
         Value::Object(object) => {
             object.remove("offset");
@@ -76,7 +77,7 @@ fn complete(frames: impl Iterator<Item = Vec<u8>>) -> Vec<Framed> {
 }
 
 /// The connection of a capture with that many FPDUs over IPv4 and over IPv6, and the units of each.
-fn connections(name: &str, fpdus: usize) -> [(Vec<Vec<u8>>, Vec<Value>); 2] {
+pub(crate) fn connections(name: &str, fpdus: usize) -> [(Vec<Vec<u8>>, Vec<Value>); 2] {
     let v4 = packets(name);
     let v6 = v4.iter().map(|packet| in_ipv6(packet)).collect::<Vec<_>>();
     [v4, v6].map(|packets| {

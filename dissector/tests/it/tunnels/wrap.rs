@@ -16,7 +16,7 @@ fn join(head: &str, rest: &[u8]) -> Vec<u8> {
 }
 
 /// Ethernet II around an IP packet.
-pub(super) fn ethernet(packet: &[u8]) -> Vec<u8> {
+pub(crate) fn ethernet(packet: &[u8]) -> Vec<u8> {
     [&hex("02aa00000001 02aa00000002")[..], &ether_type(packet), packet].concat()
 }
 
@@ -43,10 +43,10 @@ pub(super) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A name, and what a packet becomes inside of another one.
-pub(super) type Tunnel = (&'static str, fn(&[u8]) -> Vec<u8>);
+pub(crate) type Tunnel = (&'static str, fn(&[u8]) -> Vec<u8>);
 
 /// Tunnels; each gets an IP packet and returns an IP packet.
-pub(super) const TUNNELS: &[Tunnel] = &[
+pub(crate) const TUNNELS: &[Tunnel] = &[
     ("IP in IPv4", |p| ipv4(if p[0] >> 4 == 6 { 41 } else { 4 }, p)),
     ("IP in IPv6", |p| ipv6(if p[0] >> 4 == 6 { 41 } else { 4 }, p)),
     ("GRE", |p| ipv4(47, &[&hex("0000")[..], &ether_type(p), p].concat())),
