@@ -1,10 +1,13 @@
-//! A target that dies of a case: a good exchange worked before the stimulus, and none works after it; or the program that was
-//! started as the target, and that the stimulus met, is killed by a signal for a fault of its own.
+//! A target that dies of a case: a good exchange worked before the stimulus, and none works after it; or the target answered
+//! before the stimulus, and the command `crashed` says that it is dead; or the program that was started as the target, and
+//! that the stimulus met, is killed by a signal for a fault of its own.
 //!
 //! Such a case fails, and what is known of the target's end belongs to its report: how the programs ended that were started as
 //! the target, and what the command `crashed` prints.
 
 use std::sync::Arc;
+
+use weft_core::RequirementId;
 
 use super::RunError;
 use super::case::Site;
@@ -34,6 +37,11 @@ impl Site {
         if !stage.log.is_dead_after() {
             if let Some(crash) = crash_of_stimulus(&ended).filter(|_| !is_script_wrong) {
                 stage.log.fail_as_crashed(first, crash);
+            } else if stage.log.is_undecided_after_stimulus()
+                && let Some(words) = words_after_crash(target).await
+            {
+                fail_with_words(stage, first, &ended, &words);
+                return Ok(());
             }
             stage.log.explain(&ends_of_stimulated(&ended));
             return Ok(());
@@ -55,22 +63,25 @@ impl Site {
                 return Ok(());
             }
         }
-        let mut words = Vec::new();
-        let mut has_crashed = false;
-        if let Some(crashed) = &target.crashed {
-            let (ended, printed) = crashed.run_and_read(target.scaled(CRASHED_SECONDS)).await;
-            has_crashed = ended.is_ok();
-            if has_crashed {
-                words = printed;
-            }
-        }
-        if state.has_ended || has_crashed || excuse::host_is_there(target, state).await {
-            let ends = ends_of_stimulated(&ended);
-            stage.log.fail_as_dead(first, &ends, words.last().map(String::as_str));
-            words.iter().for_each(|words| stage.note(&format!("last words of the target: {words}")));
+        let words = words_after_crash(target).await;
+        if state.has_ended || words.is_some() || excuse::host_is_there(target, state).await {
+            fail_with_words(stage, first, &ended, &words.unwrap_or_default());
         }
         Ok(())
     }
+}
+
+/// What the command `crashed` prints; none where there is no such command, and where it says that the target lives.
+async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
+    let (ended, printed) = target.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
+    ended.is_ok().then_some(printed)
+}
+
+/// The case fails since the target died of it, by requirement `first`; `words` are its last.
+fn fail_with_words(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], words: &[String]) {
+    let ends = ends_of_stimulated(ended);
+    stage.log.fail_as_dead(first, &ends, words.last().map(String::as_str));
+    words.iter().for_each(|words| stage.note(&format!("last words of the target: {words}")));
 }
 
 /// The crash of a program that the script did something to; none if others crash, too.

@@ -124,6 +124,12 @@ impl Log {
         self.is_dead && self.decision.as_ref().is_some_and(undecided)
     }
 
+    /// The target answered, the script did something to it, and nothing was decided.
+    pub(crate) fn is_undecided_after_stimulus(&self) -> bool {
+        let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
+        self.alive_before && self.stimulated && self.decision.as_ref().is_some_and(undecided)
+    }
+
     /// The case fails, since the target died of it: by this requirement, with how its programs ended and with its last words.
     pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, words: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };

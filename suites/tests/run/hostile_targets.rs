@@ -244,3 +244,41 @@ async fn the_last_words_of_a_dead_target_are_in_the_report() {
     assert!(result.explanation.ends_with("Its last words: Kernel panic - not syncing."), "{}", result.explanation);
     assert!(result.steps.iter().any(|step| step.text == "last words of the target: booted"), "{:?}", result.steps);
 }
+
+/// A target that answers a Request and is silent after it, with a script that waits for a close.
+async fn verdict_on_silence(crashed: &str) -> CaseResult {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let mut streams = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_exact(&mut [0; 20]).await.unwrap();
+            stream.write_all(b"MPA ID Rep Frame\x40\x01\x00\x00").await.unwrap();
+            streams.push(stream);
+        }
+    });
+    let text = format!("name = \"silent\"\nkind = \"tcp\"\naddress = \"{address}\"\ntime_scale = 0.1\n{crashed}");
+    let folder = tempfile::tempdir().unwrap();
+    let script = "local c = t:start_up {} c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } }:flip(27), \
+                  { deviates = true }) c:expect_close { requirement = 'MPA-7.1.1-2' } t:liveness()";
+    let suites = Suites::from_folder(&crate::common::one_case(folder.path(), script)).unwrap();
+    let target = Target::from_toml("silent.toml", &text).unwrap();
+    let out = folder.path().join("out");
+    let (mut report, _) = crate::common::run(target, suites, Filter::everything(), &out).await;
+    server.abort();
+    report.results.remove(0)
+}
+
+/// The script ends before it asks for a sign of life, so only the console can show that the target died.
+#[tokio::test]
+async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
+    let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+    assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
+    assert!(result.explanation.ends_with("Its last words: BUG: kernel NULL pointer."), "{}", result.explanation);
+    for crashed in ["crashed = [\"/bin/false\"]\n", ""] {
+        let result = verdict_on_silence(crashed).await;
+        assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    }
+}
