@@ -53,8 +53,12 @@ impl Site {
         let lengths = stage.log.control.lengths.clone();
         let has_startup = stage.log.control.has_startup;
         let has_fpdus = !lengths.is_empty() && target.service.has_plain_exchange();
-        if !stage.log.has_failed() || !(has_startup || has_fpdus) {
+        if !stage.log.has_failed() || lengths.is_empty() && !has_startup {
             return Ok(String::new());
+        }
+        if !has_startup && !has_fpdus {
+            let service = target.service.as_str();
+            return Ok(format!(" No control was run, since the service {service} answers no message."));
         }
         let reached = self.live.link(target)?;
         if matches!(reached.start, Some(Start::Person { .. })) {

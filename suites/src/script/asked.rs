@@ -14,6 +14,7 @@
 //! local conn = m:expect_connection { at = m:service { service = 1 } }
 //! conn:expect_plain {}
 //! m:send(message, request)                            -- what answers nothing
+//! m:answer(request, message, { deviates = true })     -- the step that differs from a plain exchange: see stage/control.rs
 //! m:expect_quiet {}   m:expect_no_connection {}
 //! local count, ended = m:count_repeats { most = 3, within = 60 }  -- ended: "connection", "most" or "quiet"
 //! if m:waiting() == "connection" then ... end                    -- or "datagram", or nil
@@ -166,10 +167,14 @@ impl UserData for PortMapper {
             let (at, stage) = (here(&lua), m.stage.clone());
             let read = m.reader(&lua).asked_send(table);
             async move {
-                let (aside, message) = (read?, message::from_value(value)?);
+                let ((aside, deviates), message) = (read?, message::from_value(value)?);
                 let octets: LuaString = request.get("octets")?;
                 let (to, octets) = (sender(&request)?, octets.as_bytes().to_vec());
-                let sent = stage.lock().await.asked_send(&message, to, aside, Some(octets), at.as_ref()).await;
+                let mut stage = stage.lock().await;
+                if deviates {
+                    stage.mapper_deviates(at.as_ref()).await.map_err(mlua::Error::external)?;
+                }
+                let sent = stage.asked_send(&message, to, aside, Some(octets), at.as_ref()).await;
                 sent.map_err(mlua::Error::external)
             }
         });
@@ -178,8 +183,12 @@ impl UserData for PortMapper {
             let (at, stage) = (here(&lua), m.stage.clone());
             let read = m.reader(&lua).asked_send(table);
             async move {
-                let (aside, message, to) = (read?, message::from_value(value)?, sender(&request)?);
-                let sent = stage.lock().await.asked_send(&message, to, aside, None, at.as_ref()).await;
+                let ((aside, deviates), message, to) = (read?, message::from_value(value)?, sender(&request)?);
+                let mut stage = stage.lock().await;
+                if deviates {
+                    stage.mapper_deviates(at.as_ref()).await.map_err(mlua::Error::external)?;
+                }
+                let sent = stage.asked_send(&message, to, aside, None, at.as_ref()).await;
                 sent.map_err(mlua::Error::external)
             }
         });

@@ -27,12 +27,13 @@ impl Reader<'_> {
         Ok(place)
     }
 
-    /// `aside`: from another port of the port mapper's.
-    pub(super) fn asked_send(&self, table: Option<Table>) -> mlua::Result<bool> {
+    /// `aside`: from another port of the port mapper's; then whether it is the step that deviates.
+    pub(super) fn asked_send(&self, table: Option<Table>) -> mlua::Result<(bool, bool)> {
         let mut fields = Fields::new(self.lua, "asked_send", table);
         let aside = fields.or("aside", false)?;
+        let deviates = fields.or("deviates", false)?;
         fields.done()?;
-        Ok(aside)
+        Ok((aside, deviates))
     }
 
     pub(super) fn asked_expect(&self, table: Option<Table>) -> mlua::Result<(Expectation, AskedFields)> {

@@ -5,8 +5,8 @@
 //! plain exchanges with FPDUs of the lengths that the failed run sent in its marked steps, and the control is over. If they
 //! fail, too, the target has a more basic fault than the one that the case is about.
 //!
-//! With SDP the plain exchange is Data there and back, with a port mapper a right Request, and with an agent a Send each way on
-//! a connection of its own.
+//! With SDP the plain exchange is Data in both directions, with a port mapper a right PMReq, with its client a right PMAccept
+//! for another service, and with an agent a Send each way on a connection of its own.
 //!
 //! A start-up frame is marked with the legal frame that takes its place in the control (`{ deviates = t:request() }`). The
 //! control sends that one, finishes start-up, does what the target's service is for once, and is over.
@@ -194,7 +194,7 @@ impl Stage {
         self.instead(number, at).await
     }
 
-    /// The same with a datagram to a port mapper.
+    /// The same with a datagram to a port mapper, or from one.
     pub(crate) async fn mapper_deviates(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
         if !self.is_control() {
             self.log.control.note_length(MAPPER_MESSAGE);
@@ -211,6 +211,7 @@ impl Stage {
                 Ok(_) => Ok(()),
                 Err(why) => Err(format!("in a plain exchange on a connection of its own, {why}")),
             },
+            Service::PortMapper if self.start.is_some() => self.plain_accept(&expectation).await,
             Service::PortMapper => self.plain_request(&expectation).await?,
             _ => self.plain_exchanges(number, &expectation).await?,
         };
@@ -236,6 +237,15 @@ impl Stage {
             Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
             Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),
             None => Err("it does not answer a right PMReq".to_owned()),
+        })
+    }
+
+    /// The client of a port mapper is started once more, gets a right PMAccept, and acknowledges it.
+    async fn plain_accept(&mut self, expectation: &Expectation) -> Result<(), String> {
+        let done = self.asked_good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
+        done.map_err(|_| {
+            let actual = self.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+            format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned()))
         })
     }
 

@@ -85,7 +85,7 @@ case {
     local accept = m:accept(request, { at = m:place {} })
     m:answer(request, accept)
     m:expect { type = "ack" }
-    m:send(accept, request)
+    m:send(accept, request, { deviates = true })
     m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
     t:liveness()
   end,
@@ -108,7 +108,7 @@ case {
     m:answer(request, m:accept(request, { at = place }))
     m:expect { type = "ack" }
     m:expect_connection { at = place }
-    m:send(m:deny(request), request)
+    m:send(m:deny(request), request, { deviates = true })
     m:expect_quiet { requirement = rows }
     m:expect_no_connection { requirement = rows, within = 1 }
     t:liveness()
@@ -130,7 +130,7 @@ case {
     m:answer(request, m:deny(request))
     -- The PMDeny is there before.
     m:expect_quiet { within = 1 }
-    m:send(m:accept(request, { at = m:place {} }), request)
+    m:send(m:accept(request, { at = m:place {} }), request, { deviates = true })
     m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
     t:liveness()
   end,
@@ -156,7 +156,7 @@ case {
     local make = p.kind == "accept" and m.accept or m.deny
     m:answer(request, m:accept(request, { at = m:place {} }))
     m:expect { type = "ack" }
-    m:send(make(m, request, unasked), request)
+    m:send(make(m, request, unasked), request, { deviates = true })
     m:expect_quiet { requirement = "PM-7.5.1-11" }
     t:liveness()
   end,

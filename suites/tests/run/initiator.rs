@@ -219,6 +219,28 @@ async fn a_reply_that_deviates_has_a_control() {
     assert!(told.contains("In the control, after a legal MPA Reply, it "), "{told}");
 }
 
+/// A port mapper's client that never acknowledges is not accused of looking at reserved fields.
+#[tokio::test]
+async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
+    // A PMReq from port 12345 for a service at 127.0.0.1, and nothing after it.
+    let client = r#"
+        port=$(printf '%04x' "$3")
+        rest=$(printf '\\x00%.0s' {1..12})
+        handle='\x00\x00\x00\x00\x00\x00\x00\x01' local='\x7f\x00\x00\x01'
+        printf "\x04\x00\x00\x00\x${port:0:2}\x${port:2:2}\x30\x39$handle$local$rest$local$rest" >"/dev/udp/$1/$2"
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("client.sh");
+    std::fs::write(&script, client).unwrap();
+    let start =
+        format!("[\"bash\", \"{}\", \"{{mapper_address}}\", \"{{mapper_port}}\", \"{{port}}\"]", script.display());
+    let target = by_command(&format!("start = {start}\nservice = \"port-mapper\"\ntime_scale = 0.1"));
+    let results = verdicts(target, &["sdp-pm/7.4-client/any-reserved"]).await;
+    let (_, verdict, explanation) = &results[0];
+    assert_eq!(*verdict, Verdict::Inconclusive, "{explanation}");
+    assert!(explanation.contains("In the control, after a right PMAccept, nothing"), "{explanation}");
+}
+
 /// A control needs a start of its own. Nobody is asked for that; the report says that none was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
