@@ -59,6 +59,8 @@ source.onmessage = (message) => {
   count("errors", errors, "error");
   count("warnings", warnings, "warning");
   count("notes", notes, "note");
+  const remarks = (batch.remarks ?? []).map((text) => element("p", text, "outcome"));
+  document.getElementById("remarks").replaceChildren(...remarks);
   if (!paused.checked) {
     put(rows, batch.rows.map(packetRow), most.rows);
     put(findings, batch.findings.map(findingLine), most.findings);

@@ -42,6 +42,9 @@ pub(crate) struct Batch {
     /// The packets that came, the last of them.
     pub(crate) rows: Vec<LiveRow>,
     pub(crate) findings: Vec<LiveFinding>,
+    /// What was joined, given up because of bounds on memory, and not read so far: a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remarks: Vec<String>,
     /// Why no more will come.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<String>,
@@ -72,7 +75,8 @@ pub(crate) struct LiveFinding {
 
 /// Follows the file until nobody listens or the server goes down. Blocks.
 pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>, share: &Share) {
-    let state = Arc::new(Mutex::new(State { fresh: Fresh::default(), batches, told: Instant::now() }));
+    let (fresh, dissector) = (Fresh::default(), Dissector::default());
+    let state = Arc::new(Mutex::new(State { fresh, dissector, batches, told: Instant::now() }));
     let note = match File::open(path) {
         Ok(file) => {
             let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
@@ -89,13 +93,13 @@ pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch:
 }
 
 fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<String> {
-    let mut dissector = Dissector::default();
     while let Some(frame) = capture.next_frame() {
         let mut state = held(state);
-        state.fresh.begin(&frame);
-        dissector.frame(&frame, &mut state.fresh);
-        let is_weighed = state.fresh.packets.is_multiple_of(STRIDE);
-        if is_weighed && !share.hold(dissector.memory() + state.fresh.index.memory()) {
+        let State { fresh, dissector, .. } = &mut *state;
+        fresh.begin(&frame);
+        dissector.frame(&frame, fresh);
+        let is_weighed = fresh.packets.is_multiple_of(STRIDE);
+        if is_weighed && !share.hold(dissector.memory() + fresh.index.memory()) {
             return Some(NO_MEMORY.to_owned());
         }
         if state.told.elapsed() > BUSY && !state.tell() {
@@ -113,6 +117,7 @@ fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// What the reader of octets and that of frames share: the one waits where the other has told all.
 struct State {
     fresh: Fresh,
+    dissector: Dissector,
     batches: mpsc::Sender<Batch>,
     told: Instant,
 }
@@ -121,7 +126,7 @@ impl State {
     /// Hands over what is new; `false` when nobody listens.
     fn tell(&mut self) -> bool {
         self.told = Instant::now();
-        match self.fresh.batch() {
+        match self.fresh.batch(|| self.dissector.remarks()) {
             Some(batch) => self.batches.blocking_send(batch).is_ok(),
             None => !self.batches.is_closed(),
         }
@@ -157,7 +162,7 @@ impl Fresh {
         self.index.begin(frame);
     }
 
-    fn batch(&mut self) -> Option<Batch> {
+    fn batch(&mut self, remarks: impl FnOnce() -> Vec<String>) -> Option<Batch> {
         let totals = (self.packets, self.counts);
         if self.told == Some(totals) && self.end.is_none() {
             return None;
@@ -179,6 +184,7 @@ impl Fresh {
                     found: told.found.clone(),
                 })
                 .collect(),
+            remarks: remarks(),
             end: self.end.take(),
         };
         (self.rows, self.findings) = (rows.len(), findings.len());

@@ -369,4 +369,13 @@ async fn what_was_not_read_and_given_up_stands_on_each_page() {
     let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
     let told: Vec<&str> = answer["remarks"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     assert!(told.len() == 2 && told[0].starts_with(remarks[0]) && told[1] == remarks[1], "{answer}");
+    assert!(page(&site, &format!("{capture}/live")).await.contains("id=\"remarks\""));
+    let mut stream = site.get(&format!("{capture}/events")).await.into_body().into_data_stream();
+    let mut events = String::new();
+    while !remarks.iter().all(|remark| events.contains(remark)) {
+        let chunk = tokio::time::timeout(LONG, stream.next()).await.expect("it continues").expect("it continues");
+        events.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+    }
+    site.stop.send_replace(true);
+    while stream.next().await.is_some() {}
 }
