@@ -158,7 +158,7 @@ impl Diff {
     }
 }
 
-/// The cases in which the monitor saw each requirement broken on the way.
+/// The cases in which the monitor also observed a violation of each requirement.
 fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
     let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
     for result in &report.results {

@@ -20,7 +20,7 @@ use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 pub enum Cell {
     /// It failed, and named a requirement of its own that the deviation breaks.
     Caught,
-    /// It did not; the monitor named one on the way.
+    /// It did not; the monitor also observed a violation of one.
     OnTheWay,
     /// Nothing was noticed.
     Missed,

@@ -14,7 +14,7 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Verdicts of cases and violations that were observed on the way are compared apart.\n\n\
+#[command(after_help = "Verdicts of cases and violations that were also observed are compared separately.\n\n\
     Exit code 1 when something fails newly or otherwise, or a violation is newly observed; 3 when something is no longer \
     decided, run or applicable; else 0.")]
 pub(crate) struct Arguments {

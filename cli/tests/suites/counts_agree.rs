@@ -133,7 +133,7 @@ fn of_junit(junit: &str) -> Count {
     let variants = junit.matches("<testcase ").count();
     assert_eq!(of("tests"), variants as u64);
     // A case that passes, and shows what fails beside the cases.
-    let marked = junit.matches(" type=\"seen-on-the-way\"").count() as u64;
+    let marked = junit.matches(" type=\"also-observed\"").count() as u64;
     // The run did not succeed, and this file alone says so.
     assert!(of("failures") + of("errors") > 0, "{junit}");
     Count {
@@ -248,7 +248,7 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
     let wanted = of_results(&report);
     // Two rules that no case is about are broken.
     let (held, tried) = wanted.must.unwrap();
-    assert!(held < tried && printed.contains("seen on the way, it breaks MPA-2-5 in "), "{printed}");
+    assert!(held < tried && printed.contains("also observed: the target violates MPA-2-5 in "), "{printed}");
 
     let server = Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0"], &out));
     for (name, told) in [

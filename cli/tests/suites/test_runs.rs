@@ -202,7 +202,7 @@ fn a_baseline_in_the_target_file_decides_the_exit_code() {
 fn the_matrix_of_one_case_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text) = weft(&["test", "--prove", CASE, "--out", &path(folder.path(), "out")]);
-    assert!(text.contains("caught      mpa/7.1.1-key/wrong-octet"), "{text}");
+    assert!(text.contains("caught        mpa/7.1.1-key/wrong-octet"), "{text}");
     assert!(
         code == 0
             && text.contains("cases 1 (1 of responders, 0 of initiators),")

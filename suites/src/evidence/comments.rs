@@ -11,7 +11,7 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     let mut text = format!("{}: {}\n{}\n", result.key, result.verdict, result.title);
     for judged in &result.requirements {
         let row = judged.requirement.row();
-        let way = if judged.seen_on_the_way { " (seen on the way)" } else { "" };
+        let way = if judged.seen_on_the_way { " (also observed)" } else { "" };
         let _ = writeln!(text, "{} {} {}{way}: {}", judged.verdict, row.id, row.level, row.summary);
     }
     for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {

@@ -39,7 +39,7 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
         if on_the_way.len() > MOST {
             named.push(format!("{} more", on_the_way.len() - MOST));
         }
-        reasons.push(format!("seen on the way, it breaks {}", named.join(", ")));
+        reasons.push(format!("also observed: the target violates {}", named.join(", ")));
     }
     match summary.stale.len() {
         0 => {}

@@ -17,7 +17,7 @@ pub struct CaseResult {
     pub title: String,
     /// The case as a whole.
     pub verdict: Verdict,
-    /// One verdict for each requirement that the case judges, then those that the monitor judged on the way.
+    /// One verdict for each requirement that the case judges, then those that the monitor also observed.
     pub requirements: Vec<RequirementVerdict>,
     /// What the requirement of the deciding expectation wants; on pass too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// The requirements that do not hold: the case's own, and those that the monitor saw broken on the way.
+    /// The violated requirements: those of the case, and those that the monitor also observed.
     pub fn failing(&self) -> impl Iterator<Item = RequirementId> {
         self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail).map(|judged| judged.requirement)
     }
@@ -83,7 +83,7 @@ pub struct RequirementVerdict {
     pub requirement: RequirementId,
     /// Does it hold?
     pub verdict: Verdict,
-    /// `true`: the monitor judged it on the way; `false`: the case is about it.
+    /// `true`: the monitor also observed it; `false`: the case is about it.
     pub seen_on_the_way: bool,
 }
 

@@ -17,8 +17,7 @@ pub struct Summary {
     pub planned: u64,
     /// Cases by verdict.
     pub counts: Counts,
-    /// Requirements that do not hold, by catalogue order: those of failed cases, and those that the monitor saw broken by the
-    /// target on the way.
+    /// Violated requirements, in catalogue order: those of failed cases, and those that the monitor also observed.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
     /// How many requirements hold, each by the worst of its verdicts; runs of older versions have none.

@@ -27,10 +27,10 @@ pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
         let row = id.row();
         let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
-        let line = format!("seen on the way: {id} is broken in {}: {}", cases(results.len() as u64), row.summary);
+        let line = format!("also observed: {id} is violated in {}: {}", cases(results.len() as u64), row.summary);
         let text = format!("{line}\n{} {} ({})\nin: {}\n", row.id, row.level, row.role, keys.join(" "));
         let shown_by = place(&|result| results.iter().any(|other| other.key == result.key));
-        Beside { class: "seen-on-the-way", line, text, shown_by }
+        Beside { class: "also-observed", line, text, shown_by }
     });
     let stale = report.summary.stale.iter().map(|entry| {
         let is_about = |name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));

@@ -23,7 +23,8 @@ pub(super) struct Shown {
     pub(super) name: String,
 }
 
-/// In the order of the catalogues. What a case is about stands before what was seen on the way in another.
+/// Returns the violated requirements in catalogue order. Cases that are about a requirement come
+/// before cases in which it was also observed.
 pub(super) fn broken(report: &RunReport, href: impl Fn(&CaseResult) -> String) -> Vec<Broken> {
     let mut by: BTreeMap<RequirementId, Vec<(bool, &CaseResult)>> = BTreeMap::new();
     for result in &report.results {

@@ -239,7 +239,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// No pass, or a pass in which a requirement was seen broken on the way.
+/// No pass, or a pass in which the monitor also observed a violation.
 fn went_wrong(result: &CaseResult) -> bool {
     result.verdict > Verdict::Pass || result.failing().next().is_some()
 }

@@ -4,8 +4,8 @@
 //! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped, and so is what the baseline
 //! expects, as others do with expected failures. So its counts are those of all other reports.
 //!
-//! What makes a run fail beside its cases (seen on the way, stale) is the output of a suite of its own. If no case fails, a case that
-//! shows it is an error, too ([`beside`](mod@super::beside)).
+//! Violations that were also observed and stale baseline entries are the output of a separate suite.
+//! If no case fails, a case that shows one of them is an error ([`beside`](mod@super::beside)).
 
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! The TAP report: a test point a result, with a YAML block where one is not ok.
 //!
-//! It says version 13, which every reader takes, and has nothing that version 14 added; Perl's `prove` refuses a 14 in the first line.
+//! The version is 13, which every reader accepts: Perl's `prove` rejects version 14.
 //!
-//! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
-//! as a failure. What makes a run fail beside its cases (seen on the way, stale) is a comment. If no case fails, a case that shows it is
-//! not ok, too, as in the [JUnit report](mod@super::junit).
+//! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
+//! TODO, which readers do not count as failures. Violations that were also observed and stale
+//! baseline entries are comments. If no case fails, a case that shows one of them is `not ok`, as in
+//! the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 

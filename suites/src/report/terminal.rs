@@ -1,8 +1,7 @@
 //! The run in a terminal: a line per case as it ends, then what went wrong, then the sum.
 //!
-//! Cases of one script that went wrong in the same way are told once, and so is what was seen on the way in many cases. Cases that tried
-//! nothing are counted by reason; each has a line only where that is asked for. Colours only where the writer is a terminal that wants
-//! them; the text is the same without.
+//! Equal failures of one script are reported once, and so is a violation that was also observed in
+//! many cases. Cases that tried nothing are counted by reason; `--verbose` prints a line for each.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -128,7 +127,7 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Failures first, then errors, then the inconclusive; then what was seen on the way.
+    /// Failures first, then errors, then inconclusive cases, then violations that were also observed.
     fn explain(&mut self, summary: &Summary, wrong: &[CaseResult]) -> std::io::Result<()> {
         for expected in &summary.expected {
             let link = expected.link.as_ref().map_or_else(String::new, |link| format!(" ({link})"));
@@ -172,7 +171,7 @@ impl<W: Write> State<W> {
         for (id, results) in on_the_way(summary, wrong.iter().copied()) {
             let row = id.row();
             writeln!(self.writer)?;
-            self.coloured(Verdict::Fail, "seen on the way")?;
+            self.coloured(Verdict::Fail, "also observed")?;
             writeln!(self.writer, ": {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
             let mut named: Vec<String> = results.iter().take(MOST_NAMED).map(|result| result.key.to_string()).collect();
             if results.len() > MOST_NAMED {

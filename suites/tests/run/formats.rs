@@ -75,11 +75,11 @@ async fn what_fails_beside_the_cases_is_marked_at_a_case_that_shows_it() {
     assert!(junit.contains("tests=\"16\" failures=\"0\" errors=\"1\""), "{junit}");
     let (_, error) = junit.split_once("<error ").unwrap();
     let (error, _) = error.split_once("</error>").unwrap();
-    assert!(error.contains("type=\"seen-on-the-way\""), "{error}");
+    assert!(error.contains("type=\"also-observed\""), "{error}");
     for told in [
         "this case does not fail, but the run does",
-        "MPA-2-5 is broken in 16 cases",
-        "MPA-4.1-3 is broken in 16 cases",
+        "MPA-2-5 is violated in 16 cases",
+        "MPA-4.1-3 is violated in 16 cases",
         "stale entry of the baseline: no/such/case",
     ] {
         assert!(tap.contains(told) && error.contains(told), "{told} in {tap} or {error}");
@@ -97,11 +97,11 @@ async fn what_fails_beside_failing_cases_is_not_counted() {
     assert_eq!(report.summary.counts.fail, 16);
     let tap = report::tap(&report).unwrap();
     assert_eq!(points(&tap).len(), 16);
-    assert!(tap.contains("\n# seen on the way: MPA-4.1-3 is broken in 16 cases"), "{tap}");
+    assert!(tap.contains("\n# also observed: MPA-4.1-3 is violated in 16 cases"), "{tap}");
     let junit = report::junit(&report).unwrap();
     assert!(junit.contains("tests=\"16\" failures=\"16\""), "{junit}");
     let (_, beside) = junit.split_once("<testsuite name=\"beside the cases\" tests=\"0\"").unwrap();
-    for told in ["seen-on-the-way: ", "MPA-4.1-3 ", "no/such/case: there is no such case"] {
+    for told in ["also-observed: ", "MPA-4.1-3 ", "no/such/case: there is no such case"] {
         assert!(beside.contains(told), "{told} in {beside}");
     }
     crate::reports::is_valid(&junit);

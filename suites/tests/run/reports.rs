@@ -192,7 +192,7 @@ async fn json_is_read_back_and_all_files_are_written() {
 
 /// A target that breaks a rule which no selected case is about: the cases pass, the run does not, and each summary says why.
 #[tokio::test]
-async fn what_was_seen_on_the_way_is_the_reason_that_summaries_give() {
+async fn summaries_give_also_observed_violations_as_the_reason() {
     let out = tempfile::tempdir().unwrap();
     let target = Target::builtin().with_deviations(["mpa.pad-not-zero"]).unwrap();
     let report = key_case(target, out.path()).await;
@@ -200,22 +200,24 @@ async fn what_was_seen_on_the_way_is_the_reason_that_summaries_give() {
     let text = terminal(&report, false);
     let row = weft_core::requirement!("MPA-4.1-3").row();
     for line in [
-        &format!("seen on the way: MPA-4.1-3 {} ({}): {}", row.level, row.role, row.summary)[..],
+        &format!("also observed: MPA-4.1-3 {} ({}): {}", row.level, row.role, row.summary)[..],
         &format!("  in        {CASE}[octet=0], {CASE}[octet=1], {CASE}[octet=2], 13 more"),
         &format!("  evidence  cases/{CASE}/octet=0"),
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\n{text}");
     }
-    assert_eq!(text.matches("\nseen on the way: ").count(), 2, "{text}");
-    let reason = "exit code 1: seen on the way, it breaks MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases";
+    assert_eq!(text.matches("\nalso observed: ").count(), 2, "{text}");
+    let reason = "exit code 1: also observed: the target violates MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases";
     assert!(text.lines().any(|line| line.starts_with(reason)), "{text}");
     let html = report::html(&report, out.path()).unwrap();
-    assert!(html.contains("exit code 1: seen on the way, it breaks MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases"));
+    assert!(
+        html.contains("exit code 1: also observed: the target violates MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases")
+    );
     // The first of them is unfolded, and needs no script.
     assert_eq!((html.matches(" open>").count(), html.matches("<svg class=\"ladder\"").count()), (1, 1));
     let markdown = report::markdown(&report).unwrap();
     assert!(
-        markdown.contains("Exit code 1: seen on the way, it breaks MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases"),
+        markdown.contains("Exit code 1: also observed: the target violates MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases"),
         "{markdown}"
     );
 }
@@ -230,7 +232,7 @@ async fn what_a_failing_case_is_about_is_not_told_again() {
         report.results.iter().flat_map(|result| &result.requirements).filter(|judged| judged.seen_on_the_way);
     assert!(on_the_way.count() > 0);
     let text = terminal(&report, false);
-    assert!(text.contains("exit code 1: the target fails ") && !text.contains("seen on the way"), "{text}");
+    assert!(text.contains("exit code 1: the target fails ") && !text.contains("also observed"), "{text}");
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
     match (&planned.state, case) {
         (State::Done(result), _) => {
             for judged in &result.requirements {
-                let way = if judged.seen_on_the_way { ", seen on the way" } else { "" };
+                let way = if judged.seen_on_the_way { ", also observed" } else { "" };
                 let head = format!("{}: {}{way}", judged.requirement, judged.verdict);
                 text.styled(&head, 0, text.theme.verdict(judged.verdict));
                 requirement(judged.requirement, text);

@@ -27,10 +27,10 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
         for (case, cell) in &row.cells {
             let word = match cell {
                 Cell::Caught => "caught",
-                Cell::OnTheWay => "on the way",
+                Cell::OnTheWay => "also observed",
                 Cell::Missed => "-",
             };
-            say!("    {word:<11} {case}");
+            say!("    {word:<13} {case}");
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
