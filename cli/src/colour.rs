@@ -5,10 +5,10 @@ use std::io::{IsTerminal, stdout};
 
 use weft_core::requirement::Severity;
 
-/// When output is coloured.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum When {
-    /// On a terminal
+    /// If the output is a terminal
     #[default]
     Auto,
     /// Always

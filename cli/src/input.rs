@@ -35,15 +35,16 @@ const LONG: u64 = 64 << 20;
 /// Frames between two looks at the progress.
 const STEP: u64 = 4096;
 
-/// The capture of a command, as its first argument or as tshark spells it.
+/// The capture that a command reads, as first argument or with tshark's -r.
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
-    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    /// Read these captures: pcap, pcapng and others, also compressed; - is standard input
     ///
-    /// Several files, such as those of a ring, are read as one capture, in the order of time.
+    /// weft reads several files, such as those of a ring, as one capture in the order of time.
+    /// docs/captures.md lists the formats.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
-    /// One capture, as tshark spells it
+    /// Read one capture (tshark's spelling)
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
     #[command(flatten)]

@@ -1,9 +1,8 @@
 //! The weft binary: an interop test appliance for iWARP and SDP.
 //!
-//! Each subcommand is a file of [`cmd`]; this one only parses the command line and turns the outcome into an exit code:
-//! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 trouble of
-//! weft itself or of this machine.
-// They panic when the reader goes away; `exit::say` and `exit::note` do not.
+//! This file parses the command line and turns the outcome into an exit code; the after-help of
+//! [`Arguments`] lists the codes. Each subcommand is a file of [`cmd`].
+// They panic if the reader closes the output; `exit::say` and `exit::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
@@ -28,9 +27,12 @@ use clap::Parser;
 /// Interop test appliance for iWARP (MPA, DDP, RDMAP) and the Sockets Direct Protocol.
 #[derive(Parser)]
 #[command(name = "weft", version, long_version = linkage::VERSION, propagate_version = true, max_term_width = 120)]
-#[command(after_help = "Exit codes: 0 as expected (dissect: the capture was read); 1 `test`: unexpected results, \
-    `lint`: findings at or above the level; 2 usage, or nothing could be read or \
-    was selected; 3 inconclusive or target unreachable; 4 trouble of weft itself or of this machine, such as a full disk.")]
+#[command(after_help = "Exit codes:\n  \
+    0  as expected (`dissect`: the capture was read)\n  \
+    1  `test`: unexpected results; `lint`: findings at or above the level\n  \
+    2  wrong usage, unreadable input, or an empty selection\n  \
+    3  inconclusive, or the target is unreachable\n  \
+    4  a problem of weft or of this machine, such as a full disk")]
 struct Arguments {
     #[command(subcommand)]
     command: cmd::Command,

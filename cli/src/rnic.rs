@@ -18,25 +18,27 @@ use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "MPA start-up")]
 pub(crate) struct MpaArguments {
-    /// Revision of this side's Request: 2 negotiates the number of Reads (RFC 6581), 1 does not
+    /// Send a Request of this revision; 2 negotiates the Read depths (RFC 6581)
     #[arg(long, value_name = "REVISION", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     mpa_revision: u8,
-    /// Ask again in revision 1 when the peer closes, or stays silent, on a Request of revision 2
+    /// Retry with revision 1 if the peer closes or ignores a Request of revision 2
     #[arg(long, conflicts_with = "rtr")]
     fall_back: bool,
-    /// Do not ask for CRCs; they are left out when the peer does not ask either
+    /// Do not request CRCs; they are omitted if the peer does not request them either
     #[arg(long)]
     no_crc: bool,
-    /// Ask the peer for markers (many RNICs refuse them)
+    /// Request markers from the peer (many RNICs reject them)
     #[arg(long)]
     markers: bool,
-    /// Peer-to-peer: begin with a ready-to-receive message of this kind. In revision 1 both sides have to be told
+    /// Start in peer-to-peer mode with a ready-to-receive message of this kind
+    ///
+    /// With revision 1, both sides need this option.
     #[arg(long, value_enum, value_name = "KIND")]
     rtr: Option<RtrKind>,
-    /// Read Requests of the peer that are held
+    /// Accept at most this many outstanding Read Requests of the peer
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ird: u16,
-    /// Read Requests of this side in flight
+    /// Keep at most this many Read Requests of this side in flight
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ord: u16,
 }

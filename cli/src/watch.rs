@@ -23,14 +23,16 @@ use crate::signals;
 
 const LINKTYPE_ETHERNET: u16 = 1;
 
-/// What is shown and kept of the traffic.
+/// Which traffic to print and to save.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Watching")]
 pub(crate) struct WatchArguments {
-    /// One line for each start-up frame and FPDU on standard error, as `weft dissect` prints them, and what breaks a requirement
+    /// Print each start-up frame and FPDU to standard error, with findings
+    ///
+    /// The lines are those of `weft dissect`.
     #[arg(long)]
     trace: bool,
-    /// Write all connections to a capture; no privilege is needed, since this side knows its own octets
+    /// Write all connections to a capture; this needs no privilege
     #[arg(long, value_name = "FILE.pcapng")]
     write: Option<PathBuf>,
 }

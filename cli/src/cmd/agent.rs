@@ -22,43 +22,51 @@ use crate::{linkage, rnic, signals};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "What it is told to do, and by what lines, stands in docs/agent.md. It needs libibverbs and librdmacm, and a device, or --soft.\n\n\
-    Examples:\n  weft agent --report                              which device is it, and what does it hold?\n  \
-    weft agent                                       for testers on this host\n  \
-    weft agent --listen 192.0.2.17:7471              for others: WEFT_AGENT_TOKEN has to be set\n  \
-    ssh nic-host weft agent --stdio                  the lines go through ssh\n  \
-    weft agent --soft                                weft's own RNIC, where there is no device"
+    after_help = "docs/agent.md describes the commands that testers send. The agent needs libibverbs, librdmacm\n\
+    and a device, or --soft.\n\n\
+    Examples:\n  \
+    weft agent --report                              show the device and its limits\n  \
+    weft agent                                       serve testers on this host\n  \
+    weft agent --listen 192.0.2.17:7471              serve other hosts; set WEFT_AGENT_TOKEN first\n  \
+    ssh nic-host weft agent --stdio                  serve one tester through ssh\n  \
+    weft agent --soft                                use weft's software RNIC if there is no device"
 )]
 pub(crate) struct Arguments {
-    /// Where testers come to. Beyond loopback they need a token
+    /// Listen for testers on this address; beyond loopback, a token is required
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7471")]
     listen: SocketAddr,
 
-    /// One tester, on standard input and output
+    /// Serve one tester on standard input and output
     #[arg(long, conflicts_with = "listen")]
     stdio: bool,
 
-    /// By its name or an address that it has (default: the first that speaks iWARP)
+    /// Use this device (default: the first one that supports iWARP)
+    ///
+    /// The value is the device's name or one of its addresses.
     #[arg(long, value_name = "NAME|ADDRESS")]
     device: Option<String>,
 
-    /// weft's own software RNIC on this host's TCP in place of a device: needs no hardware, no library and no rights
+    /// Use weft's software RNIC over this host's TCP instead of a device
+    ///
+    /// It needs no hardware, no library and no rights.
     #[arg(long, conflicts_with = "device")]
     soft: bool,
 
-    /// What testers have to know, at least 16 bytes (openssl rand -hex 16 makes one)
+    /// Require this token from testers, at least 16 bytes
+    ///
+    /// `openssl rand -hex 16` makes one.
     #[arg(long, value_name = "TOKEN", env = "WEFT_AGENT_TOKEN", hide_env_values = true)]
     token: Option<String>,
 
-    /// MiB that one tester may register
+    /// Let one tester register at most this much memory
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     memory: u32,
 
-    /// Prints what is known of the device, and ends
+    /// Print the properties of the device and exit
     #[arg(long)]
     report: bool,
 
-    /// Prints it as JSON: what `device` of the protocol is answered with
+    /// Print the report as JSON, as the protocol's `device` command returns it
     #[arg(long, requires = "report")]
     json: bool,
 }

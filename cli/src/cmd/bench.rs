@@ -27,56 +27,64 @@ pub(super) use tcp::Tcp;
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Without an address, the other side is a second RNIC in a thread of its own, over the loopback interface.\n\
-    Write latency is that of a Write and an empty Send behind it, since a Write tells its target nothing.\n\n\
-    Examples:\n  weft bench --compare tcp                        Write, Read and Send beside a plain TCP stream\n  \
-    weft bench --no-crc --op write --size 65536     one operation, without CRC where the peer agrees\n  \
-    weft bench -a 192.0.2.17 --latency --json       round trips to a `weft serve` elsewhere"
+    after_help = "Without --address, the peer is a second RNIC in its own thread, over the loopback interface.\n\
+    Write latency includes an empty Send after each Write, because a Write does not notify its\n\
+    target.\n\n\
+    Examples:\n  \
+    weft bench --compare tcp                        Write, Read and Send, compared with plain TCP\n  \
+    weft bench --no-crc --op write --size 65536     one operation, without CRC if the peer agrees\n  \
+    weft bench -a 192.0.2.17 --latency --json       round trips to a `weft serve` on another host"
 )]
 pub(crate) struct Arguments {
-    /// A `weft serve` to measure with
+    /// Measure with the `weft serve` at this address
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// Its port
+    /// Connect to this port of --address
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
-    /// What carries the data
+    /// Measure these operations
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Op::Write, Op::Read, Op::Send])]
     op: Vec<Op>,
-    /// Octets of a message (default 1 MiB, or 4 with --latency)
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SIZE)))]
+    /// Set the message size (default 1 MiB, or 4 bytes with --latency)
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SIZE)))]
     size: Option<u32>,
-    /// Messages in flight
+    /// Keep this many messages in flight
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
-    /// Round trips of one message at a time instead of bandwidth
+    /// Measure round trips of single messages instead of bandwidth
     #[arg(long)]
     latency: bool,
-    /// Both directions at once, on two connections
+    /// Measure both directions at once, on two connections
     #[arg(long, conflicts_with_all = ["latency", "compare"])]
     both_ways: bool,
-    /// So many connections at once, each of which moves 1 MiB in messages of --size (default 4096): memory of an idle one, and
-    /// all together. Of several operations the first counts
+    /// Measure this many connections at once
+    ///
+    /// Each one moves 1 MiB in messages of --size (default 4096). The output has the memory of an
+    /// idle connection and the bandwidth of all together. If --op has several operations, the first
+    /// one counts.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["latency", "compare", "both_ways"])]
     connections: Option<u32>,
-    /// Samples of each
+    /// Take this many samples of each measurement
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// MiB of a bandwidth sample
+    /// Transfer this much in each bandwidth sample
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..))]
     total: u64,
-    /// Round trips of a latency sample
+    /// Measure this many round trips in each latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// Microseconds for which a side looks again before it sleeps, when nothing arrives; 0: it sleeps at once. Without this, it looks
-    /// again for up to 100 us while that pays
+    /// Poll for this many microseconds before sleeping; 0 sleeps at once
+    ///
+    /// Without this option, a side polls for up to 100 us as long as that pays off.
     #[arg(long, value_name = "US")]
     busy_poll: Option<u64>,
-    /// Measure this beside it, sample by sample: blocking sockets, writes and reads of 1 MiB, no delay of small segments
+    /// Also measure this, in alternate samples
+    ///
+    /// tcp uses blocking sockets, writes and reads of 1 MiB, and TCP_NODELAY.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
     compare: Option<Compare>,
-    /// One JSON object for each line
+    /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -20,33 +20,34 @@ use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Without a file, standard input is sent and standard output written. The side that listens does what the other asks for.\n\n\
-    Exit codes: 0 both sides had the same octets; 1 they had not, or the connection broke; 3 no connection.\n\
-    Examples:\n  weft cat --listen -a 127.0.0.1 > copy             wait for one stream\n  \
-    weft cat -a 127.0.0.1 --by write original         send it, by RDMA Writes\n  \
-    weft cat -a 127.0.0.1 --by read --pull > copy     fetch what a listening side has, by RDMA Reads"
-)]
+#[command(after_help = "Without FILE, weft sends standard input or writes standard output. The options of the\n\
+    connecting side apply to both sides.\n\n\
+    Exit codes: 0 both sides have the same bytes; 1 the bytes differ, or the connection broke; 3\n\
+    no connection.\n\
+    Examples:\n  \
+    weft cat --listen -a 127.0.0.1 > copy             wait for one stream\n  \
+    weft cat -a 127.0.0.1 --by write original         send a file by RDMA Writes\n  \
+    weft cat -a 127.0.0.1 --by read --pull > copy     fetch the file of a listening side by RDMA Reads")]
 pub(crate) struct Arguments {
-    /// What is sent, or where what comes is written
+    /// Send this file, or write the received bytes to it
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Wait for one peer instead of connecting
     #[arg(short = 'l', long, conflicts_with_all = ["by", "pull"])]
     listen: bool,
-    /// The peer; with --listen, where to listen
+    /// Connect to this address; with --listen, listen on it
     #[arg(short = 'a', long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     address: String,
-    /// The port; 0 with --listen takes a free one, which is printed
+    /// Use this port; with --listen, 0 takes a free port and prints it
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
-    /// What carries the octets
+    /// Transfer the bytes by these operations
     #[arg(long, value_enum, default_value_t = By::Write)]
     by: By,
-    /// The peer sends, this side receives
+    /// Receive from the peer instead of sending
     #[arg(long)]
     pull: bool,
-    /// Say nothing when all went well
+    /// Print nothing on success
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
-    /// RDMA Reads of the receiving side
+    /// RDMA Reads by the receiving side
     Read,
     /// Sends
     Send,

@@ -15,7 +15,7 @@ use clap_complete::Shell;
     weft completions zsh > ~/.zfunc/_weft      with ~/.zfunc in $fpath, before compinit\n  \
     weft completions fish > ~/.config/fish/completions/weft.fish")]
 pub(crate) struct Arguments {
-    /// For which
+    /// Print the script for this shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

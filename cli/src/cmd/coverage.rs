@@ -13,53 +13,55 @@ use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, unwritable};
 
-/// What covers.
+/// What can cover a row.
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// A case of the suites, or a rule of the monitor, on rows that show on the wire or in an answer
+    /// Cases and rules, on rows whose violation shows on the wire or in an answer
     Case,
-    /// A rule of the monitor, on rows that show on the wire
+    /// Rules of the monitor, on rows whose violation shows on the wire
     Rule,
-    /// A test of the endpoint, on rows that show at the verbs or on the wire; of SDP and its port mapper on those that show on the
-    /// wire, in an answer, or to the user
+    /// Tests of the endpoint, on rows whose violation shows at the verbs or on the wire
     Test,
 }
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "A row counts as covered when a run proved it: a case that a correct target passes and that fails, naming the row, when \
-    the target commits a deviation which breaks it; a stream that makes a rule fire and one, as close as possible, that does not; an \
-    assertion of a test. `make coverage` runs the tests and `weft test --prove` and renews the table that is built in.\n\n\
-    rows          rows whose breach shows in the way that is counted: on the wire or in an answer; for rules on the wire; for tests at the \
-    verbs or on the wire, and with SDP in answers and to the user, too\n\
-    judgeable     some stream of octets, or some answer, breaks it for everyone to see; only these count\n\
-    permission    it permits or defines something: nothing can break it\n\
-    outside       whether it is broken depends on what neither a capture nor a tester at the wire has\n\
-    unclassified  nobody has said yet; counted as judgeable\n\
+#[command(after_help = "A row is covered if a run proved it:\n  \
+    case  the case passes against a correct target; it fails and names the row if the target has a deviation\n        \
+    that violates the row\n  \
+    rule  one stream triggers the rule, and a stream that is as similar as possible does not\n  \
+    test  an assertion of the test fails if the rule is violated\n\
+    `make coverage` runs the tests and `weft test --prove`, and renews the built-in table.\n\n\
+    rows          rows whose violation shows in the counted way: on the wire or in an answer; for rules on\n              \
+    the wire; for tests at the verbs or on the wire, and for SDP in answers and to the user, too\n\
+    judgeable     some stream of bytes, or some answer, visibly violates it; only these count\n\
+    permission    it permits or defines something, so nothing can violate it\n\
+    outside       its violation depends on facts that neither a capture nor a tester on the wire has\n\
+    unclassified  not classified yet; counted as judgeable\n\
     rule, case    rows that a rule, and rows that a case is proven to judge; some are in both\n\
-    named         rows that a case names, without a deviation that makes it fail for them: not covered\n\
-    upper, told   judgeable rows of MPA, DDP and RDMAP whose breach the target's user alone sees, and those of them that a case with an agent is proven to \
-    judge; in no other column"
-)]
+    named         rows that a case names, but no deviation makes it fail for them: not covered\n\
+    upper         judgeable rows of MPA, DDP and RDMAP whose violation only the target's user sees;\n              \
+    in no other column\n\
+    reported      those of them that a case with an agent is proven to judge")]
 pub(crate) struct Arguments {
-    /// What covers a row
+    /// Count rows that are covered in this way
     #[arg(long, value_enum, default_value = "case")]
     by: Kind,
-    /// A line for each section
+    /// Print one line per section
     #[arg(long)]
     sections: bool,
-    /// List the rows that nothing covers, and those that are left out with the reason
+    /// List the rows that nothing covers, and the omitted rows with the reason
     #[arg(long)]
     open: bool,
-    /// One JSON object a catalogue, or a section
+    /// Print one JSON object per catalogue or section
     #[arg(long)]
     json: bool,
-    /// Proofs from a folder that tests wrote, or the folder `prove` of `weft test --prove`, instead of those built in; may be given several
-    /// times
+    /// Read proofs from this folder instead of the built-in ones; repeatable
+    ///
+    /// The folder was written by tests, or it is the folder `prove` of `weft test --prove`.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
-    /// Write the proofs to a file, sorted
+    /// Write the proofs to this file, sorted
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -130,7 +132,7 @@ fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
     writeln!(
         out,
         "{}",
-        if of_cases { "   rule   case  named   open  covered           upper   told" } else { "  covered" }
+        if of_cases { "   rule   case  named   open  covered           upper  reported" } else { "  covered" }
     )?;
     for count in counts {
         let Count { rows, judgeable, permission, outside, unclassified, covered, .. } = count;
@@ -145,7 +147,7 @@ fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
         }
         write!(out, " {covered:>8}  {:>5.1} %", count.percent())?;
         if of_cases && count.upper > 0 {
-            write!(out, "  {:>6} {:>6}", count.upper, count.upper_covered)?;
+            write!(out, "  {:>6} {:>9}", count.upper, count.upper_covered)?;
         }
         writeln!(out)?;
     }

@@ -27,7 +27,7 @@ const NAMED: usize = 4;
 /// The command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where results go
+    /// Write the results to this folder
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
 }

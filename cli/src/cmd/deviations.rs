@@ -10,7 +10,10 @@ use crate::exit::BadInput;
 /// The command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only those with each of these words in their name, the ids that they break, or their sentence; a single letter is a word of its own
+    /// List only deviations that match all of these words
+    ///
+    /// A word matches the name, the violated ids, or the description. A single letter matches only
+    /// as a separate word.
     #[arg(value_name = "WORD")]
     words: Vec<String>,
 }

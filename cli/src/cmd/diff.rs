@@ -15,17 +15,19 @@ use crate::runtime;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Verdicts of cases and violations that were also observed are compared separately.\n\n\
-    Exit code 1 when something fails newly or otherwise, or a violation is newly observed; 3 when something is no longer \
-    decided, run or applicable; else 0.")]
+    Exit codes: 1 a case fails newly or differently, or a violation is newly observed; 3 a case is\n\
+    no longer decided, run or applicable; 0 otherwise.")]
 pub(crate) struct Arguments {
-    /// The earlier run: the folder of a run, its report.json, or the id of a run in the store
+    /// The earlier run: its folder, its report.json, or its id in the store
     before: String,
-    /// The later run
+    /// The later run, in the same form
     after: String,
-    /// The store that run ids are looked up in: a folder with results.sqlite, or a URL (PostgreSQL's password from PGPASSWORD)
+    /// Look up run ids in this store: a folder with results.sqlite, or a URL
+    ///
+    /// Set the password of PostgreSQL in PGPASSWORD.
     #[arg(long, value_name = "DIR|URL", default_value = "weft-report", env = "WEFT_STORE", hide_env_values = true)]
     store: String,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

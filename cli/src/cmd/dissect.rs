@@ -1,4 +1,4 @@
-//! `weft dissect`: a capture, unit by unit with findings, or frame by frame in tshark's manners.
+//! `weft dissect`: decodes a capture, unit by unit with findings, or frame by frame as tshark does.
 
 mod count;
 mod events;
@@ -20,92 +20,106 @@ use crate::input::{CaptureFile, Ring, refused};
 
 /// The command line.
 #[derive(clap::Args)]
-// -V is tshark's here.
+// -V prints all fields, as in tshark.
 #[command(
     disable_version_flag = true,
-    after_help = "Examples:\n  weft dissect capture.pcap                    one line a unit, findings below\n  \
-    weft dissect -V capture.pcapng.gz            with every field\n  \
+    after_help = "Examples:\n  \
+    weft dissect capture.pcap                    one line per unit, findings below it\n  \
+    weft dissect -V capture.pcapng.gz            with all fields\n  \
     weft dissect --json - < capture.pcap         JSON Lines\n  \
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
     weft dissect capture.pcap -Y finding -w bad.pcapng   connections with findings, as packet comments\n  \
-    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng  as it comes, and kept; Ctrl-C ends it\n\n\
-    Exit codes: 0 the capture was read, whatever was found in it (`weft lint` judges: 1 for findings); 2 it cannot be \
-    read, or the command line makes no sense."
+    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng  live, and saved; Ctrl-C stops it\n\n\
+    Exit codes: 0 the capture was read, with or without findings (`weft lint` exits with 1 for\n\
+    findings); 2 the capture cannot be read, or the command line is wrong."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: CaptureFile,
-    /// Only units (with -T and -w: frames) that pass a display filter in Wireshark's language
+    /// Print only units that pass a display filter in Wireshark's language
+    ///
+    /// With -T and -w, the filter selects frames.
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
-    /// JSON Lines: one object a unit, one a finding (kind "finding")
+    /// Print JSON Lines: one object per unit and per finding (kind "finding")
     #[arg(long)]
     json: bool,
-    /// One record a frame, its units joined
+    /// Print one record per frame in this format, with all units of the frame
     #[arg(short = 'T', value_name = "FORMAT", value_enum)]
     format: Option<Format>,
-    /// A field to show, with -T fields or -T json; again for more
+    /// Print this field (with -T fields or -T json); repeatable
     #[arg(short = 'e', value_name = "FIELD")]
     fields: Vec<String>,
-    /// How -T fields writes: header=y|n, separator=C, occurrence=f|l|a, aggregator=C, quote=d|s|n
+    /// Set an option of -T fields, such as header=y; repeatable
+    ///
+    /// The options are header=y|n, separator=C, occurrence=f|l|a, aggregator=C and quote=d|s|n.
     #[arg(short = 'E', value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Every field of every unit
+    /// Print all fields of each unit
     #[arg(short = 'V', long)]
     verbose: bool,
-    /// A hex dump of each unit's octets, without markers and CRC field (with -T: of each frame's)
+    /// Print a hex dump of each unit
+    ///
+    /// The dump omits markers and the CRC field. With -T it shows the complete frame.
     #[arg(short = 'x', long)]
     hex: bool,
     /// Read only the first N frames
     #[arg(short = 'c', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// For those used to tshark: names are never resolved, and lines come out as they are ready
+    /// Accepted because tshark has them: weft never resolves names and does not delay lines.
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
-    /// Write a pcapng of the connections whose frames pass, with findings as packet comments
+    /// Write a pcapng of the selected connections, with findings as packet comments
     ///
-    /// Each connection is written from its first frame to its last, so that weft and Wireshark can read the result. Frames of no
-    /// TCP connection are written if they pass; if any frame passes, also all messages of the port mapper and all IP fragments. From
-    /// a pcapng, comments, interfaces, name resolution and drop counts are kept. - is standard output. The capture is read twice:
-    /// standard input is copied to the folder for temporary files first. With -i: write all that is captured, and print.
+    /// Each connection is written from its first frame to its last, so that weft and Wireshark can
+    /// read the result. Frames outside TCP connections are written if they pass the filter. If any
+    /// frame passes, all port mapper messages and all IP fragments are written too. From a pcapng,
+    /// weft keeps comments, interfaces, name resolution and drop counts. `-` is standard output.
+    /// weft reads the capture twice, so it first copies standard input to the folder for temporary
+    /// files. With -i, weft writes all captured frames and prints the units.
     #[arg(short = 'w', long = "write", value_name = "OUT")]
     write: Option<PathBuf>,
-    /// With -i and -w, another file after filesize:KB, duration:SECONDS or packets:N; files:N keeps the newest
+    /// Start a new file after filesize:KB, duration:SECONDS or packets:N (with -i, -w)
+    ///
+    /// files:N keeps only the N newest files.
     #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
     ring: Vec<String>,
-    /// List the interfaces that can be captured on
+    /// List the interfaces that weft can capture on
     #[arg(short = 'D', long = "list-interfaces", exclusive = true, help_heading = "Live capture")]
     interfaces: bool,
-    /// Counts at the end, on standard error: frames, connections, FPDUs, CRCs; findings, where the output can show any
+    /// Print counts to standard error at the end
+    ///
+    /// The counts are frames, connections, FPDUs and CRCs, and findings if the output can show
+    /// them.
     #[arg(long)]
     summary: bool,
-    /// Print nothing but the summary
+    /// Print only the summary
     #[arg(short = 'q', long)]
     quiet: bool,
-    /// Colour
+    /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
-    /// List what there is, as tshark does: fields
+    /// List all fields and protocols that filters and -e accept (-G fields)
     #[arg(short = 'G', value_name = "WHAT", value_enum, exclusive = true)]
     list: Option<List>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// A line a frame
+    /// One line per frame
     Text,
     /// Columns of the fields that -e names
     Fields,
     /// An array of frames
     Json,
-    /// XML
+    /// PDML, Wireshark's XML
     Pdml,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum List {
-    /// Every field and protocol that filters and -e know
+    /// All fields and protocols that filters and -e accept
     Fields,
 }
 
@@ -130,9 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let columns = columns(arguments, &mut wanted)?;
     let ring = Ring::read(&arguments.ring)?;
     if !arguments.ring.is_empty() && !arguments.is_live() {
-        return Err(
-            BadInput("-b goes with -i IF and -w: a capture that is read is filtered into one file".to_owned()).into()
-        );
+        return Err(BadInput("-b needs -i IF and -w; without -i, -w writes one file".to_owned()).into());
     }
     if let Some(path) = arguments.write.as_ref().filter(|_| !arguments.is_live()) {
         excerpt::run(arguments, path, &wanted, filter.as_ref())?;
@@ -148,30 +160,28 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// Is it about an interface?
+    /// Does this command capture on an interface?
     fn is_live(&self) -> bool {
         self.file.live.interface().is_some()
     }
 
-    /// Refuses options that say two different things, and says what to use instead.
+    /// Rejects options that contradict each other, and reports what to use instead.
     fn agree(&self) -> Result<(), BadInput> {
         let (json, format) = (self.json, self.format.is_some());
         let write = self.write.is_some() && !self.is_live();
         if self.is_live() && self.write.as_deref() == Some(Path::new("-")) {
-            return Err(BadInput("-w - is for captures that are read; with -i name a file".to_owned()));
+            return Err(BadInput("-w - cannot be combined with -i; use -w FILE".to_owned()));
         }
         let message = match () {
-            () if json && format => "--json has an object a unit, -T json one a frame; use one of them",
-            () if json && self.verbose => "--json has every field already; leave -V out, or --json for text",
-            () if json && self.hex => "--json has no hex dump; use -x without it, or -T fields -e payload",
+            () if json && format => "--json prints an object per unit, -T json one per frame; use one of them",
+            () if json && self.verbose => "--json already has all fields; omit -V, or omit --json for text",
+            () if json && self.hex => "--json has no hex dump; omit --json, or use -T fields -e payload",
             () if write && (json || format) => {
-                "-w writes a capture instead of printing; run once with it and once without"
+                "-w writes a capture and prints nothing; run weft with -w and again without it"
             }
-            () if write && (self.verbose || self.hex) => {
-                "-w prints nothing, so -V and -x have no use with it; leave them out"
-            }
+            () if write && (self.verbose || self.hex) => "-w prints nothing, so -V and -x have no effect; omit them",
             () if self.quiet && (json || format || write) => {
-                "-q prints nothing but the summary; use --summary to have it beside other output"
+                "-q prints only the summary; use --summary to add it to other output"
             }
             () => return Ok(()),
         };
@@ -179,12 +189,12 @@ impl Arguments {
     }
 }
 
-/// The message for a filter that nothing passes: empty output alone may mean many things.
+/// The message for a filter that matches nothing: empty output alone is ambiguous.
 fn no_match(name: &str) -> String {
-    format!("{name}: no matches: nothing in it passes the filter")
+    format!("{name}: no matches: no unit or frame passes the filter")
 }
 
-/// Reads a filter; its errors point at the column below the command's own line.
+/// Parses a filter. On a terminal, the error shows the column.
 pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput> {
     use std::io::IsTerminal;
     Filter::parse(text, wanted).map_err(|error| {
@@ -196,7 +206,7 @@ pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput>
     })
 }
 
-/// The fields of -e and the settings of -E.
+/// The fields of -e and the options of -E.
 struct Chosen {
     fields: Vec<(Slot, &'static Known)>,
     columns: Columns,
@@ -205,13 +215,13 @@ struct Chosen {
 fn columns(arguments: &Arguments, wanted: &mut Wanted) -> Result<Chosen, BadInput> {
     let format = arguments.format;
     if !arguments.fields.is_empty() && !matches!(format, Some(Format::Fields | Format::Json)) {
-        return Err(BadInput("-e goes with -T fields or -T json".to_owned()));
+        return Err(BadInput("-e needs -T fields or -T json".to_owned()));
     }
     if !arguments.settings.is_empty() && format != Some(Format::Fields) {
-        return Err(BadInput("-E goes with -T fields".to_owned()));
+        return Err(BadInput("-E needs -T fields".to_owned()));
     }
     if format == Some(Format::Fields) && arguments.fields.is_empty() {
-        return Err(BadInput("-T fields needs -e FIELD, once for each column; -G fields lists all of them".to_owned()));
+        return Err(BadInput("-T fields needs -e FIELD for each column; -G fields lists all fields".to_owned()));
     }
     let mut columns = Columns::default();
     for setting in &arguments.settings {
@@ -223,7 +233,7 @@ fn columns(arguments: &Arguments, wanted: &mut Wanted) -> Result<Chosen, BadInpu
                 Some(near) => format!("did you mean {near}?"),
                 None => "`weft dissect -G fields` lists all".to_owned(),
             };
-            BadInput(format!("-e: {name} is no field or protocol; {hint}"))
+            BadInput(format!("-e: {name} is not a field or protocol; {hint}"))
         })?;
         Ok((wanted.add(known), known))
     });

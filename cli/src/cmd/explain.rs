@@ -15,17 +15,18 @@ use crate::input::{DecodeAs, Input, Next};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  weft explain capture.pcap 12")]
+#[command(after_help = "Example:\n  \
+    weft explain capture.pcap 12")]
 pub(crate) struct Arguments {
-    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    /// Read this capture: pcap, pcapng and others, also compressed; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The frame's number, from 1
+    /// Explain the frame with this number, counted from 1
     #[arg(value_name = "FRAME")]
     frame: u64,
     #[command(flatten)]
     decode: DecodeAs,
-    /// Colour
+    /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
 }

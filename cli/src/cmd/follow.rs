@@ -14,32 +14,33 @@ use crate::input::CaptureFile;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft follow capture.pcap --stream 0\n  \
+#[command(after_help = "Examples:\n  \
+    weft follow capture.pcap --stream 0\n  \
     weft follow capture.pcap --stream 0 --direction 0 --what payload --raw > sent.bin")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: CaptureFile,
-    /// The connection, as weft dissect numbers it
+    /// Follow this connection, by its number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u32,
-    /// Only what one end sends: 0 the end that sent the first frame, 1 the other
+    /// Print only one direction: 0 from the sender of the first frame, 1 from its peer
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,
-    /// What to show
+    /// Print this content
     #[arg(long, value_enum, default_value_t = What::Messages)]
     what: What,
-    /// The octets alone, as they are
+    /// Write the bytes unchanged, without text
     #[arg(long)]
     raw: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// RDMAP messages put together, SDP messages, start-up frames
+    /// Complete RDMAP messages, SDP messages and start-up frames
     Messages,
-    /// What Sends, Writes and Read Responses carry, and octets outside MPA as far as they are shown
+    /// Data of Sends, Writes and Read Responses, and captured bytes outside MPA
     Payload,
-    /// The octets of start-up frames and FPDUs, without markers and CRC fields
+    /// Bytes of start-up frames and FPDUs, without markers and CRC fields
     Octets,
 }
 

@@ -12,23 +12,25 @@ use crate::input::{CaptureFile, Next, remark};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft ladder capture.pcap --stream 2\n  weft ladder capture.pcap -o ladder.svg")]
+#[command(after_help = "Examples:\n  \
+    weft ladder capture.pcap --stream 2\n  \
+    weft ladder capture.pcap -o ladder.svg")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: CaptureFile,
-    /// The connection, as weft dissect numbers it
+    /// Draw this connection, by its number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u32,
-    /// An exchange of the SDP port mapper instead, as weft dissect numbers it
+    /// Draw this port mapper exchange instead, by its number in `weft dissect`
     #[arg(long, value_name = "N", conflicts_with = "stream")]
     exchange: Option<u64>,
-    /// Write an SVG there instead of lines to the terminal
+    /// Write an SVG file instead of text
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Rows that are drawn at most
+    /// Draw at most this many rows
     #[arg(long, value_name = "N", default_value_t = 400)]
     rows: usize,
-    /// Columns of the terminal that are used
+    /// Use this many columns of the terminal
     #[arg(long, value_name = "N", default_value_t = 100)]
     width: usize,
 }

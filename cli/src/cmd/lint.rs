@@ -24,16 +24,25 @@ const SHOWN: usize = 5;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture\n\
-    cannot be read, or has nothing to judge.\n\
-    Of several captures the worst counts. If the reader of the output goes away (`| head`),\n\
+#[command(
+    after_help = "Exit codes: 0 no findings at or above the level; 1 such findings; 2 a capture cannot be read,\n\
+    or has nothing to judge.\n\
+    For several captures, the worst code counts. If the reader of the output closes it (`| head`),\n\
     the exit code is the same.\n\
-    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint captures\n  weft lint --merge ring_*.pcapng\n  weft lint -i eth0 -a duration:60")]
+    Examples:\n  \
+    weft lint capture.pcap\n  \
+    weft lint --level error --json capture.pcap.gz\n  \
+    weft lint captures\n  \
+    weft lint --merge ring_*.pcapng\n  \
+    weft lint -i eth0 -a duration:60"
+)]
 pub(crate) struct Arguments {
-    /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; a folder of them; - is standard input
+    /// Check these captures, or all captures in a folder; - is standard input
+    ///
+    /// docs/captures.md lists the formats.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
-    /// One capture, as tshark spells it
+    /// Read one capture (tshark's spelling)
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
     #[command(flatten)]
@@ -42,32 +51,33 @@ pub(crate) struct Arguments {
     live: LiveArguments,
     /// Judge all captures as one, in the order of time (a ring, several taps)
     ///
-    /// Each finding names the file of its frame and the frame's number there. Without --merge each capture has a verdict of its own,
-    /// because those of a folder may have different connections with equal addresses and ports. The second file of a ring then
-    /// begins inside a connection: rules that need what was before do not apply.
+    /// Each finding names the file of its frame and the frame's number in that file. Without
+    /// --merge, each capture gets its own verdict, because captures in a folder may have different
+    /// connections with equal addresses and ports. The second file of a ring then starts inside a
+    /// connection, and rules that depend on earlier frames do not apply.
     #[arg(long, conflicts_with = "interface")]
     merge: bool,
-    /// The least severity that is shown and that makes the exit code 1
+    /// Print findings of this severity and above, and exit with 1 if there are any
     #[arg(long, value_enum, default_value_t = Level::Warning)]
     level: Level,
-    /// One JSON object a finding, and one with the counts (kind "summary")
+    /// Print one JSON object per finding, and one with the counts (kind "summary")
     #[arg(long)]
     json: bool,
-    /// Every finding, not only the first of each requirement
+    /// Print all findings, not only the first one of each requirement
     #[arg(long)]
     all: bool,
-    /// Colour
+    /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
-    /// A MUST that is broken
+    /// A violated MUST
     Error,
-    /// A SHOULD that is not followed
+    /// A violated SHOULD
     Warning,
-    /// An oddity worth knowing
+    /// Unusual behaviour that is worth knowing
     Note,
 }
 

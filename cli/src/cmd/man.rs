@@ -12,10 +12,11 @@ use crate::exit::{BadInput, say, unwritable};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft man ~/.local/share/man/man1     then `man weft-dissect`\n  \
+#[command(after_help = "Examples:\n  \
+    weft man ~/.local/share/man/man1     then `man weft-dissect`\n  \
     weft man pages && man pages/weft.1")]
 pub(crate) struct Arguments {
-    /// The folder that they go to; it is made where it is missing
+    /// Write the pages to this folder, which weft creates if it is missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

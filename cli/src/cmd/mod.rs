@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! The subcommands, one file each.
 
 mod agent;
 mod bench;
@@ -31,69 +31,69 @@ mod web;
 
 use std::process::ExitCode;
 
-/// What weft can be asked to do.
+/// The subcommands of weft.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Read a capture: start-up frames, FPDUs, DDP and RDMAP headers, SDP, the port mapper; and what breaks which rule
+    /// Decode a capture: MPA, DDP, RDMAP, SDP and port mapper messages, with findings
     Dissect(dissect::Arguments),
-    /// Only what breaks a requirement in a capture; exit code 1 when something does
+    /// List the requirements that a capture violates; exit code 1 if there are any
     Lint(lint::Arguments),
-    /// Every field of one frame of a capture, with its octets, its meaning and where it is specified
+    /// Show each field of one frame: its bytes, its meaning, its defining section
     Explain(explain::Arguments),
-    /// The messages or octets of one connection of a capture
+    /// Print the messages or bytes of one connection of a capture
     Follow(follow::Arguments),
-    /// Each connection of a capture in numbers
+    /// Print numbers about each connection of a capture
     Stats(stats::Arguments),
-    /// A connection of a capture as a sequence diagram
+    /// Draw one connection of a capture as a sequence diagram
     Ladder(ladder::Arguments),
-    /// Judge an implementation: run the suites against it
+    /// Run the suites against an implementation and judge it
     Test(test::Arguments),
-    /// Write the reports of a run again, from what is in its folder
+    /// Write the reports of a run again, from the files in its folder
     Report(report::Arguments),
-    /// What is different between two runs of the suites
+    /// Compare two runs of the suites
     Diff(diff::Arguments),
-    /// Look at a target before the suites are run against it
+    /// Check a target before a run, or list the presets of target files
     Target(target::Arguments),
-    /// Show a capture or a run in the terminal
+    /// Browse a capture or a run in the terminal
     Tui(tui::Arguments),
     /// Show the runs of a results store in a browser
     Web(web::Arguments),
-    /// Ping over RDMA, with weft or librdmacm's rping on the other side
+    /// Ping over RDMA; the other side is weft or librdmacm's rping
     Ping(ping::Arguments),
-    /// Bandwidth and latency of the software RNIC
+    /// Measure bandwidth and latency of the software RNIC
     Bench(bench::Arguments),
-    /// One RDMA operation after the other, right and wrong ones, with weft or siwprobe on the other side
+    /// Run single RDMA operations, valid or not; the peer is weft or siwprobe
     Probe(probe::Arguments),
-    /// A file or a pipe over RDMA, by Sends, Writes or Reads
+    /// Transfer a file or a pipe over RDMA, by Sends, Writes or Reads
     Cat(cat::Arguments),
-    /// The SDP port mapper: ask one where a service speaks SDP, or be one
+    /// Query an SDP port mapper, or run one
     Pm(pm::Arguments),
-    /// The Sockets Direct Protocol for programs that know nothing of it: a proxy, and an agent for the preload library
+    /// Speak the Sockets Direct Protocol for programs: proxy, preload agent, tools
     Sdp(sdp::Arguments),
-    /// Be a responder for others to test against
+    /// Run a responder that other implementations can test against
     Serve(serve::Arguments),
-    /// Have a NIC's own verbs do what a tester says, on the NIC's host
+    /// Run a tester's commands on the verbs of this host's NIC
     Agent(agent::Arguments),
-    /// The endpoint itself under mangled octets, for an hour or as long as one likes
+    /// Test weft's own endpoint with mangled traffic for an hour or longer
     Soak(soak::Arguments),
-    /// List what the builtin responder can be told to do wrong
+    /// List the rules that the builtin targets can violate on purpose
     Deviations(deviations::Arguments),
-    /// The whole way once, with nothing but weft itself
+    /// Run a short demonstration that needs nothing but weft
     Demo(demo::Arguments),
-    /// Count which requirements are covered by what
+    /// Count the requirements that cases, rules or tests cover
     Coverage(coverage::Arguments),
-    /// List requirements of the specifications, or show some of them whole
+    /// List requirements of the specifications, or print them with their check
     Requirements(requirements::Arguments),
-    /// Print what a shell needs to complete command lines of weft
+    /// Print the completion script for a shell
     Completions(completions::Arguments),
     /// Write the manual pages
     Man(man::Arguments),
-    /// Write the catalogues, cases, deviations and commands as Markdown
+    /// Write requirements, cases, deviations and commands as Markdown
     Reference(reference::Arguments),
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Dissect(arguments) => dissect::run(&arguments),

@@ -29,48 +29,55 @@ const DEFAULT_SIZE: u32 = 64;
 #[command(
     disable_version_flag = true,
     group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
-    after_help = "Options mean what they mean to librdmacm's rping, which can be the other side. Per round: the client Sends where its \
-    data is, the server Reads it; the client Sends where to, the server Writes it back.\n\n\
-    Exit codes: 0 all rounds went well; 1 data differs, or the connection broke; 3 no connection.\n\
-    Examples:\n  weft ping -s -a 127.0.0.1                       a server for one client\n  \
-    weft ping -c -a 127.0.0.1 -V -C 100 -S 65535    a hundred rounds, each octet compared\n  \
-    weft ping -c -a 192.0.2.17 -C 3 --trace         what passes, PDU by PDU"
+    after_help = "The options are those of librdmacm's rping, which can be the peer. In each round, the client\n\
+    Sends the place of its data, and the server Reads the data. Then the client Sends the target\n\
+    place, and the server Writes the data back.\n\n\
+    Exit codes: 0 all rounds succeeded; 1 data differs, or the connection broke; 3 no connection.\n\
+    Examples:\n  \
+    weft ping -s -a 127.0.0.1                       a server for one client\n  \
+    weft ping -c -a 127.0.0.1 -V -C 100 -S 65535    a hundred rounds; compare all bytes\n  \
+    weft ping -c -a 192.0.2.17 -C 3 --trace         print each PDU"
 )]
 pub(crate) struct Arguments {
-    /// Be the server
+    /// Run as server
     #[arg(short = 's', long)]
     server: bool,
-    /// Be the client
+    /// Run as client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
     client: bool,
-    /// The server's address or name; on the server, where it listens (default 0.0.0.0)
+    /// Use the server at this address or name; a server listens there (default 0.0.0.0)
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// The server's port; 0 on the server takes a free one, which is printed
+    /// Use this port; on the server, 0 takes a free port and prints it
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Print the data of each round
     #[arg(short = 'v', long)]
     verbose: bool,
-    /// Client: compare what comes back with what went
+    /// Client: compare the returned data with the sent data
     #[arg(short = 'V', long)]
     validate: bool,
-    /// Client: rounds; without it, until it is interrupted
+    /// Client: stop after this many rounds (default: until Ctrl-C)
     #[arg(short = 'C', long, value_name = "ROUNDS")]
     count: Option<u64>,
-    /// Client: octets of a round's data, 23 to 65535. An rping server has to be given the same; weft's takes all (`rping_size = 65535` in a target's file)
+    /// Client: use this many bytes per round, 23 to 65535
+    ///
+    /// Start an rping server with the same size; weft's server accepts all sizes. In a target file,
+    /// use `rping_size = 65535`.
     #[arg(short = 'S', long, default_value_t = DEFAULT_SIZE)]
     size: u32,
-    /// Server: go on when a client is done, and serve several at a time
+    /// Server: serve several clients at a time, and continue after the last one
     #[arg(short = 'P', long, requires = "server")]
     persistent: bool,
-    /// Say on standard error what is going on
+    /// Print progress to standard error
     #[arg(short = 'd', long)]
     debug: bool,
-    /// Client: pause before the first message, in milliseconds. Linux's siw overlooks what follows its Reply at once: 50 is enough
+    /// Client: pause this many milliseconds before the first message
+    ///
+    /// Linux's siw loses a message that follows its Reply at once; 50 is enough.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
-    /// Client: one JSON object at the end
+    /// Client: print one JSON object at the end
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -11,9 +11,10 @@ use clap::Subcommand;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Examples:\n  weft pm ask 192.0.2.17:80                        where does it speak SDP?\n  \
-    weft pm ask '[fd00:9::1]:7000' --trace           each datagram explained\n  \
-    weft pm serve --map 192.0.2.17:80=7080           answer such questions"
+    after_help = "Examples:\n  \
+    weft pm ask 192.0.2.17:80                        query the SDP Address of a service\n  \
+    weft pm ask '[fd00:9::1]:7000' --trace           the same, with each datagram explained\n  \
+    weft pm serve --map 192.0.2.17:80=7080           answer such queries"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -22,9 +23,9 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Ask a port mapper for the SDP Address of a service
+    /// Query a port mapper for the SDP Address of a service
     Ask(ask::Arguments),
-    /// Answer from a table of mappings
+    /// Run a port mapper that answers from a table
     Serve(serve::Arguments),
 }
 

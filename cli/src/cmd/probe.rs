@@ -25,63 +25,71 @@ pub(super) use report::how;
 #[derive(clap::Args)]
 #[command(
     group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
-    after_help = "Operations, with sizes in octets: send:N sendse:N sendinv:N sendseinv:N write:N[:OFFSET] read:N[:OFFSET] fetchadd[:OFFSET]\n\
-    immediate burst:send|write|read:N:COUNT recv disc end abort. OFFSET counts from the peer's region and may lie outside it. Wrong\n\
-    ones: writebadkey:N readbadkey:N (an STag that is not there) writeoob:N readoob:N (half behind the region) writewrap:N readwrap:N\n\
-    (half behind Tagged Offset 2^64 - 1) sendinvz:N (STag 0);\n\
-    a third number of write, read, sendinv and sendseinv, a second of fetchadd, is XORed with the STag. recv waits for a Send, end\n\
-    for the peer to end the connection.\n\n\
-    Sends and Writes carry octets 13 i + 5, the regions begin as 7 i + 3; hashes are FNV-1a of 64 bits. The other side is `weft probe`,\n\
-    `weft serve`, or siwprobe of interop/siw on any RDMA device.\n\n\
-    Exit codes: 0 each operation was done and both sides closed; 1 one failed, or the connection broke; 3 no connection.\n\
-    Examples:\n  weft probe -s -a 127.0.0.1                                  one client, and what it sends\n  \
+    after_help = "Operations, with sizes in bytes: send:N sendse:N sendinv:N sendseinv:N write:N[:OFFSET]\n\
+    read:N[:OFFSET] fetchadd[:OFFSET] immediate burst:send|write|read:N:COUNT recv disc end abort.\n\
+    OFFSET is relative to the peer's region and may be outside it.\n\
+    Invalid operations: writebadkey:N readbadkey:N (an STag that does not exist) writeoob:N\n\
+    readoob:N (half of it after the end of the region) writewrap:N readwrap:N (half of it after\n\
+    Tagged Offset 2^64 - 1) sendinvz:N (STag 0).\n\
+    A third number of write, read, sendinv and sendseinv, or a second one of fetchadd, is XORed\n\
+    with the STag.\n\
+    recv waits for a Send; end waits until the peer ends the connection.\n\n\
+    Byte i of a Send or Write is 13 i + 5, and byte i of a region is initially 7 i + 3. Hashes are\n\
+    64-bit FNV-1a. The peer is `weft probe`, `weft serve`, or siwprobe of interop/siw on any RDMA\n\
+    device.\n\n\
+    Exit codes: 0 all operations succeeded and both sides closed; 1 an operation failed, or the\n\
+    connection broke; 3 no connection.\n\
+    Examples:\n  \
+    weft probe -s -a 127.0.0.1                                  serve one client and print what it sends\n  \
     weft probe -c -a 127.0.0.1 send:0 write:65536 read:65536    three operations\n  \
-    weft probe -c -a 127.0.0.1 writebadkey:100 end              what does it do about a wrong STag?"
+    weft probe -c -a 127.0.0.1 writebadkey:100 end              test the reaction to a wrong STag"
 )]
 pub(crate) struct Arguments {
-    /// Be the server
+    /// Run as server
     #[arg(short = 's', long)]
     server: bool,
-    /// Be the client
+    /// Run as client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
     client: bool,
-    /// The server's address or name; on the server, where it listens (default 0.0.0.0)
+    /// Use the server at this address or name; a server listens there (default 0.0.0.0)
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// The server's port; 0 on the server takes a free one, which is printed
+    /// Use this port; on the server, 0 takes a free port and prints it
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
-    /// What to do, in this order, once the connection is there
+    /// Run these operations in this order on the connection
     #[arg(value_name = "OPERATION", value_parser = Op::parse)]
     operations: Vec<Op>,
-    /// Server: connections, one after the other
+    /// Server: serve this many connections, one after the other
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1, conflicts_with = "client")]
     connections: u32,
-    /// Server: reject each Request; --text goes with it
+    /// Server: reject each Request, with --text as private data
     #[arg(long, conflicts_with_all = ["client", "operations"])]
     reject: bool,
-    /// Octets of the region for the peer, and of the greatest message of this side
-    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    /// Set the size of the region for the peer, and the longest message of this side
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     region: u32,
-    /// What the peer may do with the region: r (read), w (write), rw, or none
+    /// Let the peer do this with the region: r (read), w (write), rw or none
     #[arg(long, value_name = "RIGHTS", default_value = "rw", value_parser = ["rw", "r", "w", "none"])]
     rights: String,
-    /// Receives that are posted
+    /// Post this many receives
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1024))]
     receives: u32,
-    /// Octets of each
-    #[arg(long, value_name = "OCTETS", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    /// Set the size of each receive
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     room: u32,
-    /// Send each Send back
+    /// Send each received Send back
     #[arg(long)]
     echo: bool,
-    /// Private data, behind where the region is
+    /// Append this text to the private data, after the description of the region
     #[arg(long, value_name = "TEXT", default_value = "")]
     text: String,
-    /// Pause before the first operation, in milliseconds. Linux's siw overlooks what follows its Reply at once: 50 is enough
+    /// Pause this many milliseconds before the first operation
+    ///
+    /// Linux's siw loses a message that follows its Reply at once; 50 is enough.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
-    /// One JSON object for each line
+    /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]

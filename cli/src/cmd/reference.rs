@@ -23,11 +23,11 @@ use crate::exit::{BadInput, say, unwritable};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  weft reference pages     then pages/SUMMARY.md lists them\n  make guide               the user's guide with them, as HTML"
-)]
+#[command(after_help = "Examples:\n  \
+    weft reference pages     write the pages; pages/SUMMARY.md lists them\n  \
+    make guide               build the user's guide with these pages, as HTML")]
 pub(crate) struct Arguments {
-    /// The folder that they go to; it is made where it is missing
+    /// Write the pages to this folder, which weft creates if it is missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -14,26 +14,30 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft report nic                          the newest run in the folder nic\n  \
-    weft report nic/earlier/20260131T120000.123Z-1f3a    an earlier one\n  \
-    weft report nic --target nic.toml        a run that was killed, judged by the baseline of nic.toml\n\n\
-    Writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md as `weft test` does, prints what `weft\n\
-    test` prints, and ends with the exit code of the run. A run that was killed is reported as far as it is; `weft test\n\
-    --resume` runs the rest.")]
+#[command(after_help = "Examples:\n  \
+    weft report nic                          the newest run in the folder nic\n  \
+    weft report nic/earlier/20260131T120000.123Z-1f3a    an earlier run\n  \
+    weft report nic --target nic.toml        a run that was killed, with the baseline of nic.toml\n\n\
+    Writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md as `weft\n\
+    test` does, prints the same lines, and exits with the run's exit code. The report of a run\n\
+    that was killed has the results so far; `weft test --resume` runs the rest.")]
 pub(crate) struct Arguments {
-    /// The folder that `weft test --out` wrote into, or DIR/earlier/RUN of an earlier run
+    /// Read this folder of `weft test --out`, or DIR/earlier/RUN for an earlier run
     #[arg(value_name = "DIR", default_value = "weft-report")]
     folder: PathBuf,
-    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder; put PostgreSQL's password into PGPASSWORD, not into the URL
+    /// Use this results store instead of the file in the folder
+    ///
+    /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. Set the password of PostgreSQL in
+    /// PGPASSWORD, not in the URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// The target of a run that was killed; its file has the baseline
+    /// Use the baseline of this target, for a run that was killed
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// The suites of the run, if they are not those built in
+    /// Use the suites of this folder if the run did not use the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Name each case that is not tried; else they are counted by reason
+    /// Print each case that was not tried, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
 }

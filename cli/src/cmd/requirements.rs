@@ -9,13 +9,17 @@ use crate::exit::BadInput;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft requirements                 all ids with their level and summary\n  \
-    weft requirements MPA-7.1.1-2     one, with how it is checked\n  weft requirements MPA-7.1         all of a section")]
+#[command(after_help = "Examples:\n  \
+    weft requirements                 list all ids with level and summary\n  \
+    weft requirements MPA-7.1.1-2     print one, with its check\n  \
+    weft requirements MPA-7.1         list a section")]
 pub(crate) struct Arguments {
-    /// Ids, the beginnings of ids, or words of the text (all words of one argument must be there)
+    /// Print requirements with these ids, id prefixes, or words
+    ///
+    /// All words of one argument must match.
     #[arg(value_name = "ID_OR_WORDS")]
     ids: Vec<String>,
-    /// One JSON object a line
+    /// Print JSON Lines, one object per requirement
     #[arg(long)]
     json: bool,
 }

@@ -24,10 +24,10 @@ use clap::Subcommand;
     after_help = "Examples:\n  \
     weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80     the server's side\n  \
     weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  the client's side\n  \
-    weft sdp agent --socket /run/weft-sdp                                      for programs under the preload library\n  \
-    weft sdp run --rules weft-sdp.rules curl http://192.0.2.17/                a program under it\n  \
-    weft sdp serve echo                                                        somebody to talk to\n  \
-    weft sdp connect 192.0.2.17:7174 < file > copy                             talk"
+    weft sdp agent --socket /run/weft-sdp                                      serve programs with the preload library\n  \
+    weft sdp run --rules weft-sdp.rules curl http://192.0.2.17/                run a program with the library\n  \
+    weft sdp serve echo                                                        run an SDP echo server\n  \
+    weft sdp connect 192.0.2.17:7174 < file > copy                             connect to one"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,17 +36,17 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Role {
-    /// TCP on one side, SDP on the other
+    /// Connect TCP on one side with SDP on the other
     Proxy(proxy::Arguments),
-    /// Carry the connections of programs that run under the preload library
+    /// Carry the connections of programs that run with the preload library
     Agent(agent::Arguments),
-    /// Run a program under the preload library
+    /// Run a program with the preload library
     Run(run::Arguments),
-    /// Accept SDP connections: echo, take, or give octets
+    /// Accept SDP connections, and echo, discard or send bytes
     Serve(serve::Arguments),
-    /// Connect by SDP: standard input and output, or a test of an echo
+    /// Connect by SDP: transfer standard input and output, or test an echo
     Connect(connect::Arguments),
-    /// SDP sockets beside a plain TCP stream: bandwidth, round trips, memory of many connections
+    /// Measure SDP sockets and plain TCP: bandwidth, round trips, memory
     Bench(bench::Arguments),
 }
 

@@ -21,27 +21,33 @@ use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  weft serve                                        a correct responder on ports 7174 and 7175 of this host\n  \
-    weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n  \
-    weft serve --seed 7                               one whose octets are mangled, the same way for each who asks with 7\n  \
-    weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
-    It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft probe`,\n\
-    `weft bench` and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
-    Each peer address gets at most 1 GiB of memory there.\n\
-    --trace and --write watch both. What happens on the connections of both is told on standard error. Ctrl-C stops it."
-)]
+#[command(after_help = "Examples:\n  \
+    weft serve                                        a correct responder on ports 7174 and 7175 of this host\n  \
+    weft serve --deviate mpa.accepts-wrong-key        a responder that violates a rule on purpose\n  \
+    weft serve --seed 7                               mangled bytes, in the same way for each client\n  \
+    weft serve --mangle truncate,reset=50,cut=2       truncated messages, resets and partial writes\n\n\
+    The responder accepts all MPA Requests and sends each Send back. A second port is the peer of\n\
+    `weft ping`, `weft probe`, `weft bench` and `weft cat`: the private data of the Request\n\
+    selects one; without private data, it is an rping server.\n\
+    There, each peer address gets at most 1 GiB of memory.\n\
+    --trace and --write apply to both ports. weft prints the events of all connections to standard\n\
+    error. Ctrl-C stops it.")]
 pub(crate) struct Arguments {
-    /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7175)
+    /// Listen here for the echo; port 0 takes a free port (default 127.0.0.1:7175)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Address and port of ping, probe, bench and cat (default 127.0.0.1:7174, or none when only --listen is given)
+    /// Listen here for the peers of `weft ping` and others
+    ///
+    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, or none if only
+    /// --listen is given).
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
-    /// Break a rule on purpose, on both ports (may be given several times); `weft deviations` lists the names
+    /// Violate a rule on purpose, on both ports; repeatable
+    ///
+    /// `weft deviations` lists the names.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
-    /// Tell nothing of connections
+    /// Print nothing about connections
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

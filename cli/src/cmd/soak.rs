@@ -16,35 +16,38 @@ use workers::{Told, Work};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each run is two ends of weft's endpoint that work with each other while seeds mangle what they send: one listens, one connects.\n\
-    Nothing is judged but what must hold whatever arrives: no panic, no hang, no access outside registered memory or against its\n\
-    rights, nothing left behind, and a resident size that does not grow.\n\n\
-    Exit codes: 0 all held; 1 something did not, told with the seed and the command that replays it.\n\
-    Examples:\n  weft soak                                       an hour, in process and over loopback TCP at once\n  \
-    weft soak --for 1m --over virtual               a minute, in process on a virtual clock\n  \
-    weft soak --over virtual --seed 4711 --runs 1   one run again"
-)]
+#[command(after_help = "Each run connects two ends of weft's endpoint, a listener and a connector. Seeds mangle the\n\
+    bytes that they send.\n\
+    weft checks only what must be true for all input: no panic, no hang, no access outside\n\
+    registered memory or against its rights, no leak, and a resident size that does not grow.\n\n\
+    Exit codes: 0 all checks passed; 1 a check failed, and weft prints the seed and the command\n\
+    that replays it.\n\
+    Examples:\n  \
+    weft soak                                       one hour, in process and over loopback TCP at once\n  \
+    weft soak --for 1m --over virtual               one minute, in process on a virtual clock\n  \
+    weft soak --over virtual --seed 4711 --runs 1   replay one run")]
 pub(crate) struct Arguments {
-    /// How long: a number and s, m or h
+    /// Run this long: a number and s, m or h
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
     time: Duration,
-    /// How the ends are joined (both, if not given)
+    /// Join the ends in this way (default: both ways)
     #[arg(long, value_enum)]
     over: Option<Over>,
-    /// The first run's seed; each further one has the next [default: any, which is printed]
+    /// Use this seed for the first run, the next for the second [default: any, printed]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after so many runs of each kind
+    /// Stop after this many runs of each kind
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
-    /// What is mangled, as in `weft serve`; in process each seed draws its own if none is given, over TCP it is `all`
+    /// Mangle in this way, as in `weft serve`
+    ///
+    /// Without this option, each seed selects its own mangling in process, and TCP uses `all`.
     #[arg(long, value_name = "WORD[=N],...")]
     mangle: Option<Plan>,
-    /// Connections at a time over TCP
+    /// Run this many connections at a time over TCP
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     lanes: u8,
-    /// MiB by which the resident size may grow once a tenth of the time is over
+    /// Let the resident size grow by this much after a tenth of the time
     #[arg(long, value_name = "MIB", default_value_t = 32)]
     growth: u64,
 }

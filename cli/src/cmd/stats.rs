@@ -16,7 +16,9 @@ use crate::input::CaptureFile;
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: CaptureFile,
-    /// One JSON object a connection, and one with the totals (kind "total"); times in nanoseconds
+    /// Print one JSON object per connection, and one with the totals
+    ///
+    /// The totals have the kind "total". Times are in nanoseconds.
     #[arg(long)]
     json: bool,
 }

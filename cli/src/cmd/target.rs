@@ -13,9 +13,12 @@ use crate::{cmd, runtime};
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A target file can run commands on this machine, with your rights: start, restart, crashed, and agent as a list.\n\
-    `check` runs start and agent. Treat such a file like a shell script. --no-commands refuses a file that has any of them.\n\n\
-    WEFT_AGENT_TOKEN goes to agents of this machine, or to the host that WEFT_AGENT_TOKEN_FOR names, and to no other."
+    after_help = "A target file can run commands on this machine with your rights: start, restart, crashed, and\n\
+    agent as a list.\n\
+    `check` runs start and agent. Treat a target file like a shell script. --no-commands refuses a\n\
+    file with any of them.\n\n\
+    weft sends WEFT_AGENT_TOKEN only to agents on this machine, or to the host in\n\
+    WEFT_AGENT_TOKEN_FOR."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -24,16 +27,21 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Connect to it, try its good exchange, and see what it answers, asked in the way of its service; exit code 3 when it is not as its file says
+    /// Connect to a target, try a good exchange, and report how it answers
+    ///
+    /// The requests are those of the target's service. The exit code is 3 if the target is not as
+    /// its file describes it.
     Check {
-        /// builtin, builtin-tcp, builtin-initiator, builtin-initiator-tcp, or a TOML file that describes a target
+        /// Check this target: builtin, builtin-tcp, builtin-initiator, or a TOML file
+        ///
+        /// builtin-initiator-tcp is possible, too.
         #[arg(value_name = "TARGET")]
         target: String,
         /// Refuse a target file that runs commands on this machine
         #[arg(long)]
         no_commands: bool,
     },
-    /// What a target file's preset stands for
+    /// Print the fields that each preset of target files sets
     Presets,
 }
 

@@ -1,4 +1,4 @@
-//! `weft test`: the suites against a target.
+//! `weft test`: runs the suites against a target.
 
 mod history;
 mod prove;
@@ -32,100 +32,138 @@ use crate::signals;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  weft test builtin                                      weft's own responder, virtual clock\n  \
-    weft test builtin --deviate mpa.accepts-wrong-key      the same, breaking one rule\n  \
-    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4 some cases against something on the network\n  \
-    weft test nic.toml --out nic --resume                  go on with a run that was stopped\n  \
-    weft test --prove                                      every case against every deviation it is about\n\n\
-    The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml, summary.md, results.sqlite, and\n\
-    cases/<case>/<parameters>/ with evidence.pcapng and transcript.json of each case, passed ones too. A later run into the same\n\
-    folder moves the files of the one before to earlier/<run id>/; the newest 20 are kept there."
-)]
+#[command(after_help = "Examples:\n  \
+    weft test builtin                                      weft's own responder, on a virtual clock\n  \
+    weft test builtin --deviate mpa.accepts-wrong-key      the same responder, violating one rule\n  \
+    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4 some cases against a target on the network\n  \
+    weft test nic.toml --out nic --resume                  continue a run that was stopped\n  \
+    weft test --prove                                      each case against each deviation that it should catch\n\n\
+    The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml,\n\
+    summary.md and results.sqlite. Each case, passed or not, leaves evidence.pcapng and\n\
+    transcript.json in cases/<case>/<parameters>/. The next run into the same folder moves these\n\
+    files to earlier/<run id>/, where the newest 20 runs remain.")]
 pub(crate) struct Arguments {
-    /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), builtin-plain (without CRCs and RFC 6581), builtin-initiator and builtin-initiator-tcp (they connect), or a TOML file that describes a target
+    /// Test this target: builtin, another builtin name, or a TOML file
+    ///
+    /// builtin runs in process on a virtual clock, builtin-tcp over real TCP on loopback.
+    /// builtin-plain has no CRCs and no RFC 6581. builtin-initiator and builtin-initiator-tcp
+    /// connect to the tester. A TOML file describes a target on the network.
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
-    /// Only these: a case, the beginning of its id up to a /, a requirement, a section (mpa/7.1, MPA-7.1), a tag, or case[parameter=value]
+    /// Run only cases that match: a case, requirement, section, tag, or id prefix
+    ///
+    /// A prefix ends before a `/`. A section is mpa/7.1 or MPA-7.1. case[parameter=value] selects
+    /// one variant.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
-    /// Break a rule on purpose (builtin targets only; may be given several times); `weft deviations` lists the names
+    /// Violate a rule on purpose (builtin targets only); repeatable
+    ///
+    /// `weft deviations` lists the names.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
-    /// Where results go; what an earlier run left there moves to DIR/earlier
+    /// Write the results to this folder
+    ///
+    /// The files of an earlier run in it move to DIR/earlier.
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
-    /// Suites from a folder instead of those built in
+    /// Use the suites of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Seed of everything random, to repeat a run; without it each run has another, and a part of --shard has 1
+    /// Repeat the random choices of a run with this seed
+    ///
+    /// Without --seed, each run has another seed. With --shard, the default is 1.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// How much: smoke (a few choices of each case's parameters), default (every pair of values), full (every choice)
+    /// Run few, more or all variants of each case
+    ///
+    /// smoke runs a few variants, default each pair of parameter values, full every combination.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = tier())]
     tier: Tier,
-    /// One part of N parts of the selection; all parts together are the whole, when a --seed that is given is given to each
+    /// Run part I of N of the selection
+    ///
+    /// All N parts together are the complete selection. If you use --seed, give the same seed to
+    /// each part.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
-    /// Of the selection, only what went wrong in the newest complete run of the target (without one, in the newest partial one)
+    /// Run only the selected cases that failed in the last complete run
+    ///
+    /// If the target has no complete run, the newest partial run counts.
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
-    /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
+    /// Capture on this interface during the run, and use the capture as evidence
+    ///
+    /// The evidence then has TCP's real segments, FINs and resets. `capture` in the target's file
+    /// does the same.
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
-    /// Refuse a target file that runs commands on this machine (start, restart, crashed, agent)
+    /// Refuse a target file that runs commands on this machine
+    ///
+    /// Its fields are start, restart, crashed and agent.
     #[arg(long)]
     no_commands: bool,
-    /// Run it all so many times; verdicts that differ are told
+    /// Run everything N times and report verdicts that change
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    /// Run it again and again until something is not as expected (at most as often as --repeat says)
+    /// Repeat the run until a result is unexpected, at most --repeat times
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
     until_fail: bool,
-    /// Name each case that is not tried; else they are counted by reason
+    /// Print each case that is not tried, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
-    /// Cases at a time, on the builtin targets [default: 1 in process, 24 over TCP]; any other target has one
+    /// Run this many cases at a time (builtin targets only)
+    ///
+    /// The default is 1 in process and 24 over TCP. Other targets run one case at a time.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
-    /// Continue the newest run of this target that is not over; if it only misses its reports, write them
+    /// Continue the newest unfinished run of this target
+    ///
+    /// If only its reports are missing, weft writes them.
     #[arg(long, conflicts_with_all = ["select", "seed", "tier", "rerun", "shard"])]
     resume: bool,
-    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out; put PostgreSQL's password into PGPASSWORD, not into the URL
+    /// Use this results store instead of the file in the folder of --out
+    ///
+    /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. Set the password of PostgreSQL in
+    /// PGPASSWORD, not in the URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// Show the run on the screen while it lasts, and run cases again from there; leaving the screen stops it, and keeps what is finished. The exit code is that of the run itself
+    /// Show the run in the terminal, where you can run cases again
+    ///
+    /// Quitting the screen stops the run and keeps its finished results. The exit code is that of
+    /// the run.
     #[arg(long, conflicts_with = "list")]
     tui: bool,
-    /// Show the run in a browser at this loopback address while it lasts, and on until Ctrl-C
+    /// Show the run in a browser at this loopback address until Ctrl-C
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
     web: Option<SocketAddr>,
-    /// List the selected cases and end
+    /// List the selected cases and exit
     #[arg(long, short, conflicts_with_all = ["deviate", "rerun", "repeat", "until_fail", "resume", "capture"])]
     list: bool,
-    /// Show a case, its requirements and its script, and end
+    /// Print a case, its requirements and its script, and exit
     #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "history"])]
     show: Option<String>,
-    /// Show what a case came to on the target in the runs of the store, and end
+    /// Print the results of a case on the target in all stored runs, and exit
     #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "rerun", "repeat", "until_fail", "resume"])]
     history: Option<String>,
-    /// Run the selected cases against weft's own responder and initiator and against each deviation they are about, print the matrix, and end
+    /// Run the cases against the deviations that they should catch, print the matrix
+    ///
+    /// Each selected case runs against weft's own responder and initiator, and against each
+    /// deviation that violates one of its requirements.
     #[arg(long, conflicts_with_all = ["deviate", "seed", "shard", "rerun", "repeat", "until_fail", "resume", "capture", "tui", "web", "list"])]
     prove: bool,
-    /// Write what editors with LuaLS need to know about the scripts' surface to a file, and end
+    /// Write annotations of the Lua functions for editors with LuaLS, and exit
     #[arg(long, value_name = "FILE")]
     lua_annotations: Option<PathBuf>,
 }
 
-/// What --rerun takes.
+/// The values of --rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rerun {
-    /// What neither passed nor was skipped
+    /// Cases that neither passed nor were skipped
     Failed,
 }
 
 impl Arguments {
-    /// Where results are kept.
+    /// Opens the results store.
     async fn open_store(&self) -> anyhow::Result<store::Store> {
         Ok(match &self.store {
             Some(url) => store::Store::connect(url).await?,
@@ -139,7 +177,7 @@ impl Arguments {
         })
     }
 
-    /// What is run.
+    /// Selects the cases to run.
     async fn filter(&self, target: &Target) -> anyhow::Result<Filter> {
         let mut filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
@@ -149,7 +187,7 @@ impl Arguments {
         Ok(filter)
     }
 
-    /// The selection where no target is needed: the first word is one too, if it does not name a target all the same.
+    /// The selection if no target is needed: the first word counts unless it names a target.
     fn words(&self) -> Vec<String> {
         self.target.iter().filter(|word| !names_target(word)).chain(&self.select).cloned().collect()
     }
@@ -159,12 +197,12 @@ impl Arguments {
     }
 }
 
-/// A first word of the command line that is no selection.
+/// Does the first word of the command line name a target?
 fn names_target(word: &str) -> bool {
     Target::is_builtin_name(word) || word.ends_with(".toml")
 }
 
-/// A tier. Its words are told beforehand, to who completes the command line.
+/// Parses a tier, and offers its names to shell completion.
 fn tier() -> impl TypedValueParser<Value = Tier> {
     PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
 }
@@ -276,8 +314,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// For `--resume`: if all runs against the target are over, but the last one was killed before its reports were complete,
-/// writes them.
+/// For `--resume`: writes the reports if all runs against the target are finished, but the last one
+/// was killed before its reports were complete.
 async fn complete_reports(
     arguments: &Arguments,
     target: &Target,
@@ -306,7 +344,7 @@ async fn complete_reports(
     Ok(Some(report))
 }
 
-/// Runs beside a dashboard that shows it, and leaves the dashboard up until it is interrupted.
+/// Runs with a dashboard that shows the run, and serves it until an interruption.
 async fn in_browser(
     options: RunOptions,
     schedule: Schedule,
@@ -354,7 +392,7 @@ async fn in_browser(
 /// The seed of a run with --shard and without --seed.
 const SEED_OF_PARTS: u64 = 1;
 
-/// Makes the folder that a run writes into, so that a name which can be none is told as what it is: a slip on the command line.
+/// Creates the folder for the run's files, and reports an unusable name as a wrong command line.
 pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
     let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(out, &error)));
     Ok(std::fs::create_dir_all(out).map_err(failed)?)
@@ -376,7 +414,8 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     loaded.map_err(|error| BadInput(error.to_string()).into())
 }
 
-/// The target that a command line names; with `no_commands` none that runs commands on this machine.
+/// The target that a command line names; with `no_commands`, rejects one that runs commands on this
+/// machine.
 pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyhow::Result<Target> {
     let target = Target::resolve(name)
         .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
@@ -392,14 +431,14 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
     Ok(target)
 }
 
-/// The live lines of a run, coloured on a terminal; `verbose`: with those of cases that are not tried.
+/// The live lines of a run, in colour on a terminal; `verbose` adds cases that are not tried.
 pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
     let out = io::stdout();
     let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     report::Terminal::new(out, colour).verbose(verbose)
 }
 
-/// Runs, writes every report into the run's folder, and prints where.
+/// Runs, writes all reports into the run's folder, and prints the path.
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
@@ -407,7 +446,7 @@ async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSin
     Ok(report)
 }
 
-/// Runs and writes every report into the run's folder, and prints nothing itself.
+/// Runs and writes all reports into the run's folder, without printing.
 pub(crate) async fn record(
     options: RunOptions,
     schedule: Schedule,
@@ -419,7 +458,7 @@ pub(crate) async fn record(
     Ok(report)
 }
 
-/// Runs; that there is nothing to go on with, or that the folder is in use, is the user's to mend.
+/// Runs. That nothing can be resumed, or that the folder is in use, is an error of the user.
 async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
         error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {

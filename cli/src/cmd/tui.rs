@@ -13,22 +13,28 @@ use crate::input::{Input, LiveArguments};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft tui capture.pcap     packets, fields and octets of a capture\n  \
-    weft tui -i eth0 -f 'tcp port 7174'   the same of what comes in on an interface\n  \
-    weft tui weft-report      the run whose results are in that folder\n\nInside, ? tells the keys; q leaves.")]
+#[command(after_help = "Examples:\n  \
+    weft tui capture.pcap     packets, fields and bytes of a capture\n  \
+    weft tui -i eth0 -f 'tcp port 7174'   the same, live from an interface\n  \
+    weft tui weft-report      the run with its results in this folder\n\n\
+    Inside, ? shows the keys; q quits.")]
 pub(crate) struct Arguments {
-    /// A capture file, the folder of a run, or its report.json
+    /// Show this capture file, folder of a run, or report.json
     #[arg(value_name = "FILE_OR_DIR", required_unless_present = "interface", conflicts_with = "interface")]
     path: Option<PathBuf>,
-    /// The same, as tshark spells it
+    /// The same, in tshark's spelling.
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "path", id = "read", hide = true)]
     read: Option<PathBuf>,
     #[command(flatten)]
     live: LiveArguments,
-    /// With -i, keep what is captured there, as pcapng; without, it goes into a ring of temporary files of 1 GB together
+    /// With -i, save the captured frames as pcapng
+    ///
+    /// Without -w, weft keeps them in a ring of temporary files of 1 GB in total.
     #[arg(short = 'w', long = "write", value_name = "OUT", requires = "interface", help_heading = "Live capture")]
     write: Option<PathBuf>,
-    /// With -w, another file after filesize:KB, duration:SECONDS or packets:N; files:N keeps the newest
+    /// With -w, start a new file after filesize:KB, duration:SECONDS or packets:N
+    ///
+    /// files:N keeps only the N newest files.
     #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
     ring: Vec<String>,
 }

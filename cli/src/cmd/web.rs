@@ -16,44 +16,54 @@ use crate::{allocator, rnic, runtime, secrets, signals};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  weft web                                        the runs in ./weft-report\n  \
-    weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n  \
+#[command(after_help = "Examples:\n  \
+    weft web                                        the runs in ./weft-report\n  \
+    weft web --listen 127.0.0.1:8080 --out nic      the runs in the folder nic\n  \
     weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n  \
-    weft web --out nic --targets lab/targets        an operator may start runs against what the files there describe\n  \
+    weft web --out nic --targets lab/targets        let operators start runs against the targets in this folder\n  \
     weft web --store postgres://weft@db/weft        the runs of a database that `weft test --store` fills\n\n\
-    A run that lasts is shown live by `weft test ... --web ADDRESS`. Ctrl-C stops the server.")]
+    `weft test ... --web ADDRESS` shows its run live. Ctrl-C stops the server.")]
 pub(crate) struct Arguments {
-    /// Address and port, beyond loopback with --token-file only; port 0 takes a free one, which is printed
+    /// Listen on this address and port; beyond loopback, --token-file is required
+    ///
+    /// Port 0 takes a free port and prints it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7171")]
     listen: SocketAddr,
-    /// The folder that `weft test --out` wrote, or a results.sqlite
+    /// Show the runs of this folder of `weft test --out`, or of this results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
-    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out, where evidence is looked for all the same; put PostgreSQL's password into PGPASSWORD, not into the URL
+    /// Use this results store instead of the file in the folder of --out
+    ///
+    /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. Evidence is still in the folder
+    /// of --out. Set the password of PostgreSQL in PGPASSWORD, not in the URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// A target that an operator may start runs against, by name or as a TOML file; may be given more than once
+    /// Let operators start runs against this target (name or TOML file); repeatable
     #[arg(long = "target", value_name = "TARGET")]
     targets: Vec<String>,
-    /// A folder of TOML files, each of which describes such a target
+    /// Let operators start runs against each target file (TOML) of this folder
     #[arg(long = "targets", value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Suites from a folder instead of those built in, for runs that are started here
+    /// Use the suites of this folder instead of the built-in ones for started runs
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Who may look: lines `viewer TOKEN` and `operator TOKEN`; then everybody needs one, here too
+    /// Require one of the tokens in this file from each client, also on this host
+    ///
+    /// Its lines are `viewer TOKEN` and `operator TOKEN`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A name by which browsers reach it, beside its addresses; may be given more than once
+    /// Accept this host name from browsers, beside the addresses; repeatable
     #[arg(long = "name", value_name = "HOST", requires = "token_file")]
     names: Vec<String>,
-    /// Ask the dashboard that listens there whether it is well, and end: status 0 when it is, 3 when not
+    /// Check the dashboard at --listen and exit: 0 if it is healthy, 3 if not
     #[arg(long)]
     healthy: bool,
-    /// A folder of captures to look into; operators upload into it. Without it there is what cases recorded
+    /// Show the captures of this folder, to which operators can upload
+    ///
+    /// Without this option, the pages show only captures that cases recorded.
     #[arg(long, value_name = "DIR")]
     captures: Option<PathBuf>,
-    /// The longest capture that is taken from a browser
+    /// Accept uploads of at most this size
     #[arg(long, value_name = "MIB", default_value_t = 256, requires = "captures",
         value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     upload_limit: u64,

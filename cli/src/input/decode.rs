@@ -2,10 +2,10 @@
 
 use weft_dissector::Dissector;
 
-/// What ports carry, as the user knows.
+/// The protocols that the user assigns to ports.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct DecodeAs {
-    /// Read the messages of this TCP port as SDP, if the capture does not have the beginning of its connections
+    /// Read this TCP port as SDP if the capture lacks the start of its connections
     #[arg(long = "decode-as", value_name = "PORT=sdp", value_parser = port)]
     decode_as: Vec<u16>,
 }

@@ -24,28 +24,30 @@ const BATCH: Duration = Duration::from_millis(100);
 /// So long after the end the kernel holds nothing back any more from before it: twice a batch of [`Settings`].
 const LAST_LOOK: Duration = Duration::from_millis(200);
 
-/// An interface, and what is captured on it. The letters are tshark's.
+/// The interface to capture on, and its settings. The letters are tshark's.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArguments {
-    /// Capture on an interface, by its name or its number in `weft dissect -D`, instead of reading a file; Ctrl-C ends it
+    /// Capture on this interface (name, or number in `weft dissect -D`) until Ctrl-C
     #[arg(short = 'i', long = "interface", value_name = "IF", id = "interface", conflicts_with = "read")]
     interface: Option<String>,
-    /// Capture filter, in libpcap's language: 'tcp port 7174'
+    /// Set a capture filter in libpcap's language, such as 'tcp port 7174'
     #[arg(short = 'f', value_name = "FILTER")]
     capture_filter: Option<String>,
-    /// Octets kept of each frame; 0: all, as without it
-    #[arg(short = 's', long = "snapshot-length", value_name = "OCTETS",
+    /// Keep this many bytes of each frame; 0 keeps all (default)
+    #[arg(short = 's', long = "snapshot-length", value_name = "BYTES",
         value_parser = clap::value_parser!(u32).range(0..=i64::from(SNAP_LEN)))]
     snap_len: Option<u32>,
-    /// Do not ask for frames that are for other stations
+    /// Do not put the interface into promiscuous mode
     #[arg(short = 'p', long = "no-promiscuous-mode")]
     not_promiscuous: bool,
-    /// The kernel's buffer (default 32)
+    /// Set the size of the kernel's buffer (default 32)
     #[arg(short = 'B', long = "buffer-size", value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..=2047))]
     buffer: Option<u32>,
-    /// End the capture by itself: duration:SECONDS, packets:N, filesize:KB (of what -w wrote), files:N (of -b)
+    /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N
+    ///
+    /// filesize is the size of the file that -w writes. files is the number of files of -b.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
 }

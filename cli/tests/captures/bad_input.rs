@@ -105,7 +105,7 @@ fn control_characters_of_a_file_name_are_shown() {
 fn a_filter_that_nothing_passes_is_told() {
     let file = capture();
     let file = file.to_str().unwrap();
-    let line = format!("weft: {file}: no matches: nothing in it passes the filter");
+    let line = format!("weft: {file}: no matches: no unit or frame passes the filter");
     for more in [&[][..], &["--json"], &["-T", "fields", "-e", "frame.number"], &["-x", "-T", "text"]] {
         let arguments = [&["dissect", file, "-Y", "frame.number == 9999"], more].concat();
         assert_eq!(outcome(&arguments), (0, vec![line.clone()]), "{arguments:?}");
@@ -185,7 +185,7 @@ fn a_filter_with_a_typo() {
     let message = "weft: filter, column 1: iwarp_mpa.ulpdulenght is no field or protocol; did you mean \
                    iwarp_mpa.ulpdulength?";
     assert_eq!(outcome(&["dissect", file, "-Y", "iwarp_mpa.ulpdulenght > 3"]), (2, vec![message.to_owned()]));
-    let message = "weft: -e: iwarp_rdma.opcod is no field or protocol; did you mean iwarp_rdma.opcode?";
+    let message = "weft: -e: iwarp_rdma.opcod is not a field or protocol; did you mean iwarp_rdma.opcode?";
     assert_eq!(outcome(&["dissect", file, "-T", "fields", "-e", "iwarp_rdma.opcod"]), (2, vec![message.to_owned()]));
 }
 
@@ -194,9 +194,9 @@ fn options_that_do_not_go_together() {
     let file = capture();
     let file = file.to_str().unwrap();
     for (arguments, message) in [
-        (vec!["-e", "frame.number"], "-e goes with -T fields or -T json"),
-        (vec!["-E", "header=y"], "-E goes with -T fields"),
-        (vec!["-T", "fields"], "-T fields needs -e FIELD, once for each column; -G fields lists all of them"),
+        (vec!["-e", "frame.number"], "-e needs -T fields or -T json"),
+        (vec!["-E", "header=y"], "-E needs -T fields"),
+        (vec!["-T", "fields"], "-T fields needs -e FIELD for each column; -G fields lists all fields"),
         (vec!["-T", "fields", "-e", "frame.number", "-E", "header=x"], "-E: header is y or n, not \"x\""),
     ] {
         let mut all = vec!["dissect", file];
@@ -389,11 +389,11 @@ fn options_that_contradict_each_other_name_the_way_out() {
     let file = capture();
     let file = file.to_str().unwrap();
     for (arguments, words) in [
-        (&["--json", "-V"][..], "leave -V out"),
-        (&["--json", "-x"], "use -x without it"),
+        (&["--json", "-V"][..], "omit -V"),
+        (&["--json", "-x"], "omit --json"),
         (&["--json", "-T", "json"], "use one of them"),
-        (&["-w", "-", "--json"], "run once with it and once without"),
-        (&["-w", "-", "-V"], "leave them out"),
+        (&["-w", "-", "--json"], "run weft with -w and again without it"),
+        (&["-w", "-", "-V"], "omit them"),
         (&["-q", "--json"], "use --summary"),
     ] {
         let (code, lines) = outcome(&[&["dissect", file], arguments].concat());

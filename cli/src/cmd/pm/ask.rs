@@ -21,45 +21,56 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit codes: 0 an SDP Address came; 1 denied, or reset at the SDP Address: plain TCP it is; 3 no answer, or nobody to\n\
-    connect to. Of several questions the last one counts.\n\n\
-    A trace and a capture show the port mapper at port 3935, whatever --mapper says, since readers know it by that."
+    after_help = "Exit codes: 0 an SDP Address was received; 1 denied, or reset at the SDP Address: use plain\n\
+    TCP; 3 no answer, or no connection. If there are several queries, the last one counts.\n\n\
+    Traces and captures show the port mapper at port 3935, whatever --mapper is, because readers\n\
+    detect it by this port."
 )]
 pub(crate) struct Arguments {
-    /// The service, HOST:PORT, as plain TCP would reach it
+    /// Query this service, HOST:PORT, as plain TCP would reach it
     #[arg(value_name = "SERVICE")]
     service: String,
-    /// The port mapper, HOST or HOST:PORT (default: the service's host, port 3935)
+    /// Query this port mapper, HOST[:PORT] (default: the service's host, port 3935)
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
-    /// Where the connection will come from, ADDRESS or ADDRESS:PORT (default: what this host would use, and a free port)
+    /// Name this ADDRESS[:PORT] as origin of the connection
+    ///
+    /// The default is the address that this host would use, and a free port.
     #[arg(long, value_name = "ADDRESS")]
     from: Option<String>,
-    /// Wait before the first repetition, in milliseconds; it doubles, up to 4 seconds
+    /// Wait this many milliseconds before the first repetition
+    ///
+    /// The wait doubles, up to 4 seconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     wait: u64,
-    /// Repetitions
+    /// Repeat a query at most this often
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=1000))]
     repeats: u32,
-    /// Ask so often; an answer is kept as long as its PmTime says
+    /// Send this many queries; weft caches an answer for its PmTime
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     count: u32,
-    /// Pause between two questions, in milliseconds
+    /// Pause this many milliseconds between two queries
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pause: u64,
-    /// Connect by TCP to what came of it, and close again; a reset at the SDP Address leads to plain TCP
+    /// Connect by TCP to the result and close
+    ///
+    /// If the SDP Address resets the connection, weft connects to the service by plain TCP.
     #[arg(long)]
     connect: bool,
-    /// Speak as Linux's iwpmd wants it, against the draft: requests of 64 octets, and an acknowledgement for each repeated answer
+    /// Follow Linux's iwpmd instead of the draft
+    ///
+    /// Requests then have 64 bytes, and weft acknowledges each repeated answer.
     #[arg(long)]
     linux: bool,
-    /// Go on listening so long behind the last answer, in milliseconds
+    /// Continue to listen for this many milliseconds after the last answer
     #[arg(long, value_name = "MS", default_value_t = 0)]
     linger: u64,
-    /// Break a rule on purpose (may be given several times); `weft deviations pm.` lists the names
+    /// Violate a rule on purpose; repeatable
+    ///
+    /// `weft deviations pm.` lists the names.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
-    /// One JSON object a question
+    /// Print one JSON object per query
     #[arg(long)]
     json: bool,
     #[command(flatten)]

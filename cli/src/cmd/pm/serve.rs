@@ -20,44 +20,54 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "A mapping is SERVICE=TARGET. SERVICE is ADDRESS:PORT; 0.0.0.0 and [::] stand for every address. TARGET is one of\n  \
-    7080                                 this port of the address that was asked for\n  \
+    after_help = "A mapping is SERVICE=TARGET. SERVICE is ADDRESS:PORT; 0.0.0.0 and [::] match all addresses.\n\
+    TARGET is one of\n  \
+    7080                                 this port of the requested address\n  \
     192.0.2.18:7080,192.0.2.19:7080      these addresses, in turn\n  \
-    192.0.2.18:9000-9099                 a port of its own for each connection, free again when nobody takes it\n\n\
-    Examples:\n  weft pm serve --map 0.0.0.0:80=7080 --map '[::]:80=7080'\n  \
+    192.0.2.18:9000-9099                 a separate port per connection, free again if it is not used\n\n\
+    Examples:\n  \
+    weft pm serve --map 0.0.0.0:80=7080 --map '[::]:80=7080'\n  \
     weft pm serve --listen 127.0.0.1:3935 --map 127.0.0.1:80=127.0.0.1:9000-9099 --pm-time 20 --trace\n\n\
-    It listens for questions only; SDP has to be there by itself. What happens is told on standard output. Ctrl-C stops it.\n\
-    Where a host has several addresses, name each with --listen, so that answers come from the one that was asked."
+    The port mapper only answers queries: start the SDP service separately. It prints events to\n\
+    standard output. Ctrl-C stops it. If a host has several addresses, name each one with\n\
+    --listen: answers then come from the queried address."
 )]
 pub(crate) struct Arguments {
-    /// A service and where its SDP is (may be given several times)
+    /// Map a service to its SDP Address; repeatable
     #[arg(long, value_name = "SERVICE=TARGET", required = true)]
     map: Vec<String>,
-    /// Where to answer (may be given several times; default: all addresses, port 3935); port 0 takes a free one, which is printed
+    /// Listen on this address (default: all addresses, port 3935); repeatable
+    ///
+    /// Port 0 takes a free port and prints it.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
-    /// PmTime of the answers: 0 for one connection, 1 to 127 quarters of a second, 128 to 254 seconds, 255 for ever
+    /// Send this PmTime in answers
+    ///
+    /// 0 is valid for one connection, 1 to 127 are quarters of a second, 128 to 254 are seconds,
+    /// and 255 is valid forever.
     #[arg(long, value_name = "TIME", default_value_t = 0)]
     pm_time: u8,
-    /// How long an offer waits for its acknowledgement, in milliseconds
+    /// Wait this many milliseconds for the acknowledgement of an offer
     #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     hold: u64,
-    /// Requests that are known at a time; more are denied
+    /// Remember at most this many requests at a time, and deny more
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     most: usize,
-    /// Those of one connecting address among them
+    /// Remember at most this many requests of one connecting address
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
     most_of_one: usize,
-    /// Put the requested port into a PMDeny, as section 7.4 of the draft has it; section 7.3.1.6 has 0
+    /// Put the requested port into a PMDeny (draft section 7.4), instead of 0 (7.3.1.6)
     #[arg(long)]
     deny_with_port: bool,
-    /// Break a rule on purpose (may be given several times); `weft deviations pm.` lists the names
+    /// Violate a rule on purpose; repeatable
+    ///
+    /// `weft deviations pm.` lists the names.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
-    /// Tell nothing but where it listens
+    /// Print only the listening address
     #[arg(long, short)]
     quiet: bool,
-    /// One JSON object an event
+    /// Print one JSON object per event
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]

@@ -47,28 +47,31 @@ const REQUESTS: usize = 1024;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Whoever may open the socket may have it connect and listen: --socket-mode says who.\n\n\
-    Examples:\n  weft sdp agent --socket /run/weft-sdp.sock\n  \
+    after_help = "A process that may open the socket can connect and listen through the agent; --socket-mode\n\
+    restricts this.\n\n\
+    Examples:\n  \
+    weft sdp agent --socket /run/weft-sdp.sock\n  \
     WEFT_SDP_RULES=rules LD_PRELOAD=libweft_preload.so curl http://192.0.2.17/\n\n\
-    docs/sdp.md has the rules file. Each connection is told of on standard output when it is over. Ctrl-C or SIGTERM: what is open is reset."
+    docs/sdp.md describes the rules file. The agent prints each finished connection to standard\n\
+    output. Ctrl-C or SIGTERM resets the open connections."
 )]
 pub(crate) struct Arguments {
-    /// Path of the Unix socket
+    /// Listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// Its permissions, octal
+    /// Set the permissions of the socket, in octal
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = octal)]
     socket_mode: u32,
-    /// Be a port mapper too, at this UDP address, for programs that listen
+    /// Also run a port mapper at this UDP address, for programs that listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     pm_listen: Option<std::net::SocketAddr>,
-    /// Connections at a time; more are refused
+    /// Accept at most this many connections at a time, and refuse more
     #[arg(long, value_name = "COUNT", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
-    /// Tell nothing but where it listens
+    /// Print only the listening address
     #[arg(long, short)]
     quiet: bool,
-    /// One JSON object a connection, and one for the sum
+    /// Print one JSON object per connection, and one with the totals
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]

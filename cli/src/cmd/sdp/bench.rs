@@ -26,30 +26,35 @@ use crate::{rnic, runtime};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "The other side is a second RNIC in a thread of its own, over the loopback interface.\n\n\
-    Examples:\n  weft sdp bench                        1 MiB writes, and TCP's\n  \
-    weft sdp bench --latency --no-crc     round trips of one octet\n  weft sdp bench --connections 1000     memory of each"
+    after_help = "The peer is a second RNIC in its own thread, over the loopback interface.\n\n\
+    Examples:\n  \
+    weft sdp bench                        1 MiB writes, compared with TCP\n  \
+    weft sdp bench --latency --no-crc     round trips of one byte\n  \
+    weft sdp bench --connections 1000     memory per connection"
 )]
 pub(crate) struct Arguments {
-    /// Octets of a write (default 1 MiB, or 1 with --latency)
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    /// Set the size of a write (default 1 MiB, or 1 byte with --latency)
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     size: Option<u32>,
-    /// Round trips of one write at a time instead of bandwidth
+    /// Measure round trips of single writes instead of bandwidth
     #[arg(long)]
     latency: bool,
-    /// So many connections at once through one listener: memory of an idle one, and an octet each to and fro
+    /// Measure this many connections at once through one listener
+    ///
+    /// The output has the memory of an idle connection, and the time of one byte each way on all of
+    /// them.
     #[arg(long, value_name = "COUNT", conflicts_with = "latency", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: Option<u32>,
-    /// Samples of each
+    /// Take this many samples of each measurement
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// MiB of a bandwidth sample
+    /// Transfer this much in each bandwidth sample
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     total: u64,
-    /// Round trips of a latency sample
+    /// Measure this many round trips in each latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// One JSON object for each line
+    /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]

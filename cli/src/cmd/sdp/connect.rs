@@ -19,33 +19,39 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "The end of standard input is the end of what is sent; what comes is written until the peer's end.\n\n\
-    Exit codes: 0 both sides closed; 1 what came back differs, or the connection was reset; 3 no connection; 128 and its number after a signal.\n\
-    Examples:\n  weft sdp connect 192.0.2.17:7174 < file > copy\n  \
-    weft sdp connect 192.0.2.17:7174 --octets 100000      an echo gives them back, and they are compared\n  \
+    after_help = "weft sends standard input until its end, and writes the received bytes until the peer's end.\n\n\
+    Exit codes: 0 both sides closed; 1 the returned bytes differ, or the connection was reset; 3\n\
+    no connection; 128 + N after signal N.\n\
+    Examples:\n  \
+    weft sdp connect 192.0.2.17:7174 < file > copy\n  \
+    weft sdp connect 192.0.2.17:7174 --octets 100000      compare the answer of an echo server\n  \
     weft sdp connect 192.0.2.17:7174 --octets 100000 --at 5000:urgent --at 20000:resize=900 --at 60000:move\n  \
-    weft sdp connect 192.0.2.17:80 --pm                   asks where it speaks SDP"
+    weft sdp connect 192.0.2.17:80 --pm                   query a port mapper for the SDP Address first"
 )]
 pub(crate) struct Arguments {
-    /// Who, HOST:PORT
+    /// Connect to this HOST:PORT
     #[arg(value_name = "PEER")]
     peer: String,
-    /// PEER names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935) where it speaks SDP;
-    /// where it does not, plain TCP goes there
+    /// Query a port mapper for the SDP Address of the service PEER
+    ///
+    /// SERVER is HOST or HOST:PORT (default: the service's host, port 3935). If the service has no
+    /// SDP, weft uses plain TCP.
     #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
     pm: Option<String>,
-    /// With --pm: no plain TCP
+    /// With --pm: never use plain TCP
     #[arg(long, requires = "pm")]
     sdp_only: bool,
-    /// Send so many octets, and hold what comes back against them
+    /// Send this many bytes, and compare the returned bytes with them
     #[arg(long, value_name = "COUNT")]
     octets: Option<usize>,
-    /// With --octets: so many a write
+    /// With --octets: write this many bytes at a time
     #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     piece: u32,
-    /// When so many octets are written send an urgent one, ask for other receive buffers, or have the peer go on at another listener of
-    /// this side. May be given several times
-    #[arg(long, value_name = "OCTETS:urgent|resize=SIZE|move", requires = "octets", conflicts_with = "pm")]
+    /// Do this after that many written bytes; repeatable
+    ///
+    /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
+    /// moves the peer to another listener of this side.
+    #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move", requires = "octets", conflicts_with = "pm")]
     at: Vec<Deed>,
     #[command(flatten)]
     sdp: SdpArguments,

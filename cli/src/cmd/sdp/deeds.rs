@@ -34,7 +34,7 @@ impl FromStr for Deed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "neither OCTETS:urgent, OCTETS:resize=SIZE nor OCTETS:move".to_owned();
+        let wrong = || "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move".to_owned();
         let (at, what) = text.split_once(':').ok_or_else(wrong)?;
         let what = match what.split_once('=') {
             None if what == "move" => What::Move,
@@ -154,7 +154,7 @@ mod tests {
         for wrong in wrong {
             assert_eq!(
                 read(wrong).unwrap_err(),
-                "neither OCTETS:urgent, OCTETS:resize=SIZE nor OCTETS:move",
+                "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move",
                 "{wrong}"
             );
         }

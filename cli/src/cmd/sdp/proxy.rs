@@ -30,46 +30,50 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "One side is tcp://HOST:PORT, the other sdp://HOST:PORT; port 0 of --listen takes a free one, which is printed.\n\
-    The end of one side's stream is passed on as such, a reset as a reset.\n\n\
+    after_help = "One side is tcp://HOST:PORT, the other sdp://HOST:PORT. Port 0 of --listen takes a free port\n\
+    and prints it.\n\
+    If one side ends its stream or resets it, the proxy does the same on the other side.\n\n\
     Examples:\n  \
-    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80       in front of a server\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  in front of a client\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80       on the server's host\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  on the client's host\n  \
     weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80 --pm-listen 0.0.0.0:3935 --service 0.0.0.0:80\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm   asks where 192.0.2.17:80 speaks SDP\n\n\
-    Each connection is told of on standard output when it is over, and the sum at the end. Ctrl-C or SIGTERM: no more connections\n\
-    are accepted, those that are open have --grace seconds to come to their end, then they are reset. A second signal does not wait."
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm   query a port mapper first\n\n\
+    The proxy prints each finished connection to standard output, and the totals at the end. After\n\
+    Ctrl-C or SIGTERM it accepts no more connections and resets the open ones after --grace\n\
+    seconds, or on a second signal."
 )]
 pub(crate) struct Arguments {
-    /// Where connections come from
+    /// Accept connections here
     #[arg(long, value_name = "ENDPOINT")]
     listen: Endpoint,
-    /// Where they go on to
+    /// Connect to this endpoint
     #[arg(long, value_name = "ENDPOINT")]
     connect: Endpoint,
-    /// The endpoint of --connect names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935)
-    /// where it speaks SDP; where it does not, plain TCP goes there
+    /// Query a port mapper for the SDP Address of the service in --connect
+    ///
+    /// SERVER is HOST or HOST:PORT (default: the service's host, port 3935). If the service has no
+    /// SDP, the proxy uses plain TCP.
     #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
     pm: Option<String>,
-    /// With --pm: no plain TCP
+    /// With --pm: never use plain TCP
     #[arg(long, requires = "pm")]
     sdp_only: bool,
-    /// Be a port mapper too, at this UDP address, for what listens by SDP here
+    /// Also run a port mapper at this UDP address, for the SDP listener of --listen
     #[arg(long, value_name = "ADDRESS:PORT", requires = "service")]
     pm_listen: Option<SocketAddr>,
-    /// With --pm-listen: the service's name in TCP's port space; 0.0.0.0 and :: stand for every address
+    /// With --pm-listen: map this service of TCP's port space; 0.0.0.0 and :: match all
     #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
     service: Option<SocketAddr>,
-    /// Connections at a time; more wait to be accepted
+    /// Serve at most this many connections at a time; more wait to be accepted
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
-    /// Seconds that open connections have when it is to end
+    /// Give open connections this many seconds to finish after the first signal
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     grace: u64,
-    /// Tell nothing but where it listens
+    /// Print only the listening address
     #[arg(long, short)]
     quiet: bool,
-    /// One JSON object a connection, and one for the sum
+    /// Print one JSON object per connection, and one with the totals
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]

@@ -22,18 +22,20 @@ const RULES: &str = "WEFT_SDP_RULES";
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "An agent (weft sdp agent) has to run. The library has to be of the same version.\n\n\
-    Exit code: the program's; 2 if it was not started.\n\
-    Examples:\n  weft sdp run --rules /etc/weft-sdp.rules nginx\n  weft sdp run curl http://192.0.2.17/"
+    after_help = "Start an agent (weft sdp agent) first. The library must have the same version.\n\n\
+    Exit code: the program's; 2 if it did not start.\n\
+    Examples:\n  \
+    weft sdp run --rules /etc/weft-sdp.rules nginx\n  \
+    weft sdp run curl http://192.0.2.17/"
 )]
 pub(crate) struct Arguments {
-    /// The rules file (default: $WEFT_SDP_RULES)
+    /// Use this rules file (default: $WEFT_SDP_RULES)
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// The preload library (default: beside weft, or in ../lib/weft)
+    /// Use this preload library (default: in the folder of weft, or ../lib/weft)
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The program, and its arguments
+    /// Run this program with these arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }

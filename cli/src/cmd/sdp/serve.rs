@@ -21,31 +21,36 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit codes with --once: 0 both sides closed; 1 the connection was reset, a rule was broken, or this interrupted.\n\n\
-    Examples:\n  weft sdp serve                       send back what comes\n  \
-    weft sdp serve sink --listen 0.0.0.0:7174\n  weft sdp serve source --octets 1000000000"
+    after_help = "Exit codes with --once: 0 both sides closed; 1 the connection was reset, a rule was violated,\n\
+    or weft was interrupted.\n\n\
+    Examples:\n  \
+    weft sdp serve                       send the received bytes back\n  \
+    weft sdp serve sink --listen 0.0.0.0:7174\n  \
+    weft sdp serve source --octets 1000000000"
 )]
 pub(crate) struct Arguments {
-    /// What is done with a connection
+    /// Do this with each connection
     #[arg(value_enum, default_value_t = What::Echo)]
     what: What,
-    /// Where to listen; port 0 takes a free one, which is printed
+    /// Listen here; port 0 takes a free port and prints it
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7174")]
     listen: String,
-    /// Octets of a source, on each connection
+    /// Send this many bytes on each connection of a source
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 30)]
     octets: u64,
-    /// When so many octets are written send an urgent one, ask for other receive buffers, or have the peer go on at another listener of
-    /// this side. May be given several times
-    #[arg(long, value_name = "OCTETS:urgent|resize=SIZE|move")]
+    /// Do this after that many written bytes; repeatable
+    ///
+    /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
+    /// moves the peer to another listener of this side.
+    #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move")]
     at: Vec<Deed>,
-    /// One connection, whose fate is the exit code
+    /// Serve one connection, and exit with its result
     #[arg(long)]
     once: bool,
-    /// Connections at a time; more wait to be accepted
+    /// Serve at most this many connections at a time; more wait to be accepted
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
-    /// Tell nothing but where it listens
+    /// Print only the listening address
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -56,11 +61,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Send back what comes
+    /// Send the received bytes back
     Echo,
-    /// Take what comes
+    /// Discard the received bytes
     Sink,
-    /// Send octets, and close
+    /// Send bytes, and close
     Source,
 }
 

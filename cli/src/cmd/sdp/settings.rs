@@ -23,52 +23,58 @@ const CLOSE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "SDP")]
 pub(crate) struct SdpArguments {
-    /// How SDP's start-up and MPA's are put together. Who accepts tells all but swapped and bare by what arrives
+    /// Combine the start-ups of SDP and MPA in this way
+    ///
+    /// An accepting side detects all profiles except swapped and bare from the received bytes.
     #[arg(long, value_enum, default_value_t = ProfileName::Swapped)]
     profile: ProfileName,
-    /// Field order: of the draft's figures, or mirrored; who accepts answers in the other's order
+    /// Set the field order: of the draft's figures, or mirrored
+    ///
+    /// An accepting side answers in the peer's order.
     #[arg(long, value_enum, default_value_t = OrderName::Figure)]
     order: OrderName,
-    /// Mode of what this side sends
+    /// Send in this mode
     #[arg(long, value_enum, default_value_t = ModeName::Combined)]
     mode: ModeName,
-    /// Do not ask for CRCs; they are left out when the peer does not ask either
+    /// Do not request CRCs; they are omitted if the peer does not request them either
     #[arg(long)]
     no_crc: bool,
-    /// Receive Private Buffers
+    /// Provide this many Receive Private Buffers
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(3..))]
     bufs: u16,
-    /// Octets of each, and what is wanted of the peer's
-    #[arg(long, value_name = "OCTETS", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(37..=1 << 20))]
+    /// Set the size of each buffer, and request it from the peer
+    #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(37..=1 << 20))]
     buf_size: u32,
-    /// Writes up to this many octets go by Bcopy, larger ones by Zcopy
-    #[arg(long, value_name = "OCTETS", default_value_t = 16384)]
+    /// Send writes of at most this size by Bcopy, larger ones by Zcopy
+    #[arg(long, value_name = "BYTES", default_value_t = 16384)]
     threshold: u64,
-    /// Everything goes by Bcopy
+    /// Send all writes by Bcopy
     #[arg(long, conflicts_with = "threshold")]
     bcopy: bool,
-    /// Receives above this many octets are advertised
-    #[arg(long, value_name = "OCTETS", default_value_t = 16384)]
+    /// Advertise receives that are larger than this
+    #[arg(long, value_name = "BYTES", default_value_t = 16384)]
     sink_threshold: u64,
-    /// Octets that one SrcAvail advertises at most
-    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 30, value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
+    /// Advertise at most this many bytes in one SrcAvail
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
     advertise: u32,
-    /// How SrcAvails are answered
+    /// Answer SrcAvails in this way
     #[arg(long, value_enum, default_value_t = AnswerName::Read)]
     answer: AnswerName,
-    /// Octets of a receive that is posted ahead
-    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    /// Set the size of a receive that is posted ahead
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     receive: u32,
-    /// Receives that are posted ahead
+    /// Post this many receives ahead
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     receives: u16,
-    /// Octets that may be written and not be out yet
-    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    /// Buffer at most this many written bytes that are not sent yet
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     send_buffer: u32,
-    /// Ask a peer that sends nothing for so many seconds, by TCP's keep-alive, whether it is there; 0 never asks
+    /// Probe a peer by TCP keep-alive after this many silent seconds; 0 never probes
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=32_767))]
     keep_alive: u32,
-    /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
+    /// Violate a rule on purpose; repeatable
+    ///
+    /// `weft deviations` lists the names.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
 }
@@ -101,7 +107,7 @@ enum AnswerName {
     Read,
     /// By SendSm
     Sendsm,
-    /// By one RDMA Read, and SendSm for what is left
+    /// By one RDMA Read, and SendSm for the rest
     Mixed,
 }
 
