@@ -1,4 +1,4 @@
-//! Colour for people: only on a terminal that has colours unless asked for, and never when `NO_COLOR` is set.
+//! Colour of output: by default only on a terminal with colours, and never if `NO_COLOR` is set.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
@@ -17,7 +17,7 @@ pub(crate) enum When {
     Never,
 }
 
-/// Colours text, or leaves it as it is.
+/// Colours text, or returns it unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Colour(bool);
 
@@ -32,7 +32,8 @@ impl When {
     }
 }
 
-/// Does the environment leave colours to this program? <https://no-color.org>, and a terminal that calls itself dumb has none.
+/// Does the environment allow colours? See <https://no-color.org>; a terminal of type "dumb" has
+/// none.
 fn is_wanted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|value| value.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }
@@ -42,7 +43,7 @@ impl Colour {
         if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// A finding of that severity.
+    /// A finding of this severity.
     pub(crate) fn severity(self, severity: Severity, text: &str) -> String {
         match severity {
             Severity::Error => self.paint("31", text),
@@ -51,7 +52,7 @@ impl Colour {
         }
     }
 
-    /// What matters less.
+    /// Less important text.
     pub(crate) fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }
@@ -61,7 +62,7 @@ impl Colour {
         self.paint("1", text)
     }
 
-    /// Something wrong.
+    /// An error.
     pub(crate) fn wrong(self, text: &str) -> String {
         self.paint("31", text)
     }

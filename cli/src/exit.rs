@@ -1,4 +1,4 @@
-//! From an error to a line on standard error and an exit code.
+//! Turns an error into a line on standard error and an exit code.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::sync::OnceLock;
 use weft_core::text::visible;
 use weft_suites::store::StoreError;
 
-/// Findings at or above the chosen level, or unexpected results.
+/// Exit code: findings at or above the chosen level, or unexpected results.
 pub(crate) const UNEXPECTED: u8 = 1;
-/// The command line, or input that cannot be read at all.
+/// Exit code: a wrong command line, or input that cannot be read at all.
 pub(crate) const USAGE: u8 = 2;
-/// The peer could not be reached, or would not have us.
+/// Exit code: the peer is unreachable, or it rejected the connection.
 pub(crate) const UNREACHABLE: u8 = 3;
-/// A fault of weft itself or of its surroundings.
+/// Exit code: a problem of weft or of this machine.
 pub(crate) const HARNESS: u8 = 4;
 
-/// A line on standard output. The command goes on if it cannot be written, because what a run is for is in its folder; its exit
-/// status says so at the end ([`with_output`]).
+/// Prints a line on standard output. If that fails, the command continues, because its results are
+/// in the run's folder; the exit status shows the failure at the end ([`with_output`]).
 macro_rules! say {
     ($($text:tt)*) => {{
         let mut out = weft_core::text::Visible(std::io::stdout().lock());
@@ -28,10 +28,10 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Why the first line of the output that was lost could not be written.
+/// The error of the first output line that was lost.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Takes note of a line that could not be written. A reader that goes away has read what it wanted.
+/// Records that a line could not be written. A reader that closes the output has read enough.
 pub(crate) fn note_written(line: io::Result<()>) {
     if let Err(error) = line
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -40,7 +40,7 @@ pub(crate) fn note_written(line: io::Result<()>) {
     }
 }
 
-/// The exit code of a command that came to `code`: lost output is trouble of this machine.
+/// The exit code of a command with outcome `code`: lost output is a problem of this machine.
 pub(crate) fn with_output(code: ExitCode) -> ExitCode {
     let Some(error) = LOST.get() else { return code };
     note(&unwritten(error));
@@ -55,13 +55,13 @@ fn unwritten(error: &io::Error) -> String {
     }
 }
 
-const GONE: &str = "the reader of the output went away; stopped there";
+const GONE: &str = "the reader closed the output; stopped";
 
-/// The output of a command whose exit code is a verdict. If its reader goes away (`| head`), the rest is dropped and the
-/// command goes on, so that the verdict is the same.
+/// The output of a command whose exit code is a verdict. If the reader closes it (`| head`), the
+/// rest is dropped and the command continues, so that the verdict is the same.
 pub(crate) struct Verdict<W> {
     out: W,
-    /// The reader has gone away.
+    /// The reader has closed the output.
     pub(crate) is_unread: bool,
 }
 
@@ -70,7 +70,7 @@ impl<W> Verdict<W> {
         Verdict { out, is_unread: false }
     }
 
-    /// `written`, unless nobody reads.
+    /// Returns `written`, or `otherwise` if the reader has closed the output.
     fn unless_unread<T>(&mut self, written: io::Result<T>, otherwise: T) -> io::Result<T> {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -97,12 +97,12 @@ impl<W: Write> Write for Verdict<W> {
     }
 }
 
-/// What the user gave cannot be used.
+/// The user's input cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadInput(pub String);
 
-/// What was asked for was done, and did not end well: the code says how.
+/// The command ran and did not succeed; `code` is its exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Unsuccessful {
@@ -110,34 +110,34 @@ pub(crate) struct Unsuccessful {
     pub text: String,
 }
 
-/// The target cannot be had; `error` says why.
+/// The target is unreachable; `error` has the reason.
 pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
     Unsuccessful { code: UNREACHABLE, text: error.to_string() }.into()
 }
 
-/// Why `path` cannot be written, for people.
+/// The reason why `path` cannot be written, for a message.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     use io::ErrorKind;
-    // The folder of a bare name is this one.
+    // A bare name is in the current folder.
     let has_folder = path.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir());
     match error.kind() {
-        ErrorKind::NotFound if has_folder => "cannot be written: its folder takes no files".to_owned(),
+        ErrorKind::NotFound if has_folder => "cannot be written: its folder does not accept files".to_owned(),
         ErrorKind::NotFound => "cannot be written: its folder does not exist".to_owned(),
-        ErrorKind::PermissionDenied => "may not be written: permission denied".to_owned(),
-        ErrorKind::AlreadyExists => "is no folder; name another".to_owned(),
-        ErrorKind::NotADirectory => "is below something that is no folder; name another".to_owned(),
+        ErrorKind::PermissionDenied => "cannot be written: permission denied".to_owned(),
+        ErrorKind::AlreadyExists => "is not a folder; use another name".to_owned(),
+        ErrorKind::NotADirectory => "has a parent that is not a folder; use another path".to_owned(),
         ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
         ErrorKind::StorageFull => "cannot be written: the disk is full".to_owned(),
         _ => format!("cannot be written: {error}"),
     }
 }
 
-/// A line on standard error; whether anybody can read it is not our concern.
+/// Prints a line on standard error, if possible.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "weft: {}", visible(line));
 }
 
-/// One line on standard error, and the code that fits.
+/// Prints one line on standard error and returns the matching code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     if io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
@@ -145,7 +145,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
-        // Files are named where they are opened; what is left is the output.
+        // Errors of files have a path where they are opened; this is an error of the output.
         Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }

@@ -1,4 +1,4 @@
-//! What people type who know tshark, and what to type here instead: a line below clap's own.
+//! Hints for users of tshark, printed after clap's own error.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,17 +11,17 @@ use weft_core::text::{Visible, visible};
 
 use crate::exit::{self, USAGE, note};
 
-/// Prints what the command line got wrong, or the help that it asks for.
+/// Prints clap's error, or the requested help.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     let is_help = !error.use_stderr();
     let text = error.render().to_string();
     if is_help {
         exit::note_written(error.print());
     } else if matches!(visible(&text), Cow::Borrowed(_)) {
-        // Whether anybody can read it is not our concern.
+        // Standard error may be closed.
         let _ = error.print();
     } else {
-        // The command line may have names of files, and those characters that do something to a terminal.
+        // File names on the command line may have control characters.
         let _ = write!(Visible(io::stderr()), "{text}");
     }
     if let Some(hint) = hint(error) {
@@ -33,10 +33,10 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
 /// Commands that read captures, as tshark does.
 const LIKE_TSHARK: [&str; 7] = ["dissect", "lint", "explain", "follow", "stats", "ladder", "tui"];
 
-/// Is the command line one of a command that is like tshark, or of none?
+/// Does the command line use a command that is like tshark, or no command?
 fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {
     arguments.find(|argument| !argument.starts_with('-')).is_none_or(|word| {
-        // A word that is no command stands behind options of tshark: weft -r FILE.
+        // A word that is not a command follows options of tshark: weft -r FILE.
         LIKE_TSHARK.contains(&&*word) || !crate::Arguments::command().get_subcommands().any(|it| it.get_name() == word)
     })
 }
@@ -55,7 +55,7 @@ fn hint(error: &clap::Error) -> Option<String> {
         ErrorKind::ArgumentConflict => {
             let (one, other) = (said(ContextKind::InvalidArg)?, said(ContextKind::PriorArg)?);
             (one == other && one.starts_with("--interface"))
-                .then(|| "-i any captures on all interfaces of this host; -f selects of that".to_owned())
+                .then(|| "-i any captures on all interfaces of this host; -f selects frames".to_owned())
         }
         ErrorKind::InvalidSubcommand => {
             let word = said(ContextKind::InvalidSubcommand)?;
@@ -69,26 +69,24 @@ fn hint(error: &clap::Error) -> Option<String> {
 fn option(word: &str) -> Option<&'static str> {
     Some(match word {
         "-r" => "to read a capture: weft dissect -r FILE",
-        "-z" => {
-            "`weft stats FILE` has each connection in numbers, `weft follow FILE` its messages, `weft ladder FILE` a picture of it"
-        }
-        "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures: -f, -s, -a, -b, -w as tshark has them",
+        "-z" => "use `weft stats FILE` for numbers, `weft follow FILE` for messages, `weft ladder FILE` for a diagram",
+        "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures, with tshark's -f, -s, -a, -b and -w",
         "-d" | "-o" => {
-            "iWARP is found by what it looks like, on any port; SDP without its beginning: --decode-as PORT=sdp"
+            "weft detects iWARP on any port; for SDP without the start of its connection, use --decode-as PORT=sdp"
         }
-        "-2" | "-R" => "there is one pass; -Y filters in it",
-        "-L" | "-y" | "-I" => {
-            "an interface is captured on with the link type that it has; docs/captures.md lists those that are read"
-        }
+        "-2" | "-R" => "weft reads a capture once; filter with -Y",
+        "-L" | "-y" | "-I" => "weft uses the interface's own link type; docs/captures.md lists the supported ones",
         "-F" => "-w writes pcapng; for older readers: editcap -F pcap OUT OUT.pcap",
-        "-N" | "-H" => "names are never resolved: addresses and ports are numbers",
-        "-C" | "-X" => "there are no profiles and no plug-ins: what a command does stands on its line",
-        "-Q" => "-q prints nothing but the summary; what goes wrong is on standard error",
-        "-j" | "-J" => "-T json has the layers of iWARP, or with -e the fields that you name",
-        "-v" => "`weft --version` tells the version; -V prints every field",
-        "-t" => "times are seconds since the first frame; for others: -T fields -e frame.number -e frame.time_epoch",
-        "-P" => "what -w writes to a file is not printed as well; without -w it is",
-        "-O" | "-S" => "-V prints every field of every unit; `weft explain FILE FRAME` those of one frame",
+        "-N" | "-H" => "weft never resolves names: addresses and ports are numbers",
+        "-C" | "-X" => "weft has no profiles and no plug-ins",
+        "-Q" => "-q prints only the summary; errors are on standard error",
+        "-j" | "-J" => "-T json prints the layers of iWARP, or the fields that -e names",
+        "-v" => "`weft --version` prints the version; -V prints all fields",
+        "-t" => {
+            "times are seconds since the first frame; for absolute times: -T fields -e frame.number -e frame.time_epoch"
+        }
+        "-P" => "-w prints nothing; omit it to print",
+        "-O" | "-S" => "-V prints all fields of each unit; `weft explain FILE FRAME` prints those of one frame",
         _ => return None,
     })
 }

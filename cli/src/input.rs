@@ -1,5 +1,5 @@
-//! A capture named on the command line, or an interface: opened with errors that say what to do, read with progress on a terminal, closed with
-//! a note when it was damaged.
+//! Captures and interfaces from the command line. Errors contain a remedy, reading shows progress
+//! on a terminal, and a damaged capture causes a note at the end.
 
 mod again;
 mod decode;
@@ -30,9 +30,9 @@ use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
 
 use crate::exit::{BadInput, note};
 
-/// Files from which on progress is shown, in octets.
+/// Files from this size on show progress, in bytes.
 const LONG: u64 = 64 << 20;
-/// Frames between two looks at the progress.
+/// Frames between two updates of the progress.
 const STEP: u64 = 4096;
 
 /// The capture that a command reads, as first argument or with tshark's -r.
@@ -54,12 +54,12 @@ pub(crate) struct CaptureFile {
 }
 
 impl CaptureFile {
-    /// Opens it.
+    /// Opens the capture.
     pub(crate) fn open(&self) -> anyhow::Result<Input> {
         self.open_and_write(None)
     }
 
-    /// Opens it; what comes from an interface is written meanwhile, too.
+    /// Opens the capture; frames of an interface are also written to `write`.
     pub(crate) fn open_and_write(&self, write: Option<(&Path, Ring)>) -> anyhow::Result<Input> {
         if let Some(interface) = self.live.interface() {
             return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
@@ -73,43 +73,41 @@ impl CaptureFile {
         }
     }
 
-    /// The file's path; `-` is standard input.
+    /// The path of the file; `-` is standard input.
     pub(crate) fn path(&self) -> anyhow::Result<&Path> {
         self.live.none()?;
         match (&self.files[..], &self.read) {
             ([path], _) | ([], Some(path)) => Ok(path),
             ([], None) => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
-            _ => {
-                Err(BadInput("-w copies frames of one capture; join several first, as with mergecap".to_owned()).into())
-            }
+            _ => Err(BadInput("-w reads one capture; join several first, for example with mergecap".to_owned()).into()),
         }
     }
 }
 
-/// The name of a file, for people: it may have control characters.
+/// The name of a file without control characters.
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
-/// What [`Input::next`] gives.
+/// The result of [`Input::next`].
 pub(crate) enum Next<'a> {
     /// A frame.
     Frame(Frame<'a>),
-    /// The next frame may take long: what is ready should be shown.
+    /// The next frame may take long: show what is ready.
     Idle,
-    /// There are no more.
+    /// The capture has ended.
     End,
 }
 
-/// The name of what comes by `-`.
+/// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
 
-/// A capture that is being read.
+/// An open capture.
 pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// A link type that cannot be looked into, where no frame had another.
+    /// An unsupported link type, if no frame had another one.
     strange: Option<u16>,
     readable: bool,
 }
@@ -144,7 +142,7 @@ impl Input {
         Ok(Self::read(name, capture, len))
     }
 
-    /// Reads a capture of about `len` octets.
+    /// Reads a capture of about `len` bytes.
     fn read(name: String, capture: Capture, len: u64) -> Self {
         let progress = if len >= LONG && stderr().is_terminal() {
             let bar = ProgressBar::new(len);
@@ -159,7 +157,7 @@ impl Input {
         Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false }
     }
 
-    /// Opens the captures at `paths`, of which there are at least two, as one.
+    /// Opens at least two captures as one.
     pub(crate) fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let source = Source::Files(Parts::open(paths)?);
         let others = counted(paths.len() as u64 - 1, "other");
@@ -168,7 +166,7 @@ impl Input {
         Ok(Input { source, name, progress, strange: None, readable: false })
     }
 
-    /// The file's name, for people.
+    /// The name of the file in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -182,7 +180,7 @@ impl Input {
         }
     }
 
-    /// Which file each frame is from, where there are several.
+    /// The file of each frame, if there are several files.
     pub(crate) fn places(&self) -> Option<Places> {
         match &self.source {
             Source::Files(parts) => Some(parts.places()),
@@ -190,7 +188,7 @@ impl Input {
         }
     }
 
-    /// What a live capture came to so far; `None` for a file.
+    /// The progress of a live capture; `None` for a file.
     pub(crate) fn so_far(&mut self) -> Option<SoFar> {
         match &mut self.source {
             Source::Live(live) => Some(live.so_far()),
@@ -198,21 +196,21 @@ impl Input {
         }
     }
 
-    /// At [`Next::Idle`], where no screen shows it: tells of frames that a live capture loses.
+    /// Reports lost frames of a live capture, at [`Next::Idle`] if no screen shows them.
     pub(crate) fn idle(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.warn(&self.name);
         }
     }
 
-    /// Writes out what a live capture holds back.
+    /// Flushes the frames of a live capture that are buffered for writing.
     pub(crate) fn flush(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.flush();
         }
     }
 
-    /// The next frame, where there is one.
+    /// Returns the next frame, if there is one.
     pub(crate) fn next(&mut self) -> Next<'_> {
         let next = match &mut self.source {
             Source::Live(live) => live.next(),
@@ -233,12 +231,12 @@ impl Input {
         next
     }
 
-    /// Hands all units and findings to `sink`.
+    /// Sends all units and findings to `sink`.
     pub(crate) fn dissect(self, dissector: Dissector, sink: &mut dyn Sink) -> anyhow::Result<()> {
         self.dissect_until(dissector, sink, || false)
     }
 
-    /// The same, but no further than `is_done` says.
+    /// The same, until `is_done` returns true.
     pub(crate) fn dissect_until(
         mut self,
         mut dissector: Dissector,
@@ -261,12 +259,13 @@ impl Input {
         Ok(())
     }
 
-    /// Says what was wrong with the capture: on standard error when something could be read, else as an error.
+    /// Reports the damage of a capture: on standard error if some of it was readable, otherwise as
+    /// an error.
     pub(crate) fn close(self) -> anyhow::Result<()> {
         self.progress.finish_and_clear();
         if let Some(link_type) = self.strange.filter(|_| !self.readable) {
             return Err(BadInput(format!(
-                "{}: no frame can be read: {} is not supported; docs/captures.md lists those that are",
+                "{}: cannot read any frame: {} is not supported; docs/captures.md lists the supported link types",
                 self.name,
                 Unread::LinkType(link_type)
             ))
@@ -274,7 +273,7 @@ impl Input {
         }
         let capture = match self.source {
             Source::File(capture) => capture,
-            // Each file was closed with its own note.
+            // Each file was already closed with its own note.
             Source::Files(_) => return Ok(()),
             Source::Live(live) => return live.close(&self.name),
         };
@@ -286,7 +285,7 @@ impl Input {
             }
             None => {
                 if capture.frames() == 0 {
-                    self::note(&format!("{}: 0 frames: it has a header and nothing behind it", self.name));
+                    self::note(&format!("{}: 0 frames: the file ends after its header", self.name));
                 }
                 Ok(())
             }
@@ -294,33 +293,33 @@ impl Input {
     }
 }
 
-/// The name of what is at `path`, for people.
+/// The name of a path in messages.
 fn name_of(path: &Path) -> String {
     if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { shown(path) }
 }
 
-/// Opens the capture at `path`; the error says what to do.
+/// Opens the capture at `path`.
 fn open_capture(path: &Path) -> Result<Capture, BadInput> {
     Capture::open(path).map_err(|error| unreadable(&name_of(path), &error))
 }
 
-/// Why the capture `name` cannot be read at all.
+/// The error for a capture that cannot be read at all.
 fn unreadable(name: &str, error: &OpenError) -> BadInput {
     let why = match error {
         OpenError::Io(error) => match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_owned(),
             _ => error.to_string(),
         },
         OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
-            "is cut off inside the pcap header, which has 24 octets".to_owned()
+            "ends inside the pcap header, which has 24 bytes".to_owned()
         }
         other => other.to_string(),
     };
     BadInput(format!("{name}: {why}"))
 }
 
-/// Does something begin as the header of a pcap does, its first octets in hexadecimal?
+/// Do these first bytes, in hexadecimal, start a pcap header?
 fn begins_as_pcap(first: &str) -> bool {
     ["a1 b2 c3 d4", "d4 c3 b2 a1", "a1 b2 3c 4d", "4d 3c b2 a1"].iter().any(|magic| first.starts_with(magic))
 }

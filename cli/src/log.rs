@@ -1,5 +1,5 @@
-//! The log: lines on standard error about what a command cannot put into its own output, such as a failed store or an
-//! operator's action. Output and findings never go through it.
+//! The log: lines on standard error about events that are not part of a command's output, such as a
+//! failed store or an operator's action. Output and findings never use the log.
 
 use std::io;
 
@@ -10,11 +10,12 @@ use weft_core::text::Visible;
 use crate::cmd::Command;
 use crate::exit::BadInput;
 
-/// What is logged, in the language of `tracing_subscriber::EnvFilter`: `error`, `info`, `weft_web=debug`.
+/// The variable that selects the logged events, in the language of `tracing_subscriber::EnvFilter`:
+/// `error`, `info`, `weft_web=debug`.
 pub(crate) const VARIABLE: &str = "WEFT_LOG";
 
-/// Installs the log. A server logs every operator action, any other command only what goes wrong. The terminal screens
-/// log nothing unless the user asks, because lines of the log would land between them.
+/// Installs the log. A server logs every operator action, other commands only errors. The terminal
+/// screens log nothing by default, because log lines would damage the screen.
 pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     let default = match command {
         Command::Web(_) => "info",
@@ -23,22 +24,22 @@ pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     };
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let filter = if wanted.is_empty() { EnvFilter::new(default) } else { parse(&wanted)? };
-    // Names of files and of others can have characters that do something to a terminal; so no colours either.
+    // File names may have characters that control a terminal, so there are no colours either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Visible(io::stderr())).with_ansi(false);
-    // Without a subscriber of another's, this cannot fail; a test that calls it twice keeps the first.
+    // This fails only if a subscriber is installed already, as in a test that calls it twice.
     let _ = log.with_target(false).with_timer(SystemTime).try_init();
     Ok(())
 }
 
-/// Reads what is logged. A word alone is a level: the filter's language would take any other for the name of a module, and
-/// log nothing of all others.
+/// Parses the filter. A single word must be a level: the filter's language would take any other
+/// word as a module name and log nothing else.
 fn parse(wanted: &str) -> Result<EnvFilter, BadInput> {
     for directive in wanted.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (module, level) =
             directive.rsplit_once('=').map_or((None, directive), |(module, level)| (Some(module), level));
         if module.is_some_and(str::is_empty) || !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
             let levels = LEVELS.join(", ");
-            let message = format!("{VARIABLE}: {directive:?} is no level; write one of {levels}, or MODULE=LEVEL");
+            let message = format!("{VARIABLE}: {directive:?} is not a level; use one of {levels}, or MODULE=LEVEL");
             return Err(BadInput(message));
         }
     }
@@ -65,7 +66,7 @@ mod tests {
         ] {
             let message = parse(wanted).unwrap_err().to_string();
             let expected = format!(
-                "WEFT_LOG: {wrong:?} is no level; write one of off, error, warn, info, debug, trace, or MODULE=LEVEL"
+                "WEFT_LOG: {wrong:?} is not a level; use one of off, error, warn, info, debug, trace, or MODULE=LEVEL"
             );
             assert_eq!(message, expected);
         }

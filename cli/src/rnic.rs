@@ -1,4 +1,4 @@
-//! What the commands that use the software RNIC share: how MPA is asked for on the command line, a device, errors as exit codes.
+//! Shared by the commands with the software RNIC: MPA options, the device, errors as exit codes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use weft_peer::workload::WorkloadError;
 
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful};
 
-/// How a connection starts.
+/// Options for the start of a connection.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "MPA start-up")]
 pub(crate) struct MpaArguments {
@@ -84,37 +84,35 @@ impl MpaArguments {
     }
 }
 
-/// A software RNIC of its own, recorded on `tape`, mangled so.
+/// Opens a software RNIC, with recording on `tape` and with `mangling`.
 pub(crate) fn open(tape: Option<Tape>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
     open_with(DeviceSettings { tape, mangling, ..DeviceSettings::default() })
 }
 
-/// A software RNIC of its own.
+/// Opens a software RNIC.
 pub(crate) fn open_with(settings: DeviceSettings) -> anyhow::Result<Device> {
     open_as(settings, RnicSettings::default())
 }
 
-/// The same, set up so.
+/// Opens a software RNIC with these settings.
 pub(crate) fn open_as(settings: DeviceSettings, rnic: RnicSettings) -> anyhow::Result<Device> {
     let memory = MemorySettings { stag_seed: random_seed(), ..rnic.memory };
     let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..rnic })?;
     Ok(Device::with(rnic, settings))
 }
 
-/// The address of a host's port.
+/// Resolves a host name and port.
 pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, port)).await.map(|mut all| all.next());
     match found {
         Ok(Some(address)) => Ok(address),
         Ok(None) => Err(BadInput(format!("{host} has no address")).into()),
-        Err(error) => {
-            Err(BadInput(format!("cannot find {host}: {error}; give an address or a name that resolves")).into())
-        }
+        Err(error) => Err(BadInput(format!("cannot resolve {host}: {error}; use an address or another name")).into()),
     }
 }
 
-/// The address and port of what was typed, HOST:PORT; HOST alone where there is a `port` to take then.
+/// Parses and resolves HOST:PORT; HOST alone if there is a default `port`.
 pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Result<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -123,19 +121,20 @@ pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Resu
     let (host, port) = match (bare, text.rsplit_once(':'), port) {
         (Some(_), _, Some(port)) | (None, None, Some(port)) => (text, port),
         (None, Some((host, number)), _) if !host.is_empty() => {
-            (host, number.parse().map_err(|_| BadInput(format!("{number:?} is no port; 1 to 65535")))?)
+            (host, number.parse().map_err(|_| BadInput(format!("{number:?} is not a port; use 1 to 65535")))?)
         }
         _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
     };
     resolve(host, port).await
 }
 
-/// Listens for connections of the device, or says why not.
+/// Listens for connections of the device.
 pub(crate) fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> Result<Listener, BadInput> {
     Listener::bind(device, address, settings).map_err(|error| cannot_listen(address, &error))
 }
 
-/// Why nobody can listen there, by what the user can mend: another port, an address of this machine, a port that needs no privilege.
+/// The error for a failed listen, with the remedy: another port, an address of this machine, or a
+/// port that needs no privilege.
 pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
     let port = address.port();
     BadInput(format!(
@@ -143,18 +142,18 @@ pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput 
         match error.kind() {
             io::ErrorKind::AddrInUse => format!("port {port} is in use; port 0 takes a free one"),
             io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            io::ErrorKind::PermissionDenied => format!("port {port} is not for everybody; choose one from 1024 up"),
+            io::ErrorKind::PermissionDenied => format!("port {port} needs privileges; use a port from 1024 up"),
             _ => error.to_string(),
         }
     ))
 }
 
-/// No connection came about.
+/// The error for a connection that could not be established.
 pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) -> anyhow::Error {
     Unsuccessful { code: UNREACHABLE, text: format!("no connection with {address}: {error}") }.into()
 }
 
-/// Why a workload did not begin.
+/// The error for a workload that did not start.
 pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow::Error {
     move |error| match error {
         WorkloadError::Cm(error) => unreachable(address, &error),
@@ -162,7 +161,7 @@ pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow
     }
 }
 
-/// A workload's error, as words and an exit code.
+/// A workload's error as text and exit code.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
     let code = match error {
@@ -182,7 +181,7 @@ pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
     Unsuccessful { code, text: error.to_string() }.into()
 }
 
-/// What was agreed, in a few words.
+/// A short description of the negotiated parameters.
 pub(crate) fn agreed(connected: &Connected) -> String {
     let negotiated = &connected.negotiated;
     let on = |on| if on { "on" } else { "off" };

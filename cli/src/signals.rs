@@ -1,12 +1,14 @@
-//! Signals that ask the process to stop: SIGINT (Ctrl-C), SIGTERM (containers, systemd, CI systems) and SIGHUP (a terminal or ssh
-//! connection that goes away).
+//! Signals that stop the process: SIGINT (Ctrl-C), SIGTERM (containers, systemd, CI systems) and
+//! SIGHUP (a closed terminal or ssh connection).
 //!
-//! One rule for exit statuses. A command that runs until it is stopped (a server, an endless ping, a live capture) exits with 0. A
-//! command that is stopped before it has done what it was asked exits with 128 and the number of the signal, as a shell
-//! reports a process that the signal ended. `weft test` exits with the status of what it finished.
+//! Exit statuses follow one rule. A command that runs until it is stopped (a server, an endless
+//! ping, a live capture) exits with 0. A command that is stopped before it is done exits with 128
+//! plus the number of the signal, as a shell reports such a process. `weft test` exits with the
+//! status of its finished cases.
 //!
-//! The kernel ends a process for these signals by default, but not process 1 of a PID namespace, which is what a container starts.
-//! So process 1 gets [`guard`]; everywhere else the kernel does it, unless a capture is to be completed first.
+//! By default, the kernel ends a process for these signals, except process 1 of a PID namespace,
+//! which is what a container starts. So process 1 gets [`guard`]. Elsewhere the kernel does it,
+//! unless weft must complete a capture first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,18 +20,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Unsuccessful;
 
-/// A signal that asks the process to stop.
+/// A signal that stops the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stop(SignalKind);
 
 impl Stop {
-    /// Those that are received. SIGHUP is none of them if the parent ignores it, as nohup does.
+    /// All signals that are received. SIGHUP is missing if the parent ignores it, as nohup does.
     fn all() -> impl Iterator<Item = Self> {
         let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         all.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind)).map(Stop)
     }
 
-    /// The exit status of a command that has not done what it was asked.
+    /// The exit status of a command that was stopped before it was done.
     pub(crate) fn status(self) -> u8 {
         u8::try_from(128 + self.0.as_raw_value()).unwrap_or(u8::MAX)
     }
@@ -48,7 +50,7 @@ impl Stop {
     }
 }
 
-/// Does this process ignore a signal? Linux tells; elsewhere it counts as not ignored.
+/// Does this process ignore a signal? Only Linux shows this; elsewhere the answer is no.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -56,13 +58,13 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 != 0
 }
 
-/// Has the command itself asked for signals? Then [`guard`] leaves them to it.
+/// Does the command handle signals itself? Then [`guard`] does not.
 static COMMAND_LISTENS: AtomicBool = AtomicBool::new(false);
 
-/// Ends when a signal asks the process to stop. Never, if no signal can be received.
+/// Completes when a signal requests the process to stop; never if no signal can be received.
 ///
-/// From this call on, no signal ends the process or is lost, even before the future is polled: make it before a line on the
-/// output shows that the process is ready. Must be called within a runtime.
+/// From this call on, no signal ends the process or is lost, even before the future is polled. Call
+/// it before an output line shows that the process is ready, and within a runtime.
 pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     listen()
@@ -80,9 +82,10 @@ fn listen() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
     }))
 }
 
-/// Calls `done`, from a thread of its own, when a signal asks the process to stop; the second signal ends it at once.
+/// Calls `done` in its own thread when a signal requests the process to stop. A second signal ends
+/// the process at once.
 ///
-/// When this returns no signal is missed any more.
+/// From the return on, no signal is lost.
 pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     on_thread(|| {
@@ -96,17 +99,17 @@ pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Resu
     })
 }
 
-/// What is to be done before a signal ends the process.
+/// Work to do before a signal ends the process.
 static TO_FINISH: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 
-/// Does `finish` before a signal ends the process, unless the command has asked for signals itself.
+/// Runs `finish` before a signal ends the process, unless the command handles signals itself.
 pub(crate) fn finish_first(finish: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     TO_FINISH.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(finish));
     guard()
 }
 
-/// From now on, ends the process when a signal asks for it, unless the command has asked for signals itself.
+/// From now on, ends the process on a signal, unless the command handles signals itself.
 pub(crate) fn guard() -> anyhow::Result<()> {
     if IS_GUARDED.swap(true, Ordering::Relaxed) {
         return Ok(());
@@ -127,13 +130,13 @@ pub(crate) fn guard() -> anyhow::Result<()> {
     })
 }
 
-/// Starts a thread that does `work`; returns when the future is there, so that it misses no signal.
+/// Starts a thread that runs `work`; returns when the future exists, so that it gets all signals.
 fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<()> {
     let (ready, listens) = mpsc::channel();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let work = async move {
             let work = work();
-            // Nobody waits for it any more only where its caller is gone.
+            // The receiver is gone only if the caller is gone.
             let _ = ready.send(());
             work.await;
         };
@@ -142,7 +145,7 @@ fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) 
             Err(error) => tracing::warn!(%error, "signals are not received"),
         }
     })?;
-    // A channel that is closed says that there is nothing to wait for.
+    // A closed channel means that there is nothing to wait for.
     let _ = listens.recv();
     Ok(())
 }

@@ -1,7 +1,8 @@
-//! The monitor on this side's own traffic: `--trace` and `--write` of the commands that speak.
+//! The monitor of this side's own traffic: `--trace` and `--write` of the commands with an
+//! endpoint.
 //!
-//! The endpoint knows its octets, so nobody has to capture and no privilege is needed. Octets, order and times are what they were;
-//! TCP's headers and segment boundaries are made up.
+//! The endpoint knows its bytes, so no capture and no privilege is needed. Bytes, order and times
+//! are real; TCP headers and segment boundaries are synthetic.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -44,17 +45,17 @@ struct State {
     framer: Framer,
     /// Frames so far.
     frames: u64,
-    /// When the tape's clock began, in nanoseconds since 1970.
+    /// The start of the tape's clock, in nanoseconds since 1970.
     origin: u64,
     trace: Option<(Dissector, Printer)>,
     capture: Option<Writer<BufWriter<File>>>,
-    /// Where the capture is.
+    /// The path of the capture.
     path: PathBuf,
     failed: io::Result<()>,
 }
 
 impl WatchArguments {
-    /// Does `work` with the tape; what was watched is whole however that ends.
+    /// Runs `work` with the tape; the capture is complete however `work` ends.
     pub(crate) async fn around<T>(
         &self,
         work: impl AsyncFnOnce(Option<Tape>) -> anyhow::Result<T>,
@@ -67,7 +68,7 @@ impl WatchArguments {
         done
     }
 
-    /// The tape for a device that begins now, and who reads it; none when nothing is to be watched.
+    /// The tape for a new device and its reader; `None` if neither option is given.
     pub(crate) fn start(&self) -> anyhow::Result<Option<(Tape, Watch)>> {
         if !self.trace && self.write.is_none() {
             return Ok(None);
@@ -79,8 +80,8 @@ impl WatchArguments {
             Some(path) => {
                 let cannot = |error| BadInput(format!("cannot write {}: {error}", path.display()));
                 let mut writer = Writer::new(BufWriter::new(File::create(path).map_err(cannot)?), None)?;
-                let description = "Made from the octets that this side sent and received. Headers, segment boundaries and \
-                                   acknowledgements are made up.";
+                let description = "Made from the bytes that this side sent and received. Headers, segment boundaries \
+                                   and acknowledgements are synthetic.";
                 writer.interface(&Interface {
                     link_type: LINKTYPE_ETHERNET,
                     name: Some("weft"),
@@ -109,7 +110,7 @@ impl WatchArguments {
 }
 
 impl Watch {
-    /// The traffic is over: what is certain only now is printed, and the capture is whole.
+    /// Ends the trace and completes the capture.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((dissector, printer)) = &mut state.trace {
@@ -119,7 +120,7 @@ impl Watch {
             writer.finish()?;
         }
         std::mem::replace(&mut state.failed, Ok(())).map_err(|error| {
-            anyhow::Error::new(error).context(format!("{}: the capture is not whole", state.path.display()))
+            anyhow::Error::new(error).context(format!("{}: the capture is incomplete", state.path.display()))
         })
     }
 }
@@ -146,8 +147,8 @@ impl State {
             let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });
             let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
             if let Err(error) = &written {
-                // What goes on may go on for hours.
-                note(&format!("{}: no more is written: {}", self.path.display(), unwritable(&self.path, error)));
+                // The command may run for hours.
+                note(&format!("{}: stopped writing: {}", self.path.display(), unwritable(&self.path, error)));
                 self.capture = None;
                 self.failed = written;
             }
@@ -155,7 +156,7 @@ impl State {
     }
 }
 
-/// Prints to standard error; whether anybody can read it is not our concern.
+/// Prints to standard error, if possible.
 struct Printer {
     origin: u64,
     senders: Senders,

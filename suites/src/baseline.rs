@@ -57,7 +57,7 @@ impl BaselineEntry {
         let id = self.case.split('[').next().unwrap_or_default();
         let Some(choices) = choices(id) else { return Some("there is no such case") };
         let is_there = id == self.case || self.choice().is_some_and(|choice| choices.contains(&choice));
-        (!is_there).then_some("the case has no such choice of its parameters")
+        (!is_there).then_some("the case has no such variant")
     }
 
     /// Is all that it expects expected by `earlier`, too, whatever the results are?

@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// The folder is not one of a run.
-    #[error("{path}: no run has written into this folder", path = path.display())]
+    #[error("{path}: this folder has no run", path = path.display())]
     NoRun {
         /// The folder.
         path: PathBuf,

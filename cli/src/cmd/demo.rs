@@ -19,7 +19,7 @@ use crate::runtime;
 
 /// A connection of the Linux kernel's siw; `captures/README.md` describes it.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
-/// Units of it that are shown.
+/// Units of it that are printed.
 const SHOWN: usize = 6;
 /// Cases of one verdict that are named after the first failure.
 const NAMED: usize = 4;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     print_results(&faulty, &arguments.out.join("faulty"));
     let codes = (correct.summary.exit_code.code(), faulty.summary.exit_code.code());
     if codes != (0, 1) {
-        say!("\nNot as expected: exit codes {} and {}, where 0 and 1 are right.", codes.0, codes.1);
+        say!("\nNot as expected: the exit codes are {} and {} instead of 0 and 1.", codes.0, codes.1);
         return Ok(ExitCode::from(HARNESS));
     }
     say!("\nAs expected: the correct responder passed, the faulty one was caught.");
@@ -116,7 +116,7 @@ fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunRep
     report.ok_or_else(|| anyhow::anyhow!("the run ended without a report"))
 }
 
-/// What went wrong, then the counts.
+/// Prints the failures and the counts.
 fn print_results(report: &RunReport, out: &Path) {
     let of =
         |verdict| -> Vec<&CaseResult> { report.results.iter().filter(|result| result.verdict == verdict).collect() };
@@ -130,7 +130,7 @@ fn print_results(report: &RunReport, out: &Path) {
     say!("  {}", counts_line(&report.summary.counts));
 }
 
-/// A failure with its rule and its evidence.
+/// Prints a failure with its rule and its evidence.
 fn print_failure(failure: &CaseResult, out: &Path) {
     say!("  FAIL {}: {}", failure.key, failure.title);
     for id in failure.failing() {
@@ -150,7 +150,7 @@ fn name_some(word: &str, results: &[&CaseResult]) {
     }
 }
 
-/// At most [`NAMED`] names; the others are counted.
+/// At most [`NAMED`] names, and the number of the others.
 fn named(keys: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = keys.iter().take(NAMED).cloned().collect();
     if keys.len() > NAMED {

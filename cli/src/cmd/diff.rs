@@ -1,4 +1,4 @@
-//! `weft diff`: what is different between two runs.
+//! `weft diff`: compares two runs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// The lists of what only one of the runs has.
+/// The lists of cases that only one of the runs has.
 const ONE_SIDED: [&str; 2] = ["not run", "added"];
 
-/// Cases that are named of those that were run, or applied, in one of the runs alone.
+/// At most this many cases are named in such a list.
 const MOST_NAMED: usize = 20;
 
 /// Prints each difference.
@@ -59,14 +59,15 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     writeln!(out, "before {}\nafter  {}", name(before), name(after))?;
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         writeln!(out, "\n{what}: {}", changes.len())?;
-        // What fails, and what is mended, is told whole; of what was run in one of them alone, enough to know what it is.
+        // All failing and fixed cases are listed; for cases of one run alone, some names are
+        // enough.
         let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
         let most = if is_short { MOST_NAMED } else { changes.len() };
         for change in changes.iter().take(most) {
             writeln!(out, "  {}  {}", change.key, change.text)?;
         }
         if changes.len() > most {
-            writeln!(out, "  and {} more; --json names all", changes.len() - most)?;
+            writeln!(out, "  and {} more; --json lists all", changes.len() - most)?;
         }
     }
     for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
@@ -81,7 +82,8 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     if first != second && diff.lists().any(|(what, changes)| ONE_SIDED.contains(&what) && !changes.is_empty()) {
         writeln!(
             out,
-            "The seeds are {first} and {second}, and each draws other choices of a case; --seed gives two runs the same."
+            "The seeds are {first} and {second}, so the runs may have different variants of a case. \
+             Use the same --seed for both."
         )?;
     }
     Ok(())
@@ -95,7 +97,9 @@ async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
         let text = std::fs::read(&file).map_err(|error| failed(&error))?;
         return Ok(serde_json::from_slice(&text).map_err(|error| failed(&error))?);
     }
-    let nothing = || BadInput(format!("{name} is no folder of a run, no report.json, and no run of the store {store}"));
+    let nothing = || {
+        BadInput(format!("{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}"))
+    };
     let store = match store.contains("://") {
         true => Store::connect(store).await?,
         false if Path::new(store).join(FILE_NAME).is_file() => Store::open(&Path::new(store).join(FILE_NAME)).await?,

@@ -1,4 +1,4 @@
-//! `weft report`: the reports of a run again, from what is in its folder.
+//! `weft report`: writes the reports of a run again, from the files in its folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = arguments.target.as_ref().map(|name| resolve(name, &[], false)).transpose()?;
     let baseline = target.as_ref().map_or(&[][..], |target| target.baseline());
     if folder::run_of(out).is_none() {
-        let words = format!("{}: no run has written into this folder; `weft test --out` names it", out.display());
+        let words = format!("{}: this folder has no run; use the folder of `weft test --out`", out.display());
         return Err(BadInput(words).into());
     }
     let Some(_kept) = folder::left(out) else {
-        let words = format!("{}: a run writes into this folder now; wait until it ends", out.display());
+        let words = format!("{}: a run is writing into this folder; wait until it ends", out.display());
         return Err(BadInput(words).into());
     };
     runtime::block_on(async {
@@ -69,13 +69,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The store of the run. Without one, its folder has to do.
+/// The store of the run. Without a store, weft uses the run's folder.
 async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
     let opened = match url {
         Some(url) => Store::connect(url).await,
         None => Store::open(&folder::store_of(out)?).await,
     };
-    opened.inspect_err(|error| note(&format!("{error}; the files of the run are used alone"))).ok()
+    opened.inspect_err(|error| note(&format!("{error}; using only the files of the run"))).ok()
 }
 
 /// Prints the verdicts of a finished run as `weft test` printed them.

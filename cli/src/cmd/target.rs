@@ -1,4 +1,4 @@
-//! `weft target`: a target before the suites are run against it.
+//! `weft target`: checks a target before a run.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ enum What {
     Presets,
 }
 
-/// Looks, and prints what there is.
+/// Runs the subcommand and prints its results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Check { target, no_commands } => look(&cmd::test::resolve(target, &[], *no_commands)?),
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}: {}", preset.name, preset.about)?;
                 writeln!(out, "  capabilities {}", capabilities.join(", "))?;
                 writeln!(out, "  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale)?;
-                writeln!(out, "  private data of at most {} octets", preset.private_data)?;
+                writeln!(out, "  private data of at most {} bytes", preset.private_data)?;
                 for remark in preset.remarks {
                     writeln!(out, "  - {remark}")?;
                 }
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Somebody has to start the target.
+/// The user has to start the target.
 fn waiting(event: &Event) {
     if let Event::TargetWaiting { what, seconds } = event {
         exit::note(&format!("waiting, for {seconds} s at most: {what}"));

@@ -170,7 +170,7 @@ impl Arguments {
             None => {
                 let file = self.out.join(store::FILE_NAME);
                 if !file.is_file() {
-                    return Err(BadInput(format!("{}: there is no results store", file.display())).into());
+                    return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
                 }
                 store::Store::open(&file).await?
             }
@@ -220,7 +220,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
     if arguments.list {
-        // What is wrong with a target that is named is told, though cases are listed whatever it can do.
+        // Report errors of the named target. The list itself does not depend on the target.
         if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
             resolve(name, &[], false)?;
         }
@@ -245,9 +245,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = match &arguments.capture {
         None => target,
         Some(interface) => target.captured_on(interface.clone()).ok_or_else(|| {
-            BadInput(
-                "--capture is for a target on the network: builtin ones are weft on both ends of the wire".to_owned(),
-            )
+            BadInput("--capture needs a target on the network; builtin targets are in this process".to_owned())
         })?,
     };
     if arguments.jobs > 1 && !target.runs_several_cases() {
@@ -261,7 +259,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (stop, cancel) = watch::channel(false);
         let stop = Arc::new(stop);
         let stopper = Arc::clone(&stop);
-        // The run, of which a dashboard may be all that is left.
+        // True when the run is finished and only the dashboard is left.
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
@@ -269,14 +267,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let interrupted = tokio::spawn(async move {
             asked_to_stop.await;
             if !over_by_then.load(Ordering::Relaxed) {
-                exit::note("stopping; what is finished is kept, and --resume goes on from there");
+                exit::note("stopping; weft keeps the finished results, and --resume continues the run");
             }
             stopper.send_replace(true);
-            // The screen gives the terminal back at its own end.
+            // The screen restores the terminal itself.
             if on_screen {
                 return;
             }
-            // A script may compute for minutes. What is finished is in the store.
+            // A script may compute for minutes. The finished results are in the store.
             let stop = signals::interrupted().await;
             exit::note("stopped at once");
             std::process::exit(i32::from(stop.status()));
@@ -293,7 +291,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             suites,
             filter,
             out: arguments.out.clone(),
-            // The parts fit together only when the same choices are drawn for each.
+            // The parts fit together only if each one draws the same variants.
             seed: arguments.seed.or(arguments.shard.map(|_| SEED_OF_PARTS)),
             cancel: Some(cancel),
         };
@@ -326,7 +324,7 @@ async fn complete_reports(
     if !is_its || arguments.store.is_none() && !out.join(store::FILE_NAME).is_file() {
         return Ok(None);
     }
-    // Another run may write there; it has reports of its own.
+    // Another run that writes there has its own reports.
     let Some(_kept) = folder::left(out) else { return Ok(None) };
     let store = arguments.open_store().await?;
     let report = match store.unfinished(target.name()).await? {
@@ -339,7 +337,7 @@ async fn complete_reports(
         return Ok(None);
     }
     report::write_all(&report, out)?;
-    say!("run {} is done; its reports were not complete and are written again", report.run.id);
+    say!("run {} is finished; its reports were incomplete and are written again", report.run.id);
     say!("report: {}", out.join("report.html").display());
     Ok(Some(report))
 }
@@ -370,21 +368,21 @@ async fn in_browser(
     let mut stopped = stop.subscribe();
     let announce = move |address| {
         web::announce(address);
-        // The run may have been given up meanwhile.
+        // The receiver is gone if the run was abandoned.
         let _ = ready.send(());
     };
     let dashboard = tokio::spawn(weft_web::serve(web, announce, async move {
-        // An error means that nobody can interrupt any more.
+        // An error means that no interruption can come any more.
         let _ = stopped.wait_for(|stop| *stop).await;
     }));
     if up.await.is_err() {
         dashboard.await?.map_err(web::explain)?;
-        anyhow::bail!("the dashboard ended before the run began");
+        anyhow::bail!("the dashboard stopped before the run started");
     }
     let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
-    say!("the dashboard stays until Ctrl-C");
+    say!("the dashboard runs until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)
 }
@@ -398,12 +396,12 @@ pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
     Ok(std::fs::create_dir_all(out).map_err(failed)?)
 }
 
-/// The suites of a folder, or those built in.
+/// The suites of a folder, or the built-in ones.
 pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     let loaded = match folder {
         Some(folder) if !folder.is_dir() => {
             let words = format!(
-                "{}: there is no such folder of scripts; without --suites weft's own are run",
+                "{}: there is no such folder of scripts; omit --suites to run the built-in ones",
                 folder.display()
             );
             return Err(BadInput(words).into());
@@ -425,7 +423,8 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
         return Err(BadInput(why).into());
     }
     if target.keeps_token() {
-        // It has just been read, so its mode can be; and what cannot be looked at is no reason not to run.
+        // It has just been read, so its mode is readable; and an unknown mode does not prevent the
+        // run.
         let _ = warn_if_readable(Path::new(name), "the agent's token");
     }
     Ok(target)
@@ -458,7 +457,7 @@ pub(crate) async fn record(
     Ok(report)
 }
 
-/// Runs. That nothing can be resumed, or that the folder is in use, is an error of the user.
+/// Runs. If the run cannot be resumed or the folder is in use, the user gets a usage error.
 async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
         error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
@@ -483,7 +482,7 @@ fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
 }
 
 fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usize)>) -> anyhow::Result<ExitCode> {
-    // Which of a sample it is follows from the seed of a run; how many there are does not.
+    // The seed of a run selects the variants of a sample, but not their number.
     let plan = Plan::of(suites, &of_shard(Filter::of(words.iter().cloned()).tier(tier), shard), 0);
     let mut out = io::stdout().lock();
     for case in &plan.cases {
@@ -494,9 +493,7 @@ fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usi
     }
     if plan.cases.is_empty() {
         select::each_selects(suites, words, tier)?;
-        return Err(
-            BadInput(format!("no case is selected by {}; `weft test --list` names them", words.join(" "))).into()
-        );
+        return Err(BadInput(format!("no case matches {}; `weft test --list` lists all cases", words.join(" "))).into());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `weft web`: the runs of a results store in a browser.
+//! `weft web`: shows the runs of a results store in a browser.
 
 mod healthy;
 
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let start = start(arguments)?;
     if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(BadInput(format!("{} is no folder of captures", folder.display())).into());
+        return Err(BadInput(format!("{} is not a folder of captures", folder.display())).into());
     }
     let (store, folder) = place(arguments, start.is_some())?;
     let tokens = match &arguments.token_file {
@@ -97,12 +97,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Tells where the pages are.
+/// Prints the address of the pages.
 pub(crate) fn announce(address: SocketAddr) {
     say!("dashboard: http://{address}/");
 }
 
-/// What the user can mend is no fault of weft.
+/// Errors that the user can fix become usage errors.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
         WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),
@@ -112,33 +112,34 @@ pub(crate) fn explain(error: WebError) -> anyhow::Error {
     }
 }
 
-/// The URL of the store, and the folder of its runs. Where runs may be started, the first one of the store may be among them, and the folder is made.
+/// The URL of the store, and the folder of its runs. If runs may be started, the store may be new,
+/// and weft creates the folder.
 fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf)> {
     let out = arguments.out.display();
     if let Some(url) = &arguments.store {
         if starts {
             make_folder(&arguments.out)?;
         } else if !arguments.out.is_dir() {
-            note(&format!("there is no folder {out}: no evidence is shown"));
+            note(&format!("there is no folder {out}: the pages show no evidence"));
         }
-        // A slip in the path makes no new file where nothing will ever be in it.
+        // A mistake in the path must not create a new, empty store.
         let only_read = url.starts_with("sqlite:") && !url.contains('?') && !starts;
         return Ok((if only_read { format!("{url}?mode=rw") } else { url.clone() }, arguments.out.clone()));
     }
     let file = store_file(&arguments.out);
-    // Who looks into captures need not have run anything.
+    // A user who only views captures needs no runs.
     if (starts || arguments.captures.is_some()) && !file.is_file() {
         make_folder(&arguments.out)?;
-        // A folder by now.
+        // The folder exists now.
         return Ok((Store::url(&store_file(&arguments.out))?, arguments.out.clone()));
     } else if !file.is_file() {
-        return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
+        return Err(BadInput(format!("{out} has no results; run `weft test TARGET --out {out}` first")).into());
     }
     let folder = file.parent().map(ToOwned::to_owned).unwrap_or_default();
     Ok((Store::url(&file)?, folder))
 }
 
-/// What an operator may start; nothing, where no target is named.
+/// The targets that an operator may start runs against; `None` without targets.
 fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     let mut names = arguments.targets.clone();
     if let Some(folder) = &arguments.folder {
@@ -148,7 +149,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     for name in &names {
         let target = resolve(name, &[], false)?;
         if targets.iter().any(|other| other.name() == target.name()) {
-            return Err(BadInput(format!("{name}: there are two targets of the name {}", target.name())).into());
+            return Err(BadInput(format!("{name}: another target has the name {}, too", target.name())).into());
         }
         targets.push(target);
     }

@@ -1,4 +1,5 @@
-//! A capture that is read more than once: a file as it is, standard input and pipes as a temporary copy without a name.
+//! A capture that is read more than once: a file directly, standard input and pipes as an unnamed
+//! temporary copy.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -20,7 +21,7 @@ pub(crate) struct Again {
 }
 
 impl Again {
-    /// Opens the capture at `path`, copies it if need be.
+    /// Opens the capture at `path`, and copies it if it can be read only once.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name_of(path);
         let failed = |error: io::Error| unreadable(&name, &error.into());
@@ -38,23 +39,23 @@ impl Again {
         Ok(Again { name, file: Arc::new(file), len })
     }
 
-    /// The capture, from its beginning.
+    /// The capture, from its start.
     pub(crate) fn input(&self) -> anyhow::Result<Input> {
         let capture = Capture::from_reader(Box::new(self.octets())).map_err(|error| unreadable(&self.name, &error))?;
         Ok(Input::read(self.name.clone(), capture, self.len))
     }
 
-    /// Its octets, from the first on.
+    /// Its bytes, from the start.
     pub(crate) fn octets(&self) -> Octets {
         Octets { file: Arc::clone(&self.file), at: 0 }
     }
 }
 
-/// Copies what comes once only.
+/// Copies input that can be read only once.
 fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     let failed = |error: io::Error| {
         let folder = std::env::temp_dir();
-        let text = format!("{name}: cannot be copied to {}, which -w needs: {error}; set TMPDIR", folder.display());
+        let text = format!("{name}: cannot be copied to {} for -w: {error}; set TMPDIR", folder.display());
         Unsuccessful { code: HARNESS, text }
     };
     let mut file = tempfile::tempfile().map_err(failed)?;
@@ -62,7 +63,7 @@ fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Octets of a file, with a place of their own.
+/// The bytes of a file, with their own read position.
 pub(crate) struct Octets {
     file: Arc<File>,
     at: u64,
@@ -76,12 +77,15 @@ impl Read for Octets {
     }
 }
 
-/// Refuses to write to the file that is read, by whatever name: a hard link is the same file.
+/// Refuses to write to the file that is read. A hard link is the same file.
 pub(crate) fn refuse_same(read: &Path, written: &Path) -> Result<(), BadInput> {
     let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
     let (Ok(one), Ok(other)) = (fs::metadata(read), fs::metadata(written)) else { return Ok(()) };
     if one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()) {
-        return Err(BadInput(format!("{}: is the capture that is being read", written.display())));
+        return Err(BadInput(format!(
+            "{}: is the capture that weft reads; use another output file",
+            written.display()
+        )));
     }
     Ok(())
 }

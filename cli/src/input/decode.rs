@@ -1,4 +1,4 @@
-//! `--decode-as`: what weft cannot see for itself.
+//! `--decode-as`: protocols that weft cannot detect.
 
 use weft_dissector::Dissector;
 
@@ -11,7 +11,7 @@ pub(crate) struct DecodeAs {
 }
 
 impl DecodeAs {
-    /// The same dissector, told so.
+    /// Applies these options to a dissector.
     pub(crate) fn tell(&self, mut dissector: Dissector) -> Dissector {
         self.decode_as.iter().for_each(|port| dissector.decode_as_sdp(*port));
         dissector
@@ -20,5 +20,5 @@ impl DecodeAs {
 
 fn port(text: &str) -> Result<u16, String> {
     let port = text.strip_suffix("=sdp").and_then(|port| port.parse().ok());
-    port.ok_or_else(|| "write PORT=sdp, as in 5001=sdp; MPA, DDP and RDMAP are found on any port".to_owned())
+    port.ok_or_else(|| "use PORT=sdp, such as 5001=sdp; weft detects MPA, DDP and RDMAP on any port".to_owned())
 }

@@ -1,7 +1,8 @@
-//! `-i`: frames of an interface, as they come.
+//! `-i`: the frames of an interface, live.
 //!
-//! The interface is opened first, then everything that opening needed is given up ([`weft_capture::privilege`]), and only then are files
-//! made and threads started. Ctrl-C, SIGTERM and `-a` end the capture, not the command: what the kernel had by then is read.
+//! weft opens the interface first and then drops all privileges ([`weft_capture::privilege`]); only
+//! then does it create files and start threads. Ctrl-C, SIGTERM and `-a` end the capture, not the
+//! command: weft still reads the frames that the kernel has by then.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use crate::exit::{BadInput, HARNESS, Unsuccessful, note};
 use super::Next;
 use super::save::{Ring, Saver, Written};
 
-/// What comes out is flushed when so much time of the capture has passed, on a busy interface too.
+/// Output is flushed after this much time of the capture, on a busy interface too.
 const BATCH: Duration = Duration::from_millis(100);
-/// So long after the end the kernel holds nothing back any more from before it: twice a batch of [`Settings`].
+/// This long after the end, the kernel holds no earlier frames any more: twice a batch of
+/// [`Settings`].
 const LAST_LOOK: Duration = Duration::from_millis(200);
 
 /// The interface to capture on, and its settings. The letters are tshark's.
@@ -52,7 +54,7 @@ pub(crate) struct LiveArguments {
     stop: Vec<String>,
 }
 
-/// When a capture ends by itself.
+/// The conditions that end a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stop {
     after: Option<Duration>,
@@ -62,12 +64,12 @@ struct Stop {
 }
 
 impl LiveArguments {
-    /// The interface, where there is one.
+    /// The interface, if -i was given.
     pub(crate) fn interface(&self) -> Option<&str> {
         self.interface.as_deref()
     }
 
-    /// Interface and filter, in words.
+    /// The interface and the filter, for titles.
     pub(crate) fn what(&self) -> String {
         let interface = self.interface.as_deref().unwrap_or_default();
         match &self.capture_filter {
@@ -76,8 +78,8 @@ impl LiveArguments {
         }
     }
 
-    /// Refuses what is about an interface where there is none. (clap does not: a file and an interface exclude each other, and then it thinks
-    /// that neither has to be there.)
+    /// Rejects live options without an interface. (clap does not: a file and an interface exclude
+    /// each other, and then it considers neither as required.)
     pub(crate) fn none(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",
@@ -87,23 +89,23 @@ impl LiveArguments {
             () if !self.stop.is_empty() => "-a",
             () => return Ok(()),
         };
-        Err(BadInput(format!("{letter} goes with -i IF: it says how an interface is captured on")))
+        Err(BadInput(format!("{letter} needs -i IF: it is a setting of live capture")))
     }
 
-    /// Opens the interface, and the file that is written meanwhile.
+    /// Opens the interface and the file to write.
     pub(super) fn open(&self, interface: &str, write: Option<(Place<'_>, Ring)>) -> anyhow::Result<LiveInput> {
         if interface == "-" {
             return Err(BadInput(
-                "-i - is no interface; weft dissect - reads a capture from standard input".to_owned(),
+                "-i - is not an interface; `weft dissect -` reads a capture from standard input".to_owned(),
             )
             .into());
         }
         let stop = Stop::read(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {
-            return Err(BadInput("-a filesize:KB is about the file that -w writes".to_owned()).into());
+            return Err(BadInput("-a filesize:KB needs -w: it limits the size of that file".to_owned()).into());
         }
         if stop.files.is_some() && !write.as_ref().is_some_and(|(_, ring)| ring.changes()) {
-            return Err(BadInput("-a files:N is about the files that -w writes with -b".to_owned()).into());
+            return Err(BadInput("-a files:N needs -w and -b: it limits the number of their files".to_owned()).into());
         }
         let interface = &numbered(interface);
         let mut settings = Settings::new(interface);
@@ -113,14 +115,15 @@ impl LiveArguments {
         settings.buffer_mib = self.buffer.unwrap_or(settings.buffer_mib);
         let live = Live::open(&settings).map_err(|error| refused(&error))?;
         let dropped = privilege::drop_all()
-            .map_err(|error| anyhow::anyhow!("the privileges that capturing needed cannot be given up: {error}"))?;
+            .map_err(|error| anyhow::anyhow!("cannot drop the privileges for capturing: {error}"))?;
         let mut temporary = None;
         let saver = match write {
             Some((Place::At(path), ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
             Some((Place::Temporary, ring)) => {
-                let folder = tempfile::Builder::new().prefix("weft-").tempdir().map_err(|error| {
-                    BadInput(format!("there is no place for temporary files, so name one with -w: {error}"))
-                })?;
+                let folder = tempfile::Builder::new()
+                    .prefix("weft-")
+                    .tempdir()
+                    .map_err(|error| BadInput(format!("cannot create temporary files: {error}; use -w FILE")))?;
                 let path = folder.path().join("capture.pcapng");
                 temporary = Some(folder);
                 Some(Saver::new(&path, ring, live.link_type(), &settings)?)
@@ -136,7 +139,7 @@ impl LiveArguments {
             signalled.fetch_min(now(), Relaxed);
         })?;
         let whole = match self.snap_len {
-            Some(octets @ 1..) => format!(", {} of each frame", counted(octets.into(), "octet")),
+            Some(octets @ 1..) => format!(", {} of each frame", counted(octets.into(), "byte")),
             _ => String::new(),
         };
         note(&format!("capturing on {interface}{whole}{}", told(dropped)));
@@ -157,25 +160,25 @@ impl LiveArguments {
     }
 }
 
-/// What a capture came to so far.
+/// The progress of a capture.
 pub(crate) struct SoFar {
     pub(crate) frames: u64,
     pub(crate) drops: Drops,
     pub(crate) written: Option<Written>,
-    /// Why it ended, where nobody asked for the end.
+    /// The reason for an end that nobody requested.
     pub(crate) ended: Option<String>,
 }
 
-/// What became of the privileges, for people.
+/// What happened to the privileges, for a message.
 fn told(dropped: Dropped) -> String {
     match dropped {
         Dropped::Nothing => String::new(),
-        Dropped::Root { user } => format!("; no longer root, but user {user}"),
-        Dropped::Capabilities => "; all capabilities given up".to_owned(),
+        Dropped::Root { user } => format!("; running as user {user}, no longer as root"),
+        Dropped::Capabilities => "; dropped all capabilities".to_owned(),
     }
 }
 
-/// Why it cannot be captured, with the code that fits: a wrong name or filter is the user's.
+/// The error for a failed capture: a wrong name or filter is the user's mistake.
 pub(crate) fn refused(error: &OpenError) -> anyhow::Error {
     match error {
         OpenError::NoSuchInterface { .. } | OpenError::Filter { .. } => BadInput(error.to_string()).into(),
@@ -189,7 +192,7 @@ impl Stop {
     fn read(words: &[String]) -> Result<Self, BadInput> {
         let mut stop = Stop::default();
         for word in words {
-            let wrong = || BadInput(format!("-a {word}: say duration:SECONDS, packets:N, filesize:KB or files:N"));
+            let wrong = || BadInput(format!("-a {word}: use duration:SECONDS, packets:N, filesize:KB or files:N"));
             let (what, value) = word.split_once(':').ok_or_else(wrong)?;
             match what {
                 "duration" => stop.after = Some(seconds(value).ok_or_else(wrong)?),
@@ -203,18 +206,18 @@ impl Stop {
     }
 }
 
-/// A positive number of seconds, fractions too.
+/// Parses a positive number of seconds, with fractions.
 pub(super) fn seconds(value: &str) -> Option<Duration> {
     let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A positive number.
+/// Parses a positive number.
 pub(super) fn count(value: &str) -> Option<u64> {
     value.parse().ok().filter(|count| *count > 0)
 }
 
-/// Octets of so many kB; a kB has 1000 octets, as it has for tshark.
+/// Parses kilobytes into bytes; as in tshark, 1 kB is 1000 bytes.
 pub(super) fn kilobytes(value: &str) -> Option<u64> {
     count(value)?.checked_mul(1000)
 }
@@ -223,40 +226,40 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds since 1970, the clock by which frames are stamped.
+/// Nanoseconds since 1970, by the clock that stamps frames.
 fn now() -> u64 {
     nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// An interface that is being read.
+/// An open interface.
 pub(super) struct LiveInput {
     live: Live,
     link_type: u16,
     saver: Option<Saver>,
     stop: Stop,
-    /// Frames from then on do not count any more: nanoseconds since 1970.
+    /// Frames from this time on do not count: nanoseconds since 1970.
     end: Arc<AtomicU64>,
     frames: u64,
-    /// A pause before the next frame.
+    /// Pause before the next frame.
     due: bool,
     /// Time of the frame at the last pause.
     flushed: u64,
-    /// Why nothing more comes, where nobody asked for the end.
+    /// The reason for an end that nobody requested.
     over: Option<String>,
-    /// What is written cannot be written.
+    /// The error of the file that is written.
     failed: Option<anyhow::Error>,
-    /// The folder of temporary files; they go with this.
+    /// The folder of temporary files, which is deleted with this value.
     temporary: Option<TempDir>,
-    /// Was it said that frames are lost?
+    /// Was the loss of frames reported?
     warned: bool,
 }
 
-/// Where captured frames are written.
+/// Where to write captured frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'a> {
-    /// To files of that name.
+    /// To files with this name.
     At(&'a Path),
-    /// To files that are removed at the end.
+    /// To files that are deleted at the end.
     Temporary,
 }
 
@@ -319,7 +322,7 @@ impl LiveInput {
         self.frames
     }
 
-    /// What was captured and lost so far, and what was written; complete only behind [`Next::Idle`].
+    /// Captured, lost and written frames so far; complete only after [`Next::Idle`].
     pub(super) fn so_far(&mut self) -> SoFar {
         let ended = match (&self.failed, &self.over) {
             (Some(error), _) => Some(format!("{error:#}")),
@@ -329,7 +332,8 @@ impl LiveInput {
         SoFar { frames: self.frames, drops: self.live.drops(), written: self.saver.as_ref().map(Saver::written), ended }
     }
 
-    /// Says on standard error that frames are being lost, once: who learns it at the end has lost more by then.
+    /// Reports on standard error, once, that frames are lost: at the end it would be too late to
+    /// react.
     pub(super) fn warn(&mut self, name: &str) {
         if self.warned {
             return;
@@ -338,18 +342,18 @@ impl LiveInput {
         if kernel > 0 || interface > 0 {
             self.warned = true;
             note(&format!(
-                "{name}: frames are being dropped, {kernel} by the kernel, {interface} by the interface so far; a larger -B, a \
-                 narrower -f, or -q -w FILE keeps up better"
+                "{name}: frames are being dropped, {kernel} by the kernel, {interface} by the interface so far; use \
+                 a larger -B, a narrower -f, or -q -w FILE"
             ));
         }
     }
 
-    /// Writes out what waits for it.
+    /// Flushes buffered frames.
     pub(super) fn flush(&mut self) {
         pause(&mut self.saver, &mut self.failed);
     }
 
-    /// Closes what was written; says what was captured and lost.
+    /// Closes the written files; returns what was captured and lost.
     pub(super) fn close(mut self, name: &str) -> anyhow::Result<()> {
         let drops = self.live.drops();
         if let Some(why) = &self.over {
@@ -375,12 +379,12 @@ impl LiveInput {
     }
 }
 
-/// Would a frame of this time begin a file behind the last that is wanted?
+/// Would a frame of this time start one file more than the limit?
 fn is_one_file_too_many(stop: Stop, saver: Option<&Saver>, time: u64) -> bool {
     stop.files.zip(saver).is_some_and(|(files, saver)| saver.files() >= files && saver.is_full(time))
 }
 
-/// The interface of a number, as -D counts them; a name stays what it is.
+/// The interface with this number in the list of -D; a name is returned unchanged.
 fn numbered(interface: &str) -> String {
     let place = interface.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let all = place.and_then(|_| weft_capture::interfaces().ok()).unwrap_or_default();
@@ -390,7 +394,7 @@ fn numbered(interface: &str) -> String {
     }
 }
 
-/// Nothing is there to be read right now, or enough was: what was written can be looked at.
+/// No frame is ready, or enough frames were read: the written files are up to date.
 fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<'static> {
     if let Some(Err(error)) = saver.as_mut().map(Saver::flush) {
         *failed = Some(error);
@@ -442,7 +446,7 @@ mod tests {
             ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:0", "x:1"]
         {
             let error = stop(&[wrong]).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("-a {wrong}: say duration:SECONDS")), "{error}");
+            assert!(error.starts_with(&format!("-a {wrong}: use duration:SECONDS")), "{error}");
         }
     }
 }

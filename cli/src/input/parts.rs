@@ -1,4 +1,5 @@
-//! Several captures read as one, by time: the files of a ring in any order, or those of several taps.
+//! Several captures that are read as one, in the order of time: the files of a ring in any order,
+//! or of several taps.
 //!
 //! A file is opened when its first frame is due, so a long ring needs few open files.
 
@@ -11,10 +12,10 @@ use super::places::Places;
 use super::{open_capture, shown};
 use crate::exit::{BadInput, note};
 
-/// Files that a message names.
+/// At most this many files are named in a message.
 const MOST_NAMED: usize = 5;
 
-/// A frame with its own octets.
+/// A frame that owns its bytes.
 #[derive(Default)]
 struct OwnedFrame {
     time: u64,
@@ -24,25 +25,25 @@ struct OwnedFrame {
     octets: Vec<u8>,
 }
 
-/// A file that is being read, and its next frame.
+/// An open file and its next frame.
 struct Part {
     capture: Box<Capture>,
     name: Arc<str>,
     next: Option<OwnedFrame>,
 }
 
-/// A file whose first frame is not due.
+/// A file whose first frame is not due yet.
 struct Later {
-    /// When that was captured.
+    /// The time of that frame.
     time: u64,
     path: PathBuf,
-    /// A pipe cannot be opened again.
+    /// The open pipe, because it cannot be opened again.
     pipe: Option<Part>,
 }
 
-/// The files.
+/// All files.
 pub(super) struct Parts {
-    /// Those that are not due, the latest first.
+    /// The files that are not due, the latest first.
     later: Vec<Later>,
     open: Vec<Part>,
     current: OwnedFrame,
@@ -51,7 +52,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Looks at the first frame of each file, and reports on standard error if the order of time is another than that of `paths`.
+    /// Reads the first frame of each file. Reports on standard error if their order differs from
+    /// `paths`.
     pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -59,7 +61,7 @@ impl Parts {
                 return Err(BadInput("standard input cannot be read together with other captures".to_owned()).into());
             }
             let part = Part::new(path, open_capture(path)?);
-            // A file without frames comes last: it has only a note.
+            // A file without frames comes last.
             let time = part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
             let pipe = (!path.is_file()).then_some(part);
             files.push(Later { time, path: path.clone(), pipe });
@@ -89,19 +91,19 @@ impl Parts {
         self.frames
     }
 
-    /// Which file each frame is from.
+    /// The file of each frame.
     pub(super) fn places(&self) -> Places {
         self.places.clone()
     }
 
-    /// The earliest frame that is left, numbered over all files.
+    /// The earliest remaining frame, numbered over all files.
     pub(super) fn next_frame(&mut self) -> Option<Frame<'_>> {
         let time = |part: &Part| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
         let earliest = self.open.iter().map(time).min().unwrap_or(u64::MAX);
         while let Some(file) = self.later.pop_if(|file| file.time <= earliest) {
             self.open.extend(file.pipe.or_else(|| Part::open(&file.path)));
         }
-        // Files without frames go at once.
+        // Files without frames are closed at once.
         self.open.extract_if(.., |part| part.next.is_none()).for_each(Part::close);
         let part = self.open.iter_mut().min_by_key(|part| time(part))?;
         std::mem::swap(&mut self.current, part.next.as_mut()?);
@@ -122,7 +124,7 @@ impl Part {
         part
     }
 
-    /// `None` if it cannot be opened any more; the reason is on standard error.
+    /// `None` if the file cannot be opened any more; the reason is on standard error.
     fn open(path: &Path) -> Option<Self> {
         let opened = open_capture(path).map(|capture| Part::new(path, capture));
         opened.inspect_err(|error| note(&error.to_string())).ok()
@@ -144,7 +146,7 @@ impl Part {
         match self.capture.note() {
             Some(text) => note(&format!("{}: {text}", self.name)),
             None if self.capture.frames() == 0 => {
-                note(&format!("{}: 0 frames: it has a header and nothing behind it", self.name));
+                note(&format!("{}: 0 frames: the file ends after its header", self.name));
             }
             None => {}
         }

@@ -1,19 +1,19 @@
-//! Which of several files, read as one capture, a frame is from.
+//! Maps frames of several captures, read as one, to their files.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows of frames of one file that are remembered; the oldest goes first.
+/// Rows that are remembered; the oldest is dropped first.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Frames of one file that follow each other.
+/// Consecutive frames of one file.
 struct Row {
-    /// The number of its first frame over all files, and in its file.
+    /// The number of the first frame, over all files and in its file.
     first: (u64, u64),
     file: Arc<str>,
 }
 
-/// The files of the latest frames. Clones share what they know.
+/// The files of the latest frames. Clones share the data.
 #[derive(Clone, Default)]
 pub(crate) struct Places(Arc<Mutex<VecDeque<Row>>>);
 
@@ -31,7 +31,7 @@ impl Places {
         }
     }
 
-    /// The file of frame `number` over all files, and its number there; `None` if that is forgotten.
+    /// The file of frame `number` over all files, and its number there; `None` if it was dropped.
     pub(crate) fn of(&self, number: u64) -> Option<(Arc<str>, u64)> {
         let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = rows.partition_point(|row| row.first.0 <= number).checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! `-w` beside `-i`: everything that is captured, as pcapng, in one file or in a ring of them.
+//! `-w` with `-i`: all captured frames as pcapng, in one file or in a ring of files.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -14,27 +14,27 @@ use crate::exit::{BadInput, unwritable};
 
 use super::live::{count, kilobytes, seconds};
 
-/// When a new file begins, and how many are kept.
+/// When a new file starts, and how many files are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ring {
-    /// Octets of a file, from which on there is another.
+    /// A new file starts after this many bytes.
     octets: Option<u64>,
-    /// Time between its first and its last frame, from which on there is another.
+    /// A new file starts after this much time since its first frame.
     duration: Option<Duration>,
-    /// Frames of a file.
+    /// A new file starts after this many frames.
     packets: Option<u64>,
-    /// Files that are kept; the oldest goes.
+    /// This many files are kept; the oldest is deleted.
     files: Option<u64>,
 }
 
 impl Ring {
-    /// Reads the values of `-b`.
+    /// Parses the values of `-b`.
     pub(crate) fn read(words: &[String]) -> Result<Self, BadInput> {
         let mut ring = Ring::default();
         for word in words {
             let wrong = || {
                 BadInput(format!(
-                    "-b {word}: say filesize:KB, duration:SECONDS or packets:N, and files:N to keep no more"
+                    "-b {word}: use filesize:KB, duration:SECONDS or packets:N, and files:N to keep N files"
                 ))
             };
             let (what, value) = word.split_once(':').ok_or_else(wrong)?;
@@ -52,13 +52,13 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Is there ever a second file?
+    /// Can there be a second file?
     pub(super) fn changes(&self) -> bool {
         self.octets.is_some() || self.duration.is_some() || self.packets.is_some()
     }
 }
 
-/// Where captured frames are written.
+/// The writer of captured frames.
 pub(super) struct Saver {
     path: PathBuf,
     ring: Ring,
@@ -67,32 +67,32 @@ pub(super) struct Saver {
     interface: String,
     description: Option<String>,
     file: Open,
-    /// Files of the ring, the oldest first, each with how many frames came before it.
+    /// The files of the ring, oldest first, each with the number of frames before it.
     kept: VecDeque<(PathBuf, u64)>,
     /// Files so far.
     files: u64,
     frames: u64,
-    /// Octets of the files that are closed.
+    /// Bytes in closed files.
     octets: u64,
 }
 
-/// What is written so far.
+/// What was written so far.
 pub(crate) struct Written {
-    /// The files that are kept, the oldest first, each with how many frames came before it.
+    /// The kept files, oldest first, each with the number of frames before it.
     pub(crate) files: Vec<(PathBuf, u64)>,
-    /// Octets of the last one.
+    /// Bytes in the last file.
     pub(crate) octets: u64,
-    /// Files so far, those that are gone too.
+    /// Files so far, including deleted ones.
     pub(crate) count: u64,
 }
 
-/// The file that grows.
+/// The file that is written.
 struct Open {
     writer: Writer<BufWriter<Counted>>,
     number: u32,
     path: PathBuf,
     frames: u64,
-    /// Time of its first frame.
+    /// The time of its first frame.
     begun: u64,
 }
 
@@ -142,23 +142,23 @@ impl Saver {
         self.file.writer.get_mut().flush().map_err(|error| cannot(&self.file.path, &error))
     }
 
-    /// Octets so far, of all files.
+    /// Bytes so far in all files.
     pub(super) fn octets(&self) -> u64 {
         self.octets + self.file.octets()
     }
 
-    /// Files so far, those that are gone too.
+    /// Files so far, including deleted ones.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// What is there; all of it can be read behind [`Saver::flush`].
+    /// What was written; all of it is readable after [`Saver::flush`].
     pub(super) fn written(&self) -> Written {
         let files = self.kept.iter().cloned().collect();
         Written { files, octets: self.file.octets(), count: self.files }
     }
 
-    /// Closes the file; says what was written.
+    /// Closes the file; returns a summary for the final message.
     pub(super) fn finish(self) -> anyhow::Result<String> {
         let Saver { file, frames, files, path, kept, .. } = self;
         let at = file.path.clone();
@@ -171,7 +171,7 @@ impl Saver {
         })
     }
 
-    /// Does a frame of this time begin a new file?
+    /// Does a frame of this time start a new file?
     pub(super) fn is_full(&self, time: u64) -> bool {
         let Ring { octets, duration, packets, .. } = self.ring;
         self.file.frames > 0
@@ -220,14 +220,14 @@ impl Open {
         Ok(Open { writer, number, path, frames: 0, begun: 0 })
     }
 
-    /// Octets so far.
+    /// Bytes so far.
     fn octets(&self) -> u64 {
         let out = self.writer.get_ref();
         out.get_ref().octets + out.buffer().len() as u64
     }
 }
 
-/// A file and how long it is.
+/// A file and its length.
 struct Counted {
     file: File,
     octets: u64,
@@ -268,7 +268,7 @@ mod tests {
         Ring::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
-    /// Frames `1..=count` of 1000 octets each, a second apart, into a ring.
+    /// Writes frames `1..=count` of 1000 bytes, one second apart, into a ring.
     fn saved(folder: &Path, words: &[&str], count: u64) -> String {
         let mut saver = Saver::new(&folder.join("x.pcapng"), ring(words).unwrap(), 1, &Settings::new("lo")).unwrap();
         for number in 1..=count {
@@ -278,7 +278,7 @@ mod tests {
         saver.finish().unwrap()
     }
 
-    /// The files of a folder, and the times in seconds of the frames in each.
+    /// The files of a folder, and the frame times of each in seconds.
     fn files(folder: &Path) -> Vec<(String, Vec<u64>)> {
         let mut all: Vec<_> = fs::read_dir(folder)
             .unwrap()
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn files_end_by_their_length_and_by_time() {
         let folder = tempfile::tempdir().unwrap();
-        // The file's head and the first frame are longer than 1000 octets.
+        // The file's header and the first frame are longer than 1000 bytes.
         saved(folder.path(), &["filesize:1"], 2);
         assert_eq!(files(folder.path()), named(&[("x_00001.pcapng", &[1]), ("x_00002.pcapng", &[2])]));
         let folder = tempfile::tempdir().unwrap();

@@ -119,7 +119,10 @@ fn a_folder_that_takes_no_files_is_not_called_missing() {
     let file = capture();
     let file = file.to_str().unwrap();
     let told = |path: &str| outcome(&["dissect", file, "-w", path]);
-    assert_eq!(told("/proc/x"), (2, vec!["weft: /proc/x: cannot be written: its folder takes no files".to_owned()]));
+    assert_eq!(
+        told("/proc/x"),
+        (2, vec!["weft: /proc/x: cannot be written: its folder does not accept files".to_owned()])
+    );
     assert_eq!(told("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
 }
 
@@ -144,7 +147,8 @@ fn a_link_type_that_is_not_known() {
     let folder = Folder::new();
     let mut octets = fs::read(capture()).unwrap();
     octets[20] = 147;
-    let ending = "no frame can be read: link type 147 is not supported; docs/captures.md lists those that are";
+    let ending =
+        "cannot read any frame: link type 147 is not supported; docs/captures.md lists the supported link types";
     let file = folder.file("user0.pcap", &octets);
     assert_eq!(outcome(&["dissect", &file]), (2, vec![format!("weft: {file}: {ending}")]));
 }
@@ -222,7 +226,7 @@ fn a_capture_that_would_be_written_over_itself() {
     let folder = Folder::new();
     let octets = fs::read(capture()).unwrap();
     let file = folder.file("own.pcap", &octets);
-    let line = format!("weft: {file}: is the capture that is being read");
+    let line = format!("weft: {file}: is the capture that weft reads; use another output file");
     assert_eq!(outcome(&["dissect", &file, "-w", &file]), (2, vec![line]));
     // By another name it is the same file.
     let other = format!("{file}.too");
@@ -283,7 +287,7 @@ fn other_protocols_are_named_and_not_called_clean() {
         ("none.pcap", Vec::new(), "nothing"),
     ] {
         let file = folder.file(name, &of_packets(&packets));
-        let none = packets.is_empty().then(|| format!("weft: {file}: 0 frames: it has a header and nothing behind it"));
+        let none = packets.is_empty().then(|| format!("weft: {file}: 0 frames: the file ends after its header"));
         let line = format!("weft: {file}: nothing to judge: no iWARP, SDP or port mapper; the capture has {has}");
         let lines: Vec<String> = none.into_iter().chain([line]).collect();
         assert_eq!(outcome(&["lint", &file]), (2, lines), "{name}");
@@ -317,7 +321,7 @@ fn a_reader_that_goes_away() {
     let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let lines = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(lines, "weft: the reader of the output went away; stopped there\n");
+    assert_eq!(lines, "weft: the reader closed the output; stopped\n");
 }
 
 /// The verdict of `lint` is that of the captures, whoever reads about it.
@@ -352,7 +356,7 @@ fn a_log_level_that_is_none_is_refused() {
         let output = weft(&["lint", file.to_str().unwrap()]).env("WEFT_LOG", level).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let expected = "weft: WEFT_LOG: \"warning\" is no level; write one of off, error, warn, info, debug, trace, or \
+    let expected = "weft: WEFT_LOG: \"warning\" is not a level; use one of off, error, warn, info, debug, trace, or \
                     MODULE=LEVEL\n";
     assert_eq!(told("warning"), (Some(2), expected.to_owned()));
     assert_eq!(told("warn"), (Some(0), String::new()));
@@ -371,9 +375,9 @@ fn a_capture_without_frames_or_with_half_a_header() {
     let folder = Folder::new();
     let octets = fs::read(capture()).unwrap();
     let file = folder.file("header.pcap", &octets[..24]);
-    let line = format!("weft: {file}: 0 frames: it has a header and nothing behind it");
+    let line = format!("weft: {file}: 0 frames: the file ends after its header");
     assert_eq!(outcome(&["dissect", &file]), (0, vec![line]));
-    refused(&folder.file("half.pcap", &octets[..12]), "is cut off inside the pcap header, which has 24 octets");
+    refused(&folder.file("half.pcap", &octets[..12]), "ends inside the pcap header, which has 24 bytes");
 }
 
 #[test]

@@ -32,21 +32,21 @@ fn built_with_libpcap() -> bool {
 fn slips_are_told() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string();
     for (arguments, wanted) in [
-        (&["dissect", &capture, "-f", "tcp"][..], "-f goes with -i IF"),
-        (&["lint", &capture, "-a", "packets:1"], "-a goes with -i IF"),
-        (&["stats", &capture, "-s", "96"], "-s goes with -i IF"),
+        (&["dissect", &capture, "-f", "tcp"][..], "-f needs -i IF"),
+        (&["lint", &capture, "-a", "packets:1"], "-a needs -i IF"),
+        (&["stats", &capture, "-s", "96"], "-s needs -i IF"),
         (&["dissect", &capture, "-w", "x", "-b", "packets:1"], "-b needs -i IF and -w"),
         (&["dissect", "-i", "lo", &capture], "cannot be used with"),
         (&["dissect", "-i", "lo", "-w", "-"], "use -w FILE"),
-        (&["dissect", "-i", "lo", "-a", "packets:x"], "-a packets:x: say duration:SECONDS"),
-        (&["dissect", "-i", "lo", "-a", "filesize:1"], "about the file that -w writes"),
+        (&["dissect", "-i", "lo", "-a", "packets:x"], "-a packets:x: use duration:SECONDS"),
+        (&["dissect", "-i", "lo", "-a", "filesize:1"], "limits the size of that file"),
         (&["dissect", "-i", "lo", "-s", "262145"], "0..=262144"),
-        (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "that -w writes with -b"),
+        (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "needs -w and -b"),
         // Of tshark's options, those that are not weft's.
         (&["dissect", "-i", "lo", "-i", "eth0"], "-i any captures on all"),
         (&["dissect", "-i", "-"], "weft dissect -"),
-        (&["dissect", "-L"], "the link type that it has"),
-        (&["dissect", "-i", "lo", "-y", "EN10MB"], "the link type that it has"),
+        (&["dissect", "-L"], "own link type"),
+        (&["dissect", "-i", "lo", "-y", "EN10MB"], "own link type"),
         (&["dissect", "-r", &capture, "-F", "pcap"], "editcap -F"),
         (&["dissect", "-r", &capture, "-v"], "weft --version"),
     ] {

@@ -191,7 +191,8 @@ fn a_media_type_without_a_link_type_has_its_own_name() {
     fs::write(&path, octets).unwrap();
     let output = weft(&["dissect"], std::slice::from_ref(&path));
     assert_eq!(output.status.code(), Some(2));
-    let why = "no frame can be read: snoop datalink type 10 is not supported; docs/captures.md lists those that are";
+    let why = "cannot read any frame: snoop datalink type 10 is not supported; docs/captures.md \
+               lists the supported link types";
     assert_eq!(text(&output.stderr), format!("weft: {}: {why}\n", path.display()));
 }
 

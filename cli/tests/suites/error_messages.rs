@@ -212,8 +212,8 @@ fn a_folder_that_is_none_is_named() {
     let told = "weft: /no/such/folder/ladder.svg: cannot be written: its folder does not exist\n";
     assert_eq!((code, text.as_str()), (2, told));
     let (code, text) = weft(&["test", "builtin", "--out", "/dev/null"]);
-    assert_eq!((code, text.as_str()), (2, "weft: /dev/null: is no folder; name another\n"));
-    let below = "weft: /dev/null/x: is below something that is no folder; name another\n";
+    assert_eq!((code, text.as_str()), (2, "weft: /dev/null: is not a folder; use another name\n"));
+    let below = "weft: /dev/null/x: has a parent that is not a folder; use another path\n";
     for arguments in [&["test", "builtin"][..], &["test", "--prove"], &["test", "builtin", "--repeat", "2"], &["demo"]]
     {
         let (code, text) = weft(&[arguments, &["--out", "/dev/null/x"]].concat());

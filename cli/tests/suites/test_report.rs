@@ -102,7 +102,7 @@ fn a_folder_without_a_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let output = report(&[folder.path()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).contains("no run has written into this folder"), "{}", text(&output));
+    assert!(text(&output).contains("this folder has no run"), "{}", text(&output));
 }
 
 /// `/dev/full` is a disk without room.

@@ -77,6 +77,6 @@ fn a_run_that_is_told_to_end_writes_its_reports() {
     // What was not run is not decided.
     assert_eq!(process.wait().unwrap().code(), Some(3));
     let said = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
-    assert!(said.contains("what is finished is kept"), "{said}");
+    assert!(said.contains("weft keeps the finished results"), "{said}");
     assert!(out.join("report.html").is_file() && out.join("junit.xml").is_file());
 }

@@ -77,9 +77,9 @@ fn a_word_that_selects_nothing_is_told_with_what_was_meant() {
         ("mpa/7.1.1-kee", "did you mean mpa/7.1.1-key?"),
         ("mpa/7.1.1-key/wrong-octets", "did you mean mpa/7.1.1-key/wrong-octet?"),
         ("startupp", "did you mean startup?"),
-        ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such choice, `weft test --show mpa/7.1.1-key/wrong-octet`"),
+        ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such variant; `weft test --show mpa/7.1.1-key/wrong-octet`"),
         ("MPA-7.9", "`weft requirements MPA-7.9`"),
-        ("something-else-altogether", "`weft test --list` names them"),
+        ("something-else-altogether", "`weft test --list` lists all cases"),
     ] {
         for arguments in [["test", "builtin", word], ["test", "--list", word]] {
             let (code, text) = weft(&arguments);
@@ -133,9 +133,9 @@ fn what_failed_is_run_again_and_two_runs_are_compared() {
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
     let (code, text) = weft(&["diff", &good, &more]);
     let added: usize = text.lines().find_map(|line| line.strip_prefix("added: ")).unwrap().parse().unwrap();
-    assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json names all", added - 20)), "{text}");
+    assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json lists all", added - 20)), "{text}");
     assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
-    assert!(text.contains("--seed gives two runs the same"), "{text}");
+    assert!(text.contains("Use the same --seed for both"), "{text}");
     // All sixteen are run again, and nothing more. A target without the deviation is another target: the run keeps its failures.
     for _ in 0..2 {
         let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
@@ -162,7 +162,7 @@ fn a_rerun_that_passes_leaves_nothing_to_run_again() {
     let (code, printed) = run("", &["--rerun", "failed"]);
     assert!(code == Some(0) && printed.contains("1 case: 1 pass"), "{printed}");
     let (code, printed) = run("", &["--rerun", "failed"]);
-    assert!(code == Some(2) && printed.contains("nothing went wrong"), "{printed}");
+    assert!(code == Some(2) && printed.contains("no case failed"), "{printed}");
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn the_matrix_of_one_case_is_whole() {
     assert!(text.contains("caught        mpa/7.1.1-key/wrong-octet"), "{text}");
     assert!(
         code == 0
-            && text.contains("cases 1 (1 of responders, 0 of initiators),")
-            && text.contains("uncaught 0, unproven 0"),
+            && text.contains("1 case (1 for responders, 0 for initiators)")
+            && text.contains("0 uncaught; unproven cases: 0"),
         "{text}"
     );
     // What it proved is told by name, and counts where rules alone do not.

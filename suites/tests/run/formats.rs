@@ -248,7 +248,7 @@ async fn a_stale_entry_fails_the_run() {
     // What an earlier entry expects, a later one need not; and a choice that there is not never comes.
     let earlier = entry(CASE, Verdict::Fail, "MPA-7.1.1-2");
     for (case, why) in
-        [(format!("{CASE}[octet=3]"), "expect it already"), (format!("{CASE}[octet=16]"), "no such choice")]
+        [(format!("{CASE}[octet=3]"), "expect it already"), (format!("{CASE}[octet=16]"), "no such variant")]
     {
         let report = failing(vec![earlier.clone(), entry(&case, Verdict::Fail, "MPA-7.1.1-2")]).await;
         let [stale] = &report.summary.stale[..] else { panic!("{:?}", report.summary.stale) };

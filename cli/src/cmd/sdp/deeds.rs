@@ -152,11 +152,7 @@ mod tests {
             "-1:move",
         ];
         for wrong in wrong {
-            assert_eq!(
-                read(wrong).unwrap_err(),
-                "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move",
-                "{wrong}"
-            );
+            assert_eq!(read(wrong).unwrap_err(), "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move", "{wrong}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `weft test TARGET --history CASE`: what a case came to in earlier runs.
+//! `weft test TARGET --history CASE`: the results of a case in earlier runs.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -8,14 +8,14 @@ use weft_suites::store::Store;
 
 use crate::exit::BadInput;
 
-/// Results that are shown.
+/// At most this many results are printed.
 const MOST: u32 = 200;
 
-/// Prints a line a result, newest first.
+/// Prints one line per result, newest first.
 pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Result<ExitCode> {
     let history = store.history(target, case, MOST).await?;
     if history.is_empty() {
-        return Err(BadInput(format!("the store knows no result of {case} on {target}")).into());
+        return Err(BadInput(format!("the store has no result of {case} on {target}")).into());
     }
     let mut out = Visible(std::io::stdout());
     for past in &history {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use weft_dissector::output::text::counted;
 use weft_suites::Filter;
 use weft_suites::coverage::Proofs;
 use weft_suites::model::{CaseResult, Role};
@@ -11,12 +12,13 @@ use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, say, unwritable};
 
-/// Prints the matrix; 1 when a case does not pass on the correct twin, or a deviation or a case that could be proven is not.
+/// Prints the matrix; 1 if a case fails against the correct twin, a deviation is uncaught, or a
+/// case is unproven.
 pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
     let out = out.join("prove");
     let matrix = prove(suites, filter, jobs, &out).await?;
     if matrix.cases.is_empty() {
-        return Err(BadInput("no case is selected".to_owned()).into());
+        return Err(BadInput("no case matches".to_owned()).into());
     }
     let proofs = out.join("proofs.csv");
     std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
@@ -34,10 +36,10 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
-    // Of a few cases, nearly all deviations are none of their business.
+    // With few selected cases, nearly all deviations concern other rules.
     if without_case.len() < matrix.rows.len() / 2 {
-        say!("\ndeviations that no case is about:\n    {}", without_case.join("\n    "));
-        say!("\ndeviations that are not judged:");
+        say!("\ndeviations that concern no case:\n    {}", without_case.join("\n    "));
+        say!("\ndeviations that the builtin targets cannot show:");
         for (deviation, why) in &matrix.beyond {
             say!("    {}: {why}", deviation.name);
         }
@@ -48,24 +50,27 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
     }
     let uncaught: Vec<String> = matrix.uncaught().map(|row| row.deviation.name.to_owned()).collect();
     let unproven: Vec<String> = matrix.unproven().map(ToString::to_string).collect();
-    for (what, names) in [("deviations not caught", &uncaught), ("cases that no deviation makes fail", &unproven)] {
+    for (what, names) in
+        [("uncaught deviations", &uncaught), ("unproven cases (no deviation makes them fail)", &unproven)]
+    {
         if !names.is_empty() {
             say!("\n{what}:\n    {}", names.join("\n    "));
         }
     }
     let of_role = |role| matrix.cases.iter().filter(|case| case.role == role).count();
     say!(
-        "\ncases {} ({} of responders, {} of initiators), of which {} do not apply to the twin; deviations {}, of which no case is about {}; uncaught {}, unproven {}",
-        matrix.cases.len(),
+        "\n{} ({} for responders, {} for initiators), {} not applicable to weft's own endpoint\n{}: {} about other \
+         rules, {} uncaught; unproven cases: {}",
+        counted(matrix.cases.len() as u64, "case"),
         of_role(Role::Responder),
         of_role(Role::Initiator),
         matrix.skipped.len(),
-        matrix.rows.len(),
+        counted(matrix.rows.len() as u64, "deviation"),
         without_case.len(),
         uncaught.len(),
         unproven.len()
     );
-    say!("{} proofs for `weft coverage --from {}`", matrix.proven.len(), out.display());
+    say!("{} for `weft coverage --from {}`", counted(matrix.proven.len() as u64, "proof"), out.display());
     let whole = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
     Ok(ExitCode::from(u8::from(!whole)))
 }

@@ -1,4 +1,4 @@
-//! `--rerun`, `--repeat`, `--until-fail`: runs that follow from runs.
+//! `--rerun`, `--repeat`, `--until-fail`: runs that depend on earlier runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use weft_suites::{RunOptions, Schedule};
 
 use crate::exit::{BadInput, say};
 
-/// The run that represents the target in the store, and what neither passed nor was skipped in it or in its later reruns.
+/// The run that represents the target in the store, and the cases that neither passed nor were
+/// skipped in it or its reruns.
 pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, Vec<CaseKey>)> {
     let nothing = || BadInput(format!("the store has no run against {target}"));
     let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
@@ -18,18 +19,18 @@ pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(Strin
         report.results.into_iter().filter(|result| result.verdict > Verdict::Pass || result.failing().next().is_some());
     let keys: Vec<CaseKey> = wrong.map(|result| result.key).collect();
     if keys.is_empty() {
-        return Err(BadInput(format!("nothing went wrong in run {} against {target}", report.run.id)).into());
+        return Err(BadInput(format!("no case failed in run {} against {target}", report.run.id)).into());
     }
     Ok((report.run.id, keys))
 }
 
-/// How often.
+/// The number of repetitions.
 pub(super) struct Times {
     pub(super) most: Option<u32>,
     pub(super) until_fail: bool,
 }
 
-/// Runs again and again. Gives the worst exit code, and tells verdicts that differ from run to run.
+/// Repeats the run. Returns the worst exit code, and reports verdicts that change from run to run.
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
@@ -58,7 +59,7 @@ pub(super) async fn run(
     let unstable = seen.iter().filter(|(_, verdicts)| verdicts.len() > 1);
     for (key, verdicts) in unstable {
         let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-        say!("differs from run to run: {key}: {}", verdicts.join(", "));
+        say!("verdict changes from run to run: {key}: {}", verdicts.join(", "));
     }
     say!("{count} {}", if count == 1 { "run" } else { "runs" });
     Ok(worst)

@@ -1,6 +1,7 @@
-//! `--tui`: a run beside a screen that shows it, and what the user has run again from there.
+//! `--tui`: a run with a screen that shows it, and the cases that the user runs again from there.
 //!
-//! What is run again goes into a folder of its own, so that the reports of the run stay, and into the same results store.
+//! Repeated cases go into their own folder, so that the reports of the run remain, and into the
+//! same results store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -13,10 +14,10 @@ use weft_tui::{LiveSink, Starter, Wish};
 use super::judged;
 use crate::exit::{BadInput, say};
 
-/// Of what is run again, below the folder of the run.
+/// The folder of repeated cases, below the folder of the run.
 const FOLDER: &str = "again";
 
-/// Runs; gives the report of the run itself.
+/// Runs; returns the report of the run itself.
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
@@ -28,7 +29,7 @@ pub(super) async fn run(
         if wish == Wish::Stop {
             stopper.send_replace(true);
         } else {
-            // An error means that the run ended the program meanwhile.
+            // An error means that the run has ended.
             let _ = wishes.send(wish);
         }
     });
@@ -66,17 +67,17 @@ struct Again {
     schedule: Schedule,
     sink: LiveSink,
     stop: Arc<watch::Sender<bool>>,
-    /// Is the screen gone?
+    /// Has the user closed the screen?
     left: Arc<AtomicBool>,
-    /// Id of the run whose cases these are.
+    /// The id of the run that has these cases.
     run: String,
 }
 
 impl Again {
-    /// Once, or until something is not as expected. What goes wrong is told on the screen.
+    /// Runs the cases once, or until a result is unexpected. The screen shows errors.
     async fn play(&self, keys: Vec<CaseKey>, until_failure: bool) {
         self.stop.send_replace(false);
-        // Left just now: then the stop of that was overwritten.
+        // Closing the screen requests a stop, which this call may have overwritten.
         while !self.left.load(SeqCst) {
             match self.once(&keys).await {
                 Ok(report) if until_failure && report.summary.exit_code == ExitCode::AsExpected => {

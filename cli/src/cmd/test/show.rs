@@ -1,4 +1,4 @@
-//! `weft test --show CASE`: what a case is about, and its script.
+//! `weft test --show CASE`: a case, its requirements, and its script.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
         let near: Vec<&str> =
             suites.cases().map(|case| case.id.as_str()).filter(|other| other.contains(id)).take(8).collect();
         let hint = if near.is_empty() { "`weft test --list` lists all".to_owned() } else { near.join(", ") };
-        return Err(BadInput(format!("no case is called {id}; {hint}")).into());
+        return Err(BadInput(format!("there is no case {id}; {hint}")).into());
     };
     let mut out = std::io::stdout().lock();
     let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
@@ -30,13 +30,13 @@ pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
         writeln!(out, "parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()))?;
     }
     if let Some(combination) = suites.combination_of(id) {
-        writeln!(out, "choices       {combination}")?;
+        writeln!(out, "variants      {combination}")?;
     }
     writeln!(out, "source        {}\n", case.source)?;
     let first = usize::try_from(case.source.line.saturating_sub(1)).unwrap_or(0);
     for line in suites.source_of(id).unwrap_or_default().lines().skip(first) {
         writeln!(out, "  {line}")?;
-        // The brace at the begin of a line is the one that closes the case.
+        // A brace at the start of a line closes the case.
         if line.starts_with('}') {
             break;
         }

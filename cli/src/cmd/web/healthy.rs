@@ -1,4 +1,5 @@
-//! `weft web --healthy`: whether a dashboard answers, for a container's health check. An image that has no other client needs no more than weft.
+//! `weft web --healthy`: checks whether a dashboard answers, for a container's health check. The
+//! image then needs no other HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -7,12 +8,12 @@ use std::time::Duration;
 
 use crate::exit::{note, say};
 
-/// How long an answer may take; the query behind it counts nothing.
+/// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks the dashboard that listens on `listen`: status 0 where it is well, 3 where it is not or is not there.
+/// Queries the dashboard that listens on `listen`: status 0 if it is healthy, otherwise 3.
 pub(super) fn run(listen: SocketAddr) -> ExitCode {
-    // What listens on every address is reached on loopback.
+    // A listener on all addresses is reachable on loopback.
     let address = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), listen.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), listen.port()),
@@ -20,7 +21,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
     };
     match status_line(address) {
         Ok(line) if line.split(' ').nth(1) == Some("200") => {
-            say!("{address} is well");
+            say!("{address} is healthy");
             ExitCode::SUCCESS
         }
         Ok(line) => {

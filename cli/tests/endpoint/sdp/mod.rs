@@ -333,7 +333,7 @@ fn who_reads_no_more_ends_it_well() {
     process.stdout.take().unwrap().read_exact(&mut some).unwrap();
     let ended = process.wait_with_output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("the reader of the output went away"), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("the reader closed the output"), "{ended:?}");
 }
 
 #[test]
