@@ -35,8 +35,6 @@ use crate::input::{CaptureFile, Ring, refused};
     findings); 2 the capture cannot be read, or the command line is wrong."
 )]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    file: CaptureFile,
     /// Print only units that pass a display filter in Wireshark's language
     ///
     /// With -T and -w, the filter selects frames.
@@ -103,6 +101,9 @@ pub(crate) struct Arguments {
     /// List all fields and protocols that filters and -e accept (-G fields)
     #[arg(short = 'G', value_name = "WHAT", value_enum, exclusive = true)]
     list: Option<List>,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    file: CaptureFile,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

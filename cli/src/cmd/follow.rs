@@ -18,8 +18,6 @@ use crate::input::CaptureFile;
     weft follow capture.pcap --stream 0\n  \
     weft follow capture.pcap --stream 0 --direction 0 --what payload --raw > sent.bin")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    file: CaptureFile,
     /// Follow this connection, by its number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u32,
@@ -32,6 +30,9 @@ pub(crate) struct Arguments {
     /// Write the bytes unchanged, without text
     #[arg(long)]
     raw: bool,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    file: CaptureFile,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

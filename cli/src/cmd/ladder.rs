@@ -16,8 +16,6 @@ use crate::input::{CaptureFile, Next, remark};
     weft ladder capture.pcap --stream 2\n  \
     weft ladder capture.pcap -o ladder.svg")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    file: CaptureFile,
     /// Draw this connection, by its number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u32,
@@ -33,6 +31,9 @@ pub(crate) struct Arguments {
     /// Use this many columns of the terminal
     #[arg(long, value_name = "N", default_value_t = 100)]
     width: usize,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    file: CaptureFile,
 }
 
 /// Reads the capture and draws.

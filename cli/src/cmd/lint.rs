@@ -47,8 +47,6 @@ pub(crate) struct Arguments {
     read: Option<PathBuf>,
     #[command(flatten)]
     decode: DecodeAs,
-    #[command(flatten)]
-    live: LiveArguments,
     /// Judge all captures as one, in the order of time (a ring, several taps)
     ///
     /// Each finding names the file of its frame and the frame's number in that file. Without
@@ -69,6 +67,9 @@ pub(crate) struct Arguments {
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    live: LiveArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

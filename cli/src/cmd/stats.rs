@@ -14,13 +14,14 @@ use crate::input::CaptureFile;
 /// The command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    file: CaptureFile,
     /// Print one JSON object per connection, and one with the totals
     ///
     /// The totals have the kind "total". Times are in nanoseconds.
     #[arg(long)]
     json: bool,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    file: CaptureFile,
 }
 
 /// Reads the capture and prints the numbers.
