@@ -188,7 +188,7 @@ def wrong(run, got):
         return None if received == digest(run.given) else "the peer got something else"
     if run.echoes:
         return None if received == digest(run.octets) else "what came back is something else"
-    return None if our_out.decode().split() == ["took", str(len(run.octets))] else "the sink took another number of octets"
+    return None if our_out.decode().split() == ["received", str(len(run.octets))] else "the sink took another number of octets"
 
 
 def main():

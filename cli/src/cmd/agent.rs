@@ -1,4 +1,4 @@
-//! `weft agent`: a NIC's own verbs, for a tester on another host.
+//! `weft agent`: runs a remote tester's commands on a NIC's verbs.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -71,21 +71,22 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Bytes of a token. Sixteen random letters and digits cannot be guessed over a network.
+/// The minimum length of a token. Sixteen random letters and digits cannot be guessed over a
+/// network.
 const SHORTEST_TOKEN: usize = 16;
 
 /// Serves testers.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = arguments.token.clone().filter(|token| !token.is_empty());
     if !arguments.stdio && !arguments.report && !arguments.listen.ip().is_loopback() && token.is_none() {
-        let why = format!("{} is not of this host alone: say --token, or set WEFT_AGENT_TOKEN", arguments.listen);
+        let why = format!("{} is reachable from other hosts: use --token, or set WEFT_AGENT_TOKEN", arguments.listen);
         return Err(BadInput(why).into());
     }
     if let Some(token) = &token
         && token.len() < SHORTEST_TOKEN
     {
         let why = format!(
-            "the token has {} bytes, at least {SHORTEST_TOKEN} are needed; make one: openssl rand -hex 16",
+            "the token has {} bytes, but needs at least {SHORTEST_TOKEN}; make one: openssl rand -hex 16",
             token.len()
         );
         return Err(BadInput(why).into());
@@ -101,41 +102,43 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     with(arguments, token.as_deref(), carrier)
 }
 
-/// Serves them with what `open` gives.
+/// Serves testers with the device that `open` returns.
 fn with<C: Carrier>(
     arguments: &Arguments,
     token: Option<&str>,
     open: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
 ) -> anyhow::Result<ExitCode> {
-    // Whatever is missing is told before anybody comes.
+    // Report missing parts before a tester connects.
     let mut device = open().map_err(|why| BadInput(why.to_string()))?;
     if arguments.report {
-        let Done::Device(report) = device.perform(Action::Device)? else { anyhow::bail!("the device tells nothing") };
+        let Done::Device(report) = device.perform(Action::Device)? else {
+            anyhow::bail!("the device returned no report")
+        };
         let told = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
         write!(Visible(io::stdout().lock()), "{told}")?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(device);
     if arguments.stdio {
-        // Not through a buffer, whose octets poll(2) does not see.
+        // Without a buffer, because poll(2) does not see buffered bytes.
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         serve::serve(input, io::stdout().lock(), token, Instant::now(), open)?;
         return Ok(ExitCode::SUCCESS);
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
-    // What testers left behind goes with the process.
+    // The process's end releases what testers left behind.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let told = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
-        None => exit::note(&format!("{peer} is there")),
-        Some(Ok(())) => exit::note(&format!("{peer} has gone")),
+        None => exit::note(&format!("{peer} connected")),
+        Some(Ok(())) => exit::note(&format!("{peer} disconnected")),
         Some(Err(why)) => exit::note(&format!("{peer}: {why}")),
     };
     Err(listen::listen(&listener, token, open, told).into())
 }
 
-/// The software RNIC, whose process is this one.
+/// The software RNIC in this process.
 struct Software(OnSockets);
 
 impl Carrier for Software {
@@ -163,7 +166,7 @@ impl Carrier for Software {
     }
 }
 
-/// A line for each thing that one asks about a NIC; limits are the device's own words.
+/// A line for each property of the NIC, in the device's own terms.
 fn in_words(device: &Device) -> String {
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { text.to_owned() };
     let ports: Vec<String> =
@@ -171,19 +174,19 @@ fn in_words(device: &Device) -> String {
     let or_none = |most: u32| if most == 0 { "none".to_owned() } else { most.to_string() };
     let capabilities: Vec<String> = device.capabilities.iter().map(|name| name.replace('_', " ")).collect();
     let lines = [
-        ("driver", device.driver.clone().unwrap_or_else(|| "not told by the kernel".to_owned())),
-        ("firmware", or(&device.firmware, "not told")),
+        ("driver", device.driver.clone().unwrap_or_else(|| "not reported by the kernel".to_owned())),
+        ("firmware", or(&device.firmware, "unknown")),
         ("vendor, part", format!("{:#06x}, {:#06x}", device.vendor, device.part)),
         ("ports", or(&ports.join(", "), "none")),
         ("Queue Pairs", device.max_queue_pairs.to_string()),
-        ("work requests", format!("{} of a queue", device.max_work_requests)),
-        ("parts", format!("{} of a work request, {} of a Read", device.max_parts, device.max_read_parts)),
+        ("work requests", format!("{} per queue", device.max_work_requests)),
+        ("parts", format!("{} per work request, {} per Read", device.max_parts, device.max_read_parts)),
         ("IRD, ORD", format!("{}, {}", device.max_ird, device.max_ord)),
         ("shared queues", or_none(device.max_shared)),
         ("windows", or_none(device.max_windows)),
-        ("a region", format!("{} octets", device.max_region)),
-        ("atomics", if device.atomics { "served" } else { "none" }.to_owned()),
-        ("can", or(&capabilities.join(", "), "nothing of what is optional")),
+        ("a region", format!("{} bytes", device.max_region)),
+        ("atomics", if device.atomics { "supported" } else { "none" }.to_owned()),
+        ("can", or(&capabilities.join(", "), "no optional features")),
     ];
     let lines = lines.iter().map(|(name, value)| format!("  {name:<14} {value}\n"));
     format!("{}\n", device.name) + &lines.collect::<String>()
@@ -212,17 +215,17 @@ mod tests {
         };
         let told = in_words(&siw);
         let expected = "siw0
-  driver         not told by the kernel
-  firmware       not told
+  driver         not reported by the kernel
+  firmware       unknown
   vendor, part   0x626d74, 0x0000
   ports          1 active
   Queue Pairs    102400
-  work requests  32768 of a queue
-  parts          6 of a work request, 1 of a Read
+  work requests  32768 per queue
+  parts          6 per work request, 1 per Read
   IRD, ORD       128, 128
   shared queues  102400
   windows        none
-  a region       18446744073709551615 octets
+  a region       18446744073709551615 bytes
   atomics        none
   can            memory management extensions
 ";

@@ -1,8 +1,10 @@
-//! `weft bench`: bandwidth and latency of the software RNIC, beside a plain TCP stream when asked.
+//! `weft bench`: bandwidth and latency of the software RNIC, on request compared with a plain TCP
+//! stream.
 //!
-//! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts. Each sample has a connection of
-//! its own: of two connections that do the same in one process one is often slower by a quarter for as long as it lives, whatever it
-//! carries (where its memory came to lie, for all we know), and that is not what is measured.
+//! Samples of all subjects alternate, so that a disturbance of the machine affects all of them; the
+//! median counts. Each sample has its own connection. Of two equal connections in one process, one
+//! is often slower by a quarter for its complete life, probably because of the place of its memory.
+//! That is not what the benchmark measures.
 
 mod scale;
 mod subject;
@@ -119,14 +121,14 @@ impl Op {
     }
 }
 
-/// Measures, and prints.
+/// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
     if arguments.latency && size == 0 && arguments.compare.is_some() {
-        return Err(BadInput("TCP has no message of no octets to compare with; give --size".to_owned()).into());
+        return Err(BadInput("TCP cannot send empty messages to compare with; use another --size".to_owned()).into());
     }
     if size == 0 && !arguments.latency {
-        return Err(BadInput("messages of no octets have no bandwidth; give --size, or --latency".to_owned()).into());
+        return Err(BadInput("empty messages have no bandwidth; use another --size, or --latency".to_owned()).into());
     }
     let count =
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
@@ -162,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     let next = Subject::connect(&device, other, arguments, op.carrier(), size).await?;
                     std::mem::replace(subject, next).disconnect().await?;
                 }
-                // TCP finds its speed.
+                // TCP adapts its speed.
                 subject.sample(count.div_ceil(8)).await?;
                 times.push(subject.sample(count).await?);
             }
@@ -197,7 +199,7 @@ struct Report<'a, W> {
 }
 
 impl<W: Write> Report<'_, W> {
-    /// Microseconds a round trip, or MB/s (10^6 octets) of all directions together.
+    /// Prints microseconds per round trip, or MB/s (10^6 bytes) of all directions together.
     fn line(&mut self, name: &str, ways: u32, times: &mut [Duration]) -> io::Result<()> {
         let latency = self.arguments.latency;
         let octets = self.count as f64 * f64::from(self.size) * f64::from(ways);
@@ -223,7 +225,7 @@ impl<W: Write> Report<'_, W> {
         } else {
             let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
             let size = self.size;
-            writeln!(self.out, "{name:<6} {size:>9} octets  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}")?;
+            writeln!(self.out, "{name:<6} {size:>9} bytes  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}")?;
         }
         if name == "tcp" {
             self.tcp = Some(median);

@@ -1,4 +1,5 @@
-//! `weft cat`: a file or a pipe over RDMA, by Sends, Writes or Reads, either way; length and hash are compared at the end.
+//! `weft cat`: transfers a file or a pipe over RDMA, by Sends, Writes or Reads, in either
+//! direction; compares length and hash at the end.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -84,7 +85,7 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
             Listener::bind(&device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?;
         note(&format!("listening on {}", listener.local_addr()));
         loop {
-            // A peer that wants something else does not keep the right one from coming.
+            // A peer with another request does not prevent the right one.
             let accepted = match listener.next().await {
                 Ok(request) => Cat::accept(&device, request).await,
                 Err(error) => Err(error.into()),
@@ -136,5 +137,5 @@ fn told(totals: Totals, gives: bool, time: Duration) -> String {
     let Totals { length, hash } = totals;
     let way = if gives { "sent" } else { "received" };
     let rate = length as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE) / 1e6;
-    format!("{length} octets {way}, {rate:.1} MB/s; both sides have the FNV-1a hash {hash:016x}")
+    format!("{length} bytes {way}, {rate:.1} MB/s; both sides have the FNV-1a hash {hash:016x}")
 }

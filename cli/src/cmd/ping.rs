@@ -1,4 +1,4 @@
-//! `weft ping`: rping's ritual with the software RNIC, both roles.
+//! `weft ping`: the rounds of rping with the software RNIC, both roles.
 
 mod times;
 
@@ -21,7 +21,7 @@ use crate::signals;
 use crate::watch::WatchArguments;
 use times::Times;
 
-/// What rping does without `-S`; its manual page says 100.
+/// The default of rping; its manual page says 100.
 const DEFAULT_SIZE: u32 = 64;
 
 /// The command line.
@@ -88,11 +88,15 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Pings.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !SIZES.contains(&arguments.size) {
         let (least, most) = (SIZES.start(), SIZES.end());
-        return Err(BadInput(format!("a size of {} octets; rping's data has {least} to {most}", arguments.size)).into());
+        return Err(BadInput(format!(
+            "--size {} is out of range; rping's data has {least} to {most} bytes",
+            arguments.size
+        ))
+        .into());
     }
     runtime::on_one_thread(async {
         let work = async |tape| {
@@ -112,7 +116,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         note(&format!("connected with {address}: {}", rnic::agreed(&connected)));
     }
     if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ird == 0) {
-        note("IRD is 0: the server may not Read, with which each round begins (--ird here, --ord there)");
+        note("IRD is 0: the server cannot Read at the start of each round; raise --ird here and --ord there");
     }
     tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
     let mut times = Times::default();
@@ -149,7 +153,7 @@ fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> an
     } else if arguments.debug {
         let compared = if validated { ", all compared" } else { "" };
         note(&format!(
-            "{} of {size} octets{compared}; a round took {least:.0} to {most:.0} us, half of them {middle:.0} at most",
+            "{} of {size} bytes{compared}; a round took {least:.0} to {most:.0} us, median {middle:.0} us",
             counted(rounds, "round")
         ));
     }
@@ -170,7 +174,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             let request = loop {
                 match listener.next().await {
                     Ok(request) => break request,
-                    // It was no client; the next one may be.
+                    // Not an RDMA client; the next connection may be one.
                     Err(error) if arguments.debug => note(&format!("a connection: {error}")),
                     Err(_) => {}
                 }
@@ -180,7 +184,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         };
         return tokio::select! {
             served = one => served,
-            stop = interrupted => Err(stop.before("a client had done all that it wanted")),
+            stop = interrupted => Err(stop.before("a client was done")),
         };
     }
     loop {
@@ -215,11 +219,11 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
         note(&format!("a client is connected: {}", rnic::agreed(&connected)));
     }
     if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ord == 0) {
-        note("ORD is 0: this server may not Read, with which each round begins (--ord here, --ird there)");
+        note("ORD is 0: this server cannot Read at the start of each round; raise --ord here and --ird there");
     }
     while let Some(data) = server.round().await? {
         if settings.verbose {
-            // A reader of the output that went away does not end the service of the client.
+            // If the reader closes the output, the service of the client continues.
             let _ = writeln!(io::stdout(), "server ping data: {}", visible(&printed(&data)));
         }
     }

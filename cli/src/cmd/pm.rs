@@ -29,7 +29,7 @@ enum Role {
     Serve(serve::Arguments),
 }
 
-/// Asks or serves.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Role::Ask(arguments) => ask::run(arguments),

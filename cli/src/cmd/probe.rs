@@ -1,4 +1,4 @@
-//! `weft probe`: one operation after the other with the software RNIC, right and wrong ones, both roles.
+//! `weft probe`: single RDMA operations with the software RNIC, valid or not, both roles.
 
 mod report;
 
@@ -100,10 +100,10 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Greatest region, and greatest receive.
+/// The largest region and receive.
 const MOST: u32 = 64 << 20;
 
-/// Probes, or is probed.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
         let work = async |tape| {
@@ -149,7 +149,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     operate(arguments, &mut probe, &report).await
 }
 
-/// Does the operations, and ends the connection.
+/// Runs the operations, and ends the connection.
 async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> anyhow::Result<()> {
     let mut failed = None;
     for op in &arguments.operations {
@@ -174,7 +174,7 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
     }
 }
 
-/// Takes what comes until the peer ends the connection.
+/// Receives until the peer ends the connection.
 async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload::probe::Ended, WorkloadError> {
     while let Some(arrived) = probe.next().await? {
         report.arrived([arrived]);
@@ -182,7 +182,7 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
     probe.finish().await
 }
 
-/// What a server that is stopped has not done.
+/// The unfinished work of a server that is stopped.
 const ALL_SERVED: &str = "all connections were served";
 
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
@@ -206,12 +206,12 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     done
 }
 
-/// The next peer whose start-up is whole.
+/// The next peer that completes its start-up.
 async fn arrived(listener: &Listener) -> ConnectRequest {
     loop {
         match listener.next().await {
             Ok(request) => return request,
-            // It was no client; the next one may be.
+            // Not an RDMA client; the next connection may be one.
             Err(error) => note(&format!("a connection: {error}")),
         }
     }

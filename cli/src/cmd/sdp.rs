@@ -1,4 +1,4 @@
-//! `weft sdp`: the Sockets Direct Protocol for programs that know nothing of it, and by hand.
+//! `weft sdp`: the Sockets Direct Protocol, for programs without SDP support and for manual tests.
 
 mod agent;
 mod bench;
@@ -50,7 +50,7 @@ enum Role {
     Bench(bench::Arguments),
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Role::Proxy(arguments) => proxy::run(arguments),

@@ -1,4 +1,4 @@
-//! `weft serve`: the builtin responder, for others to test against.
+//! `weft serve`: the builtin responder as a server for other implementations.
 
 mod shares;
 mod workloads;
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 }
 
 const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
-/// Where ping, probe, bench and cat connect to by default.
+/// The default address of ping, probe, bench and cat.
 const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
 
 /// Serves until it is interrupted.
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
         let asked_to_end = signals::interrupted();
-        // Who started it may have gone away; it serves all the same.
+        // The parent process may be gone; the server continues.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
@@ -105,19 +105,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn line(told: &Told, mangling: Option<&Mangling>) -> String {
     let what = match told.what {
         Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(told.number - 1)) {
-            Some(seed) => format!("TCP connected; what goes to it is mangled by seed {seed}"),
+            Some(seed) => format!("TCP connected; data to this peer is mangled with seed {seed}"),
             None => "TCP connected".to_owned(),
         },
         Happened::Established(negotiated) => agreed(&negotiated),
         Happened::Closed { closed, sends } => {
-            let how = closed.map_or_else(|| "gone before it was served".to_owned(), |closed| closed.to_string());
+            let how = closed.map_or_else(|| "gone before the start of service".to_owned(), |closed| closed.to_string());
             format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
         }
     };
     format!("{:>4}  {}  {what}", told.number, told.peer)
 }
 
-/// What start-up came to.
+/// The negotiated parameters.
 fn agreed(negotiated: &Negotiated) -> String {
     let yes = |yes: bool| if yes { "on" } else { "off" };
     let (crc, to, from) = (yes(negotiated.crc), yes(negotiated.markers_sent), yes(negotiated.markers_received));

@@ -1,4 +1,4 @@
-//! `weft soak`: the endpoint under mangled octets for as long as one likes; a seed that breaks it is told and replays.
+//! `weft soak`: runs the endpoint with mangled traffic; reports and replays a seed that breaks it.
 
 mod workers;
 
@@ -61,7 +61,7 @@ pub(crate) enum Over {
     Tcp,
 }
 
-/// Soaks.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let first = arguments.seed.unwrap_or_else(random_seed);
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Ok(Told::Broken { over, seed, why }) => {
                 let over = if over == Over::Virtual { "virtual" } else { "tcp" };
                 let plan = arguments.mangle.as_ref().map_or_else(String::new, |plan| format!(" --mangle {plan}"));
-                let text = format!("seed {seed}: {why}\nagain: weft soak --over {over} --seed {seed} --runs 1{plan}");
+                let text = format!("seed {seed}: {why}\nreplay: weft soak --over {over} --seed {seed} --runs 1{plan}");
                 return Err(Unsuccessful { code: UNEXPECTED, text }.into());
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -103,22 +103,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     size.sample();
-    say!("held: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
+    say!("passed: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
     match size.settled {
         Some(settled) if size.most > settled + (arguments.growth << 20) => {
             let (from, to) = (settled >> 20, size.most >> 20);
             let text =
-                format!("the resident size went from {from} to {to} MiB, more than --growth {}", arguments.growth);
+                format!("the resident size grew from {from} to {to} MiB, more than --growth {}", arguments.growth);
             Err(Unsuccessful { code: UNEXPECTED, text }.into())
         }
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// What was played.
+/// The number of runs.
 #[derive(Default)]
 struct Counts {
-    /// Runs in process, and the octets that arrived in them.
+    /// Runs in process, and the bytes that arrived in them.
     played: (u64, u64),
     connections: u64,
 }
@@ -137,16 +137,16 @@ impl Counts {
     }
 }
 
-/// The resident size, in octets.
+/// The resident size, in bytes.
 struct Resident {
-    /// The first sample behind `settles`.
+    /// The first sample after `settles`.
     settled: Option<u64>,
     most: u64,
     settles: Instant,
 }
 
 impl Resident {
-    /// Linux tells it; elsewhere nothing is sampled.
+    /// Only Linux reports it; elsewhere there are no samples.
     fn sample(&mut self) {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -167,19 +167,20 @@ impl Resident {
     }
 }
 
-/// Seconds, minutes or hours.
+/// Parses seconds, minutes or hours.
 fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
     let seconds = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 3600,
-        _ => return Err(format!("{text:?} is no time: a number and s, m or h, as in 90s")),
+        _ => return Err(format!("{text:?} is not a time; use a number and s, m or h, such as 90s")),
     };
-    let number: u64 = number.parse().map_err(|_| format!("{text:?} is no time: a number and s, m or h, as in 90s"))?;
+    let number: u64 =
+        number.parse().map_err(|_| format!("{text:?} is not a time; use a number and s, m or h, such as 90s"))?;
     if number == 0 {
-        // Nothing would be played, and told as held.
-        return Err(format!("{text:?} is no time to soak for"));
+        // A soak without runs would pass.
+        return Err(format!("{text:?} is too short; use at least 1s"));
     }
     Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }

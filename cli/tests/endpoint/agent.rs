@@ -40,7 +40,7 @@ fn beyond_loopback_a_token_is_asked_for() {
 fn a_short_token_is_refused() {
     let (code, out, told) = weft(&["agent", "--soft", "--token", "fifteen-letters"]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{told}");
-    let expected = "weft: the token has 15 bytes, at least 16 are needed; make one: openssl rand -hex 16\n";
+    let expected = "weft: the token has 15 bytes, but needs at least 16; make one: openssl rand -hex 16\n";
     assert_eq!(told, expected);
 }
 
@@ -110,7 +110,7 @@ fn without_a_device_it_goes_as_the_guide_says() {
 fn the_software_rnic_reports_itself() {
     let (code, out, told) = weft(&["agent", "--soft", "--report"]);
     assert_eq!((code, told.as_str()), (Some(0), ""));
-    assert!(out.starts_with("weft0\n  driver         weft\n") && out.contains("  atomics        served\n"), "{out}");
+    assert!(out.starts_with("weft0\n  driver         weft\n") && out.contains("  atomics        supported\n"), "{out}");
     let (code, _, told) = weft(&["agent", "--soft", "--device", "siw0"]);
     assert_eq!(code, Some(2), "{told}");
 }

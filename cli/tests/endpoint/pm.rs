@@ -91,11 +91,7 @@ fn exit_codes_tell_denied_from_silent_and_from_usage() {
     assert!(text(&denied.stdout).contains("plain TCP at [::1]:81: denied (1 request"), "{}", text(&denied.stdout));
     let mapped = ask(&["[::1]:80", "--mapper", &server.address]);
     assert_eq!(mapped.status.code(), Some(0));
-    assert!(
-        text(&mapped.stdout).contains("SDP at [::1]:7080, may be kept for one connection"),
-        "{}",
-        text(&mapped.stdout)
-    );
+    assert!(text(&mapped.stdout).contains("SDP at [::1]:7080, valid for one connection"), "{}", text(&mapped.stdout));
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let mapper = nobody.local_addr().unwrap().to_string();
     let silent = ask(&["127.0.0.1:80", "--mapper", &mapper, "--wait", "10", "--repeats", "2"]);
@@ -126,7 +122,7 @@ fn a_reset_leads_to_plain_tcp() {
     let server = server("127.0.0.1:0", &["--map", &format!("{at}={gone}")]);
     let told = ask(&[&at, "--mapper", &server.address, "--connect"]);
     assert_eq!(told.status.code(), Some(1), "{}", text(&told.stderr));
-    assert!(text(&told.stderr).contains("the SDP Address resets the connection"), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("the SDP Address reset the connection"), "{}", text(&told.stderr));
     assert!(service.accept().is_ok());
 }
 

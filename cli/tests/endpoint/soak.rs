@@ -20,7 +20,7 @@ fn runs_are_counted_and_the_seed_is_told() {
     assert!(first.starts_with("seeds from ") && first.ends_with(", for 3600 s"), "{first}");
     // Each lane over TCP plays as many.
     let last = last_line(&run);
-    assert!(last.starts_with("held: 20 runs in process (") && last.contains("), 40 over TCP in "), "{last}");
+    assert!(last.starts_with("passed: 20 runs in process (") && last.contains("), 40 over TCP in "), "{last}");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_time_that_is_none_is_refused_in_words() {
     let run = soak(&["--for", "soon"]);
     let text = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(2), "{text}");
-    assert!(text.contains("\"soon\" is no time: a number and s, m or h, as in 90s"), "{text}");
+    assert!(text.contains("\"soon\" is not a time; use a number and s, m or h, such as 90s"), "{text}");
 }
 
 /// A soak that plays nothing holds nothing: told as usage, and not as held.

@@ -63,7 +63,7 @@ fn one_server_does_its_part_of_each() {
     let cat = weft(&[&["cat", file], &at[..]].concat());
     assert!(cat.status.success(), "{cat:?}");
     let length = fs::metadata(file).unwrap().len();
-    assert!(String::from_utf8(cat.stderr).unwrap().contains(&format!("{length} octets sent")));
+    assert!(String::from_utf8(cat.stderr).unwrap().contains(&format!("{length} bytes sent")));
     // It has nothing to give, and says so by a reject.
     let pull = weft(&[&["cat", "--pull"], &at[..]].concat());
     assert_eq!(pull.status.code(), Some(3), "{pull:?}");
@@ -122,7 +122,7 @@ fn a_ping_that_cannot_be_says_why() {
     let ping = weft(&["ping", "-c", "-C", "1", "--ird", "0", "--ord", "0", "-a", "127.0.0.1", "-p", &port]);
     let told = String::from_utf8(ping.stderr).unwrap();
     assert_eq!(ping.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("weft: IRD is 0: the server may not Read, with which each round begins"), "{told}");
+    assert!(told.starts_with("weft: IRD is 0: the server cannot Read at the start of each round"), "{told}");
 }
 
 /// A plan of a few bytes books two regions of 64 MiB, and 32 of them were all memory of the device. A peer that has taken its share is

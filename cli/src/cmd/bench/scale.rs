@@ -1,4 +1,4 @@
-//! Many connections at once: what an idle one costs, and all of them moving data together.
+//! Many connections at once: the memory of an idle one, and all of them with data.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,10 +15,10 @@ use crate::exit::BadInput;
 use crate::rnic;
 use crate::runtime;
 
-/// Octets that each connection moves.
+/// Bytes that each connection transfers.
 const TOTAL: u64 = 1 << 20;
 
-/// Connects, measures memory, moves data on all connections at the same time, and prints.
+/// Connects, measures memory, transfers data on all connections at once, and prints.
 pub(super) async fn run(
     arguments: &Arguments,
     device: &Device,
@@ -69,19 +69,16 @@ pub(super) async fn run(
         writeln!(out, "{line}")?;
     } else {
         let name = carrier.name();
-        writeln!(out, "{}, {each:.1} KiB of memory for each idle end of one", counted(wanted.into(), "connection"))?;
-        writeln!(
-            out,
-            "{name}: {count} messages of {size} octets on each at once in {time:.2} s, {rate:.1} MB/s together"
-        )?;
+        writeln!(out, "{}, {each:.1} KiB of memory per idle end", counted(wanted.into(), "connection"))?;
+        writeln!(out, "{name}: {count} messages of {size} bytes on each in {time:.2} s, {rate:.1} MB/s in total")?;
     }
     Ok(())
 }
 
-/// Octets of this process that are in memory.
+/// Bytes of this process that are in memory.
 pub(in crate::cmd) fn resident() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kib.ok_or_else(|| anyhow::anyhow!("/proc/self/status does not tell VmRSS"))? * 1024)
+    Ok(kib.ok_or_else(|| anyhow::anyhow!("/proc/self/status has no VmRSS"))? * 1024)
 }

@@ -1,4 +1,4 @@
-//! What is measured: one operation, on a connection of its own, or on two for both directions.
+//! The measured subject: one operation on its own connection, or on two for both directions.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -42,11 +42,12 @@ impl Subject {
         self.carrier.name()
     }
 
-    /// The time of `count` messages, in each direction that is measured.
+    /// The time of `count` messages in each measured direction.
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // As a task, like the other end: the runtime looks at the network before it goes on with its first future.
+            // In a task, like the other end: the runtime polls the network before it resumes its
+            // first future.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())
@@ -68,7 +69,7 @@ impl Subject {
     }
 }
 
-/// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
+/// Starts a second RNIC in its own thread, for the life of the process; returns its address.
 pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
@@ -79,7 +80,7 @@ pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<
             loop {
                 let request = listener.next().await?;
                 let device = device.clone();
-                // What went wrong is seen on the other end.
+                // The other end reports errors.
                 tokio::spawn(async move { serve(&device, request).await });
             }
         })

@@ -1,15 +1,16 @@
-//! What the software RNIC is compared with: one plain TCP stream, blocking sockets, a thread for the other end.
+//! The TCP stream to compare with: blocking sockets, and a thread for the other end.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Octets of a write, and of the read buffer.
+/// Bytes of a write, and of the read buffer.
 const BUFFER: usize = 1 << 20;
 
-/// A connection to a thread that does what it is told: first eight octets say how many follow, eight more in how large parts each
-/// is sent back; 0: only one octet is sent back, at the end.
+/// A connection to a thread that follows commands: the first eight bytes are the number of bytes
+/// that follow. The next eight are the size of the parts that it sends back; 0 means one byte at
+/// the end.
 pub(in crate::cmd) struct Tcp {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -21,7 +22,7 @@ impl Tcp {
         let address = listener.local_addr()?;
         thread::spawn(move || {
             if let Ok((stream, _)) = listener.accept() {
-                // It ends with the connection.
+                // The thread ends with the connection.
                 let _ = serve(stream);
             }
         });
@@ -30,7 +31,7 @@ impl Tcp {
         Ok(Tcp { stream, buffer: vec![0; BUFFER] })
     }
 
-    /// The time that `count` writes of `size` octets take, until the other end has them all.
+    /// The time until the other end has all of `count` writes of `size` bytes.
     pub(in crate::cmd) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let message = vec![0; size as usize];
         let begin = Instant::now();
@@ -40,7 +41,7 @@ impl Tcp {
         Ok(begin.elapsed())
     }
 
-    /// The time of `count` round trips of `size` octets.
+    /// The time of `count` round trips of `size` bytes.
     pub(in crate::cmd) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let part = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
         self.command(count * part as u64, part as u64)?;
@@ -60,7 +61,7 @@ impl Tcp {
     }
 }
 
-/// Writes a message `count` times, with one call each, as the RDMA side does.
+/// Writes a message `count` times, one call each, as the RDMA side does.
 fn write(stream: &mut impl Write, count: u64, message: &[u8]) -> io::Result<()> {
     (0..count).try_for_each(|_| stream.write_all(message))
 }
@@ -97,7 +98,7 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Remembers how much each call wrote.
+    /// Records how much each call wrote.
     struct Calls(Vec<usize>);
 
     impl Write for Calls {

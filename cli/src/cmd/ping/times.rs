@@ -1,18 +1,18 @@
-//! How long the rounds took, in memory that does not grow with them.
+//! The durations of the rounds, in constant memory.
 
 use std::time::Duration;
 
-/// Most times that are kept.
+/// At most this many durations are kept.
 const MOST: usize = 1 << 16;
 
-/// The shortest and the longest exactly, and so many of the others, evenly, that half of them tell the median.
+/// The exact minimum and maximum, and an even sample of the others for the median.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     rounds: u64,
     least: Duration,
     most: Duration,
     kept: Vec<Duration>,
-    /// One of so many is kept, as a power of two.
+    /// One of this many is kept, a power of two.
     sparse: u32,
 }
 
@@ -22,7 +22,7 @@ impl Times {
         self.most = self.most.max(time);
         if self.rounds.trailing_zeros() >= self.sparse {
             if self.kept.len() == MOST {
-                // Every other one goes, and of those that come, too.
+                // Drop every second one, now and from the next ones.
                 let mut number = 0;
                 self.kept.retain(|_| {
                     number += 1;
@@ -41,7 +41,7 @@ impl Times {
         self.rounds
     }
 
-    /// The shortest, the one that half of them do not exceed, and the longest; zeros before the first round.
+    /// Minimum, median and maximum; zeros before the first round.
     pub(super) fn summary(&mut self) -> [Duration; 3] {
         self.kept.sort_unstable();
         [self.least, self.kept.get(self.kept.len() / 2).copied().unwrap_or_default(), self.most]

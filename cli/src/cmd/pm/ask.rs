@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Asks.
+/// Queries the port mapper.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
         let local = if mapper.is_ipv4() == connecting.is_ipv4() { connecting.ip() } else { unspecified(mapper) };
         let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, tape.as_ref())
-            .map_err(|error| BadInput(format!("cannot ask from {local}: {error}")))?;
+            .map_err(|error| BadInput(format!("cannot query from {local}: {error}")))?;
         let ask = Ask { mapper, service, connecting };
         let outcome = tokio::select! {
             outcome = questions(arguments, &client, ask, held) => outcome,
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Asks as often as told; the last answer.
+/// Sends all queries; returns the last answer.
 async fn questions(
     arguments: &Arguments,
     client: &PmClient,
@@ -150,19 +150,19 @@ async fn questions(
     Ok(last)
 }
 
-/// Connects; reset at the SDP Address, to the Conventional Address.
+/// Connects; if the SDP Address resets the connection, to the Conventional Address.
 async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: TcpSocket) -> anyhow::Result<Resolution> {
     let mapped = follow(client, ask, resolution, socket).await;
     let Mapped { stream, resolution } =
         mapped.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
     if let Resolution::Conventional { why: Fallback::Reset, .. } = resolution {
-        note("the SDP Address resets the connection; plain TCP it is");
+        note("the SDP Address reset the connection; using plain TCP");
     }
     note(&format!("connected {} to {}", stream.local_addr()?, stream.peer_addr()?));
     Ok(resolution)
 }
 
-/// What is said of a resolution, one line.
+/// Prints a resolution, one line.
 fn tell(arguments: &Arguments, resolved: &Resolved) {
     let Resolved { ask, resolution, requests, .. } = resolved;
     if arguments.json {
@@ -182,10 +182,10 @@ fn tell(arguments: &Arguments, resolved: &Resolved) {
     let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
     match resolution {
         Resolution::Sdp { address, pm_time, cached: true } => {
-            say!("{}: SDP at {address}, from an answer that may be kept {}", ask.service, kept(*pm_time));
+            say!("{}: SDP at {address}, from a cached answer that is valid {}", ask.service, kept(*pm_time));
         }
         Resolution::Sdp { address, pm_time, cached: false } => {
-            say!("{}: SDP at {address}, may be kept {} ({sent})", ask.service, kept(*pm_time));
+            say!("{}: SDP at {address}, valid {} ({sent})", ask.service, kept(*pm_time));
         }
         Resolution::Conventional { address, why } => {
             say!("{}: plain TCP at {address}: {why} ({sent} to {})", ask.service, ask.mapper);
@@ -197,7 +197,7 @@ fn kept(pm_time: PmTime) -> String {
     match pm_time.cache() {
         Cache::Once => "for one connection".to_owned(),
         Cache::For(time) => format!("for {} s", time.as_secs_f64()),
-        Cache::Forever => "for ever".to_owned(),
+        Cache::Forever => "forever".to_owned(),
     }
 }
 
@@ -205,7 +205,7 @@ fn unspecified(like: SocketAddr) -> IpAddr {
     if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// Where the connection will come from, and a TCP socket that keeps the port for it.
+/// The source of the connection, and a TCP socket that reserves its port.
 async fn connecting(arguments: &Arguments, service: SocketAddr) -> anyhow::Result<(SocketAddr, TcpSocket)> {
     let from = match &arguments.from {
         Some(from) => host_and_port(from, Some(0)).await?,

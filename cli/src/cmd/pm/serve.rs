@@ -82,9 +82,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for text in &arguments.map {
         let mapping = mapping(text, PmTime(arguments.pm_time)).map_err(BadInput)?;
         if !services.insert(mapping.service) {
-            return Err(
-                BadInput(format!("{text}: {} is mapped already; targets in turn are A,B", mapping.service)).into()
-            );
+            return Err(BadInput(format!(
+                "{text}: {} is already mapped; for several targets, use SERVICE=A,B",
+                mapping.service
+            ))
+            .into());
         }
         table.insert(mapping).map_err(|error| BadInput(format!("{text}: {error}")))?;
     }
@@ -136,12 +138,12 @@ fn bind(
 ) -> anyhow::Result<PmServer> {
     PmServer::bind(addresses, settings, table, tape).map_err(|error| {
         let all: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        note("another port mapper may be there already: Linux's is called iwpmd");
+        note("another port mapper may be running; the one of Linux is iwpmd");
         BadInput(format!("cannot listen on {}: {error}", all.join(" and "))).into()
     })
 }
 
-/// Reads `SERVICE=TARGET`.
+/// Parses `SERVICE=TARGET`.
 fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
     let wrong = |what: &str| format!("{text:?}: {what}; a mapping is SERVICE=TARGET, such as 192.0.2.17:80=7080");
     let (service, target) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
@@ -176,14 +178,14 @@ fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
 fn line(event: &ServerEvent) -> String {
     match event {
         ServerEvent::Accepted { connecting, service, address, again } => {
-            let again = if *again { ", asked again" } else { "" };
-            format!("{connecting} asks for {service}: SDP at {address}{again}")
+            let again = if *again { ", repeated" } else { "" };
+            format!("{connecting} requests {service}: SDP at {address}{again}")
         }
-        ServerEvent::Denied { connecting, service, why } => format!("{connecting} asks for {service}: denied, {why}"),
+        ServerEvent::Denied { connecting, service, why } => format!("{connecting} requests {service}: denied, {why}"),
         ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
-        ServerEvent::Expired { connecting, address } => format!("{connecting} has not taken {address}"),
+        ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
         ServerEvent::Released { address } => format!("{address} is free again"),
-        ServerEvent::Alarm => "alarm: too many requests a second".to_owned(),
+        ServerEvent::Alarm => "alarm: too many requests per second".to_owned(),
         ServerEvent::Discarded { from, why } => format!("discarded, from {from}: {why}"),
     }
 }

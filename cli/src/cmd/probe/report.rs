@@ -1,4 +1,4 @@
-//! What a probe tells: one line for each thing that happened, as text or JSON.
+//! The output of a probe: one line per event, as text or JSON.
 
 use serde_json::{Value, json};
 use weft_peer::driver::cm::Connected;
@@ -26,13 +26,13 @@ impl Report {
         }
     }
 
-    /// A Request came, and is rejected.
+    /// A Request was received and is rejected.
     pub(super) fn requested(&self, private_data: &[u8]) {
         let text = text_of(private_data);
-        self.line(&json!({ "kind": "requested", "text": text }), &format!("requested, and rejected: {text}"));
+        self.line(&json!({ "kind": "requested", "text": text }), &format!("request rejected: {text}"));
     }
 
-    /// The peer rejected.
+    /// The peer rejected the Request.
     pub(super) fn rejected(&self, private_data: &[u8]) {
         let text = text_of(private_data);
         self.line(&json!({ "kind": "rejected", "text": text }), &format!("rejected: {text}"));
@@ -51,7 +51,7 @@ impl Report {
             "text": text, "region": region,
         });
         let region = peer.map_or_else(String::new, |Advertisement { address, length, .. }| {
-            format!("; its region: STag {:#010x}, TO {:#x}, {length} octets", address.stag, address.tagged_offset)
+            format!("; its region: STag {:#010x}, TO {:#x}, {length} bytes", address.stag, address.tagged_offset)
         });
         let text = if text.is_empty() { text } else { format!("; its text: {text}") };
         self.line(&json, &format!("connected: {}{region}{text}", rnic::agreed(connected)));
@@ -67,7 +67,7 @@ impl Report {
             let kind = if immediate.is_some() { "Immediate Data" } else { "Send" };
             let event = if solicited { ", with solicited event" } else { "" };
             let stag = invalidated.map_or_else(String::new, |stag| format!(", invalidates STag {stag:#010x}"));
-            self.line(&json, &format!("received: {kind} of {octets} octets, hash {hash}{event}{stag}"));
+            self.line(&json, &format!("received: {kind} of {octets} bytes, hash {hash}{event}{stag}"));
         }
     }
 
@@ -97,7 +97,7 @@ impl Report {
     }
 }
 
-/// How a connection ended, in words.
+/// How a connection ended, as text.
 pub(in crate::cmd) fn how(ended: &Ended) -> String {
     match ended.terminate {
         Some(TerminateRecord { terminate, local }) => {
@@ -105,11 +105,11 @@ pub(in crate::cmd) fn how(ended: &Ended) -> String {
             format!("a Terminate of {who}: {}", terminate.error)
         }
         None if ended.graceful => "both sides closing".to_owned(),
-        None => "a reset, or a close in the middle of something".to_owned(),
+        None => "a reset, or a close before the end of a message".to_owned(),
     }
 }
 
-/// The text of private data, behind an advertisement if there is one.
+/// The text in private data, after the advertisement if there is one.
 fn text_of(private_data: &[u8]) -> String {
     String::from_utf8_lossy(Advertisement::parse(private_data).1).into_owned()
 }

@@ -1,7 +1,7 @@
-//! `weft sdp agent`: the SDP side of programs that run under the preload library.
+//! `weft sdp agent`: the SDP side of programs that run with the preload library.
 //!
-//! The shim in a program asks on a Unix socket (`weft_peer::shim`); the program's descriptors are TCP connections with this process on the
-//! loopback interface.
+//! The shim in a program sends requests on a Unix socket (`weft_peer::shim`). The program's
+//! descriptors are TCP connections with this process on the loopback interface.
 
 mod connect;
 mod failures;
@@ -38,7 +38,7 @@ use crate::runtime;
 use crate::signals::{self, Stop};
 use crate::watch::WatchArguments;
 
-/// A request that was begun has to be whole within this time, and so has each step behind it.
+/// A started request must be complete within this time, and so must each later step.
 const STEP: Duration = Duration::from_secs(10);
 /// Requests at a time; more wait.
 const REQUESTS: usize = 1024;
@@ -84,7 +84,7 @@ fn octal(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(|| "three octal digits".to_owned())
 }
 
-/// What all requests share.
+/// Shared by all requests.
 struct Agent {
     device: Device,
     outward: Outward,
@@ -98,7 +98,7 @@ struct Agent {
     stop: watch::Receiver<bool>,
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 type Refusal = (Failure, String);
 
 /// Serves until it is interrupted.
@@ -126,8 +126,8 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let listener = bind(&arguments.socket, arguments.socket_mode).map_err(|error| {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
-            io::ErrorKind::InvalidInput => "the path of a socket has 107 octets at most".to_owned(),
-            io::ErrorKind::AlreadyExists => "something that is no socket is there".to_owned(),
+            io::ErrorKind::InvalidInput => "the path of a socket has at most 107 bytes".to_owned(),
+            io::ErrorKind::AlreadyExists => "the path exists and is not a socket".to_owned(),
             _ => error.to_string(),
         };
         BadInput(format!("cannot listen on {}: {why}", arguments.socket.display()))
@@ -155,18 +155,18 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     say!("listening on {}", arguments.socket.display());
     accept(&agent, listener, interrupted).await;
     let _ = fs::remove_file(&arguments.socket);
-    // There is a receiver: the agent's own.
+    // The receiver is the agent itself.
     let _ = stopper.send(true);
-    // Each connection holds a permit until it is over.
+    // Each connection has a permit until it ends.
     let _ = tokio::time::timeout(STEP, room.acquire_many(arguments.most)).await;
     agent.ledger.finish();
     Ok(())
 }
 
-/// Listens; a socket that an agent left behind is replaced, one that somebody answers on is not.
+/// Listens. Replaces a socket that an agent left behind, but not one that answers.
 fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent is there"));
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent uses this path"));
     }
     match fs::symlink_metadata(path) {
         Ok(it) if std::os::unix::fs::FileTypeExt::is_socket(&it.file_type()) => fs::remove_file(path)?,
@@ -206,7 +206,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: imp
 }
 
 impl Agent {
-    /// One request, answered.
+    /// Answers one request.
     async fn request(self: &Arc<Self>, mut stream: UnixStream) {
         let answer = match read(&mut stream).await {
             Some(Request::Connect { service, by, source, no_wait }) => {
@@ -226,15 +226,15 @@ impl Agent {
         write(&mut stream, &answer).await;
     }
 
-    /// Waits until it is to end.
+    /// Waits for the request to stop.
     async fn stopped(&self) {
         let mut stop = self.stop.clone();
-        // The sender is there until the end.
+        // The sender lives until the end.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 }
 
-/// A line; none where none comes in time, or it is no request.
+/// Reads a request; `None` if no line arrives in time, or if it is not a request.
 async fn read(stream: &mut UnixStream) -> Option<Request> {
     let line = async {
         let mut line = Vec::new();
@@ -249,7 +249,7 @@ async fn read(stream: &mut UnixStream) -> Option<Request> {
     tokio::time::timeout(STEP, line).await.ok()?
 }
 
-/// Who asked may have gone away.
+/// The requester may be gone.
 async fn write(stream: &mut UnixStream, answer: &Answer) {
     let line = format!("{answer}\n");
     let _ = tokio::time::timeout(STEP, stream.write_all(line.as_bytes())).await;

@@ -1,6 +1,8 @@
-//! `weft sdp bench`: SDP sockets beside a plain TCP stream: bandwidth in Pipelined Mode and by Bcopy, round trips, memory of many connections.
+//! `weft sdp bench`: SDP sockets and a plain TCP stream: bandwidth in Pipelined Mode and by Bcopy,
+//! round trips, memory of many connections.
 //!
-//! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
+//! Samples of all subjects alternate, so that a disturbance of the machine affects all of them; the
+//! median counts.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -61,7 +63,7 @@ pub(crate) struct Arguments {
     sdp: SdpArguments,
 }
 
-/// Measures, and prints.
+/// Measures and prints.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
         let settings = arguments.sdp.settings();
@@ -75,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A subject, and its samples.
+/// A measured subject and its samples.
 struct Subject {
     name: &'static str,
     stream: Option<Arc<SdpStream>>,
@@ -108,7 +110,8 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // As a task, like the other end: the runtime looks at the network before it goes on with its first future.
+                    // In a task, like the other end: the runtime polls the network before it
+                    // resumes its first future.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });
@@ -123,7 +126,7 @@ async fn compare(
 }
 
 impl Subject {
-    /// Microseconds a round trip, or MB/s (10^6 octets); the median.
+    /// Prints and returns the median: microseconds per round trip, or MB/s (10^6 bytes).
     fn tell(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
         let (latency, octets) = (arguments.latency, count as f64 * f64::from(size));
         let value = |time: &Duration| {
@@ -145,13 +148,14 @@ impl Subject {
             );
         } else {
             let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
-            say!("{name:<9} {size:>8} octets  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
+            say!("{name:<9} {size:>8} bytes  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
         }
         median
     }
 }
 
-/// The time of `count` writes until the other side has them all, or of as many round trips. Commands are those of [`Tcp`].
+/// The time until the other side has all of `count` writes, or of as many round trips. The commands
+/// are those of [`Tcp`].
 async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool) -> std::io::Result<Duration> {
     let mut buffer = vec![0; size as usize];
     let part = if round_trips { u64::from(size) } else { 0 };
@@ -170,7 +174,7 @@ async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool
     Ok(begin.elapsed())
 }
 
-/// Connects, measures memory, sends an octet to and fro on each.
+/// Connects, measures memory, and sends one byte each way on each connection.
 async fn scale(
     arguments: &Arguments,
     device: &Device,
@@ -217,16 +221,16 @@ async fn scale(
         );
     } else {
         say!(
-            "{} in {:.2} s, {each:.1} KiB of memory for each idle end of one",
+            "{} in {:.2} s, {each:.1} KiB of memory per idle end",
             counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
-        say!("an octet to and fro on each in {:.2} s", served.as_secs_f64());
+        say!("one byte each way on all of them in {:.2} s", served.as_secs_f64());
     }
     Ok(())
 }
 
-/// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
+/// Starts a second RNIC in its own thread, for the life of the process; returns its address.
 fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
@@ -236,7 +240,7 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
             sender.send(listener.local_addr()?)?;
             loop {
                 let incoming = listener.incoming().await?;
-                // What went wrong is seen on the other end.
+                // The other end reports errors.
                 tokio::spawn(async move { serve(incoming.start().await?).await });
             }
         })
@@ -244,8 +248,8 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     Ok(address.recv()?)
 }
 
-/// Does what it is told: first eight octets say how many follow, eight more in how large parts each is sent back; 0: only one octet is
-/// sent back, at the end.
+/// Follows commands: the first eight bytes are the number of bytes that follow. The next eight are
+/// the size of the parts that it sends back; 0 means one byte at the end.
 async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     loop {

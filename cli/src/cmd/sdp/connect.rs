@@ -1,4 +1,4 @@
-//! `weft sdp connect`: standard input and output over SDP, or a test of an echo.
+//! `weft sdp connect`: standard input and output over SDP, or a test of an echo server.
 
 use std::process::ExitCode;
 
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         done.map(|()| ExitCode::SUCCESS)
     });
-    // A read of standard input may still wait for somebody to type.
+    // A read of standard input may still wait.
     runtime.shutdown_background();
     done
 }
@@ -99,7 +99,7 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
             stream.ended().await.map_err(broken)?;
         }
         Side::Tcp(mut stream) => {
-            note(&format!("{address} is reached by plain TCP: the port mapper knows no SDP there"));
+            note(&format!("{address}: using plain TCP, because the port mapper has no SDP Address"));
             let (mut reader, mut writer) = stream.split();
             arguments.exchange(&mut reader, &mut writer).await?;
         }
@@ -143,7 +143,7 @@ impl Arguments {
     }
 }
 
-/// Standard input to the peer, what comes to standard output.
+/// Sends standard input to the peer, and writes received bytes to standard output.
 async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
     let up = async {
         pour(&mut tokio::io::stdin(), own, writer, gone).await?;
@@ -155,7 +155,7 @@ async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrit
     Ok(())
 }
 
-/// All of one into the other; `unread` and `unwritten` say whose an error is.
+/// Copies one stream into the other; `unread` and `unwritten` convert the errors of each side.
 async fn pour(
     from: &mut (impl AsyncRead + Unpin),
     unread: fn(std::io::Error) -> anyhow::Error,
@@ -169,12 +169,12 @@ async fn pour(
             return Ok(());
         }
         to.write_all(&room[..came]).await.map_err(unwritten)?;
-        // It may be a person's, who waits for it.
+        // The reader may be a person who waits for it.
         to.flush().await.map_err(unwritten)?;
     }
 }
 
-/// An error of this side's standard input or output: no connection broke.
+/// An error of this side's standard input or output, not of the connection.
 fn own(error: std::io::Error) -> anyhow::Error {
     error.into()
 }
@@ -187,7 +187,7 @@ fn pattern(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
 }
 
-/// What an echo gives back while `up` sends is what was sent.
+/// Compares the bytes from the echo with those that `up` sends.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
     up: impl Future<Output = std::io::Result<()>>,
@@ -197,10 +197,10 @@ async fn compare(
     tokio::try_join!(up, reader.read_to_end(&mut got)).map_err(broken)?;
     if got != sent {
         let same = got.iter().zip(sent).take_while(|(got, sent)| got == sent).count();
-        let text = format!("{} octets came back of {}; they differ from {same} on", got.len(), sent.len());
+        let text = format!("received {} of {} bytes; they differ from byte {same} on", got.len(), sent.len());
         return Err(Unsuccessful { code: UNEXPECTED, text }.into());
     }
-    note(&format!("{} octets went and came", sent.len()));
+    note(&format!("sent and received {} bytes", sent.len()));
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! What the user of a socket does in the midst of what it writes: urgent octets, other Private Buffers, a move to another listener.
+//! Actions of a socket's user between its writes: urgent bytes, other Private Buffers, a move to
+//! another listener.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,10 +11,10 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 
 use crate::exit::BadInput;
 
-/// The octet that goes Out-Of-Band. It is none of those that are counted.
+/// The byte that is sent Out-Of-Band. It is not counted.
 const URGENT: u8 = b'!';
 
-/// Something to do when so many octets are written.
+/// An action after a number of written bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deed {
     at: u64,
@@ -22,9 +23,9 @@ pub(super) struct Deed {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// Socket duplication (section 13): to a listener of its own on a free port.
+    /// Socket duplication (section 13): to a new listener on a free port.
     Move,
-    /// Private Buffers of the peer of this size (ChRcvBuf, section 10.4).
+    /// Request Private Buffers of this size from the peer (ChRcvBuf, section 10.4).
     Resize(u32),
     /// Out-Of-Band data (section 9.5.3).
     Urgent,
@@ -56,19 +57,19 @@ impl fmt::Display for Deed {
     }
 }
 
-/// A deed for which too few octets are ever written is a mistake of who typed it.
+/// Rejects an action after more bytes than are ever written.
 pub(super) fn all_within(deeds: &[Deed], octets: u64) -> Result<(), BadInput> {
     match deeds.iter().find(|deed| deed.at > octets) {
-        Some(late) => Err(BadInput(format!("--at {late} never comes: {octets} octets are written"))),
+        Some(late) => Err(BadInput(format!("--at {late} is never reached: only {octets} bytes are written"))),
         None => Ok(()),
     }
 }
 
-/// Those that are left of one connection, and how far it is.
+/// The remaining actions of one connection, and its position.
 pub(super) struct Deeds<'a> {
     device: &'a Device,
     settings: SdpSettings,
-    /// The next one last.
+    /// In reverse order.
     left: Vec<Deed>,
     written: u64,
 }
@@ -76,13 +77,13 @@ pub(super) struct Deeds<'a> {
 impl<'a> Deeds<'a> {
     pub(super) fn new(device: &'a Device, settings: SdpSettings, deeds: &[Deed]) -> Self {
         let mut left = deeds.to_vec();
-        // Of those at one place the first one given is done first.
+        // Actions at the same position run in the given order.
         left.reverse();
         left.sort_by_key(|deed| std::cmp::Reverse(deed.at));
         Deeds { device, settings, left, written: 0 }
     }
 
-    /// Does what is due before, or behind, all that is written so far.
+    /// Runs the actions that are due at the current position.
     pub(super) async fn act_on_time(&mut self, stream: &SdpStream) -> std::io::Result<()> {
         while let Some(deed) = self.left.pop_if(|deed| deed.at <= self.written) {
             self.act(deed.what, stream).await?;
@@ -90,7 +91,7 @@ impl<'a> Deeds<'a> {
         Ok(())
     }
 
-    /// Writes all octets, and does on the way what is due.
+    /// Writes all bytes, and runs the actions that are due meanwhile.
     pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
         loop {
             self.act_on_time(stream).await?;
@@ -106,10 +107,11 @@ impl<'a> Deeds<'a> {
         }
     }
 
-    /// What was not done, since too little was written; none where all was.
+    /// The actions that did not run because too little was written; `None` if all ran.
     pub(super) fn undone(&self) -> Option<String> {
         let left: Vec<String> = self.left.iter().rev().map(ToString::to_string).collect();
-        (!left.is_empty()).then(|| format!("not done: {}; {} octets were written", left.join(", "), self.written))
+        (!left.is_empty())
+            .then(|| format!("not reached: {}; only {} bytes were written", left.join(", "), self.written))
     }
 
     async fn act(&self, what: What, stream: &SdpStream) -> std::io::Result<()> {
@@ -160,6 +162,9 @@ mod tests {
     fn a_deed_behind_the_last_octet_is_refused() {
         let deeds: Vec<Deed> = ["5:urgent", "0:move"].map(|text| text.parse().unwrap()).into();
         assert!(all_within(&deeds, 5).is_ok() && all_within(&[], 0).is_ok());
-        assert_eq!(all_within(&deeds, 4).unwrap_err().to_string(), "--at 5:urgent never comes: 4 octets are written");
+        assert_eq!(
+            all_within(&deeds, 4).unwrap_err().to_string(),
+            "--at 5:urgent is never reached: only 4 bytes are written"
+        );
     }
 }

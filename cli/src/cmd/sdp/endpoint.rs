@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What is spoken there.
+/// The protocol of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Sdp,
     Tcp,
 }
 
-/// An address as it was typed.
+/// An endpoint as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) protocol: Protocol,

@@ -1,4 +1,4 @@
-//! What is told of relayed connections: a line each, and the sum at the end.
+//! The output about relayed connections: one line per connection, and the totals at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use weft_peer::driver::sdp::{End, Relayed};
 
 use crate::exit::{note, say};
 
-/// How connections are told of.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling {
     Json,
@@ -18,7 +18,7 @@ pub(super) enum Telling {
     Quiet,
 }
 
-/// The book of a relay.
+/// The ledger of a relay.
 #[derive(Debug)]
 pub(super) struct Ledger {
     telling: Telling,
@@ -38,7 +38,7 @@ struct Totals {
     back: u64,
 }
 
-/// A connection in the book.
+/// The entry of a connection.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     ledger: &'a Ledger,
@@ -56,7 +56,7 @@ impl Ledger {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection came; `what` says from where to where.
+    /// Opens an entry; `what` has the source and the target.
     pub(super) fn open(&self, what: String) -> Entry<'_> {
         let mut totals = self.totals();
         totals.connections += 1;
@@ -66,7 +66,7 @@ impl Ledger {
         Entry { ledger: self, number: self.next.fetch_add(1, Ordering::Relaxed), what, begin: Instant::now() }
     }
 
-    /// A line that belongs to no connection.
+    /// Prints an event that belongs to no connection.
     pub(super) fn trouble(&self, what: &str) {
         match self.telling {
             Telling::Json => say!("{}", json!({"kind": "sdp_trouble", "error": what})),
@@ -74,7 +74,7 @@ impl Ledger {
         }
     }
 
-    /// The sum.
+    /// Prints the totals.
     pub(super) fn finish(&self) {
         let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *self.totals();
         match self.telling {
@@ -86,8 +86,8 @@ impl Ledger {
                 })
             ),
             Telling::Lines => say!(
-                "{}, {most} at most at a time; {failed} failed, {reset} reset, {stopped} stopped; \
-                 {forth} octets forth, {back} back",
+                "{}, at most {most} at a time; {failed} failed, {reset} reset, {stopped} stopped; \
+                 {forth} bytes forth, {back} back",
                 counted(connections, "connection")
             ),
             Telling::Quiet => {}
@@ -96,13 +96,13 @@ impl Ledger {
 }
 
 impl Entry<'_> {
-    /// The other side could not be had.
+    /// The second side could not be connected.
     pub(super) fn failed(self, error: &dyn std::fmt::Display) {
         self.ledger.totals().failed += 1;
         self.tell("failed", None, Some(error));
     }
 
-    /// It is over.
+    /// The connection has ended.
     pub(super) fn over(self, relayed: &Relayed) {
         let mut totals = self.ledger.totals();
         totals.forth += relayed.forth;
@@ -135,7 +135,7 @@ impl Entry<'_> {
             ),
             Telling::Lines => {
                 let why = error.map_or_else(String::new, |error| format!(": {error}"));
-                say!("{number:>4}  {what}  {end}{why}; {forth} octets forth, {back} back, {}", seconds(time));
+                say!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {}", seconds(time));
             }
             Telling::Quiet => {}
         }

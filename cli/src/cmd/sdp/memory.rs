@@ -1,15 +1,15 @@
-//! Addresses that did not answer a moment ago: to wait for them again takes seconds.
+//! Addresses that did not answer recently: waiting for them again would take seconds.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Addresses that are kept at most, and for how long.
+/// The maximum number of addresses, and how long they are kept.
 const MOST: usize = 1024;
 const KEPT: Duration = Duration::from_secs(30);
 
-/// What is known of them; clones know the same.
+/// The stored addresses; clones share them.
 #[derive(Debug)]
 pub(super) struct Memory<T>(Arc<Mutex<HashMap<SocketAddr, (Instant, T)>>>);
 
@@ -26,12 +26,12 @@ impl<T> Default for Memory<T> {
 }
 
 impl<T: Clone> Memory<T> {
-    /// Keeps this of an address. One too many is not kept.
+    /// Stores an address; does nothing if there are too many.
     pub(super) fn keep(&self, address: SocketAddr, what: T) {
         self.keep_at(Instant::now(), address, what);
     }
 
-    /// What is known of an address.
+    /// Returns the stored value of an address.
     pub(super) fn find(&self, address: SocketAddr) -> Option<T> {
         self.find_at(Instant::now(), address)
     }
@@ -65,7 +65,7 @@ mod tests {
         let find = |after| memory.find_at(begun + Duration::from_millis(after), address(1));
         assert_eq!((find(0), find(29_999), find(30_000)), (Some("silent"), Some("silent"), None));
         assert_eq!(memory.find_at(begun, address(2)), None);
-        // It was silent again.
+        // Silent again.
         memory.keep_at(begun + KEPT, address(1), "again");
         assert_eq!(find(59_999), Some("again"));
     }
@@ -75,7 +75,7 @@ mod tests {
         let (memory, begun) = (Memory::default(), Instant::now());
         (0..1025).for_each(|number| memory.keep_at(begun, address(number), ()));
         assert_eq!((memory.find_at(begun, address(1023)), memory.find_at(begun, address(1024))), (Some(()), None));
-        // Those that are too old make room.
+        // Expired entries make room.
         let later = begun + KEPT;
         memory.keep_at(later, address(1024), ());
         assert_eq!(memory.find_at(later, address(1024)), Some(()));

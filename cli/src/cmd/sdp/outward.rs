@@ -1,4 +1,4 @@
-//! Connections that this side opens by SDP, with a port mapper or without.
+//! Connections that this side opens by SDP, with or without a port mapper.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -13,46 +13,46 @@ use weft_peer::sdp::Refusal;
 
 use super::memory::Memory;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutwardError {
-    /// SDP's start-up, or TCP below it.
+    /// SDP's start-up failed, or TCP below it.
     #[error("{address}: {error}")]
     Sdp { address: SocketAddr, error: SdpError },
-    /// On the way to the SDP Address.
+    /// The connection to the SDP Address failed.
     #[error(transparent)]
     Mapped(#[from] ConnectError),
-    /// Plain TCP is not wanted.
-    #[error("{service} is not reached by SDP: {why}")]
+    /// SDP failed, and plain TCP is not allowed.
+    #[error("{service} is not reachable by SDP: {why}")]
     Plain { service: SocketAddr, why: Fallback },
 }
 
-/// Who connects.
+/// The connecting side.
 #[derive(Clone)]
 pub(super) struct Outward {
     device: Device,
     settings: SdpSettings,
     client: PmClient,
-    /// SDP addresses that failed only after a wait.
+    /// SDP addresses that failed after a wait.
     failed: Memory<SdpError>,
     /// Port mappers that did not answer.
     silent: Memory<Fallback>,
 }
 
 impl Outward {
-    /// Connections of `device`; questions to port mappers go on `tape`, too.
+    /// Connects through `device`; queries to port mappers are recorded on `tape`, too.
     pub(super) fn new(device: &Device, settings: SdpSettings, tape: Option<&Tape>) -> std::io::Result<Self> {
         let client = PmClient::bind(ClientSettings::default(), tape)?;
         let (failed, silent) = (Memory::default(), Memory::default());
         Ok(Outward { device: device.clone(), settings, client, failed, silent })
     }
 
-    /// The same, from this address and port alone.
+    /// The same, from this source address and port.
     pub(super) fn from(&self, source: Option<SocketAddr>) -> Self {
         Outward { settings: SdpSettings { source, ..self.settings }, ..self.clone() }
     }
 
-    /// By SDP to its very address.
+    /// Connects by SDP to this address, without a port mapper.
     pub(super) async fn direct(&self, address: SocketAddr) -> Result<SdpStream, OutwardError> {
         let failed = |error| OutwardError::Sdp { address, error };
         if let Some(error) = self.failed.find(address) {
@@ -62,7 +62,7 @@ impl Outward {
         connected.inspect_err(|error| self.remember(address, error)).map_err(failed)
     }
 
-    /// By SDP to `address`, or by plain TCP to the service where that fails.
+    /// Connects by SDP to `address`; if that fails, by plain TCP to the service.
     pub(super) async fn both(&self, address: SocketAddr, service: SocketAddr) -> Result<Side, OutwardError> {
         if let Ok(stream) = self.direct(address).await {
             return Ok(Side::Sdp(stream));
@@ -75,7 +75,8 @@ impl Outward {
         plain.await.map(Side::Tcp).map_err(tcp(service))
     }
 
-    /// To a service, by SDP where `mapper` has an SDP Address for it; else by plain TCP, where that `may_be_plain`.
+    /// Connects to a service: by SDP if `mapper` has an SDP Address for it, otherwise by plain TCP
+    /// if `may_be_plain`.
     pub(super) async fn mapped(
         &self,
         mapper: SocketAddr,
@@ -98,7 +99,7 @@ impl Outward {
                 let stream = match socket.connect(address).await {
                     Ok(stream) => stream,
                     Err(error) => {
-                        // The answer is not kept any longer.
+                        // The answer is not cached any longer.
                         let _ = self.client.reset(ask, address).await;
                         return Err(tcp(address)(error));
                     }
@@ -109,7 +110,8 @@ impl Outward {
         }
     }
 
-    /// Asks, unless the port mapper has just been silent. A PMDeny is not kept: the draft keeps PMAccepts only.
+    /// Queries the port mapper, unless it was silent recently. A PMDeny is not cached: the draft
+    /// caches PMAccepts only.
     async fn resolve(&self, ask: Ask) -> Result<Resolution, OutwardError> {
         if let Some(why) = self.silent.find(ask.mapper) {
             return Ok(Resolution::Conventional { address: ask.service, why });
@@ -121,7 +123,7 @@ impl Outward {
         Ok(resolution)
     }
 
-    /// Where a connection to `target` comes from.
+    /// The source address of a connection to `target`.
     async fn source(&self, target: SocketAddr) -> std::io::Result<SocketAddr> {
         let port = self.settings.source.map_or(0, |source| source.port());
         match self.settings.source.map(|source| source.ip()).filter(|ip| !ip.is_unspecified()) {
@@ -139,7 +141,7 @@ impl Outward {
         stream.inspect_err(|error| self.remember(address, error)).map(Side::Sdp).map_err(failed)
     }
 
-    /// Keeps an error that took a wait.
+    /// Stores an error that took a wait.
     fn remember(&self, address: SocketAddr, error: &SdpError) {
         let waited = match error {
             SdpError::Io(kind, _) => {
@@ -158,7 +160,7 @@ fn tcp(address: SocketAddr) -> impl FnOnce(std::io::Error) -> OutwardError {
     move |error| OutwardError::Mapped(ConnectError::Tcp { address, error })
 }
 
-/// The port mapper at a service's own host.
+/// The port mapper at the service's host.
 pub(super) fn mapper_of(service: SocketAddr) -> SocketAddr {
     SocketAddr::new(service.ip(), UDP_PORT)
 }

@@ -1,4 +1,4 @@
-//! `weft sdp proxy`: connections that come by TCP go on by SDP, or the other way round.
+//! `weft sdp proxy`: relays connections between TCP and SDP.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -82,17 +82,17 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Carries connections until it is interrupted.
+/// Relays connections until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (listen, connect) = (arguments.listen.protocol, arguments.connect.protocol);
     if listen == connect {
-        return Err(BadInput(format!("both sides are {listen}://; one has to be tcp, the other sdp")).into());
+        return Err(BadInput(format!("both sides are {listen}://; use tcp for one and sdp for the other")).into());
     }
     if arguments.pm.is_some() && connect != Protocol::Sdp {
-        return Err(BadInput("--pm is about --connect sdp://".to_owned()).into());
+        return Err(BadInput("--pm needs --connect sdp://".to_owned()).into());
     }
     if arguments.pm_listen.is_some() && listen != Protocol::Sdp {
-        return Err(BadInput("--pm-listen is about --listen sdp://".to_owned()).into());
+        return Err(BadInput("--pm-listen needs --listen sdp://".to_owned()).into());
     }
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What all connections share.
+/// Shared by all connections.
 struct Proxy {
     to: To,
     mapped: Option<PmServer>,
@@ -113,11 +113,11 @@ struct Proxy {
     stop: watch::Receiver<bool>,
 }
 
-/// Where connections go on to.
+/// The target of the connections.
 enum To {
     Tcp(SocketAddr),
     Sdp(Outward, SocketAddr),
-    /// A service, by what the port mapper says.
+    /// A service, by the port mapper's answer.
     Mapped {
         outward: Outward,
         mapper: SocketAddr,
@@ -155,7 +155,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Accepts until it is interrupted; the connections that are open then.
+/// Accepts until it is interrupted; returns the open connections.
 async fn accept(
     proxy: &Arc<Proxy>,
     listener: Listener,
@@ -190,7 +190,8 @@ async fn accept(
     }
 }
 
-/// Waits for those that are open, `grace` or until the next interruption; resets what is left.
+/// Waits for the open connections, for `grace` or until the next interruption; then resets the
+/// rest.
 async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Sender<bool>) {
     let all = async { while connections.join_next().await.is_some() {} };
     tokio::select! {
@@ -208,7 +209,8 @@ async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyh
     if arguments.connect.protocol == Protocol::Tcp {
         return Ok(To::Tcp(address));
     }
-    let outward = Outward::new(device, arguments.sdp.relayed(), tape).context("no UDP socket for the port mapper")?;
+    let outward =
+        Outward::new(device, arguments.sdp.relayed(), tape).context("cannot open a UDP socket for the port mapper")?;
     let mapper = match arguments.pm.as_deref() {
         None => return Ok(To::Sdp(outward, address)),
         Some("") => mapper_of(address),
@@ -217,7 +219,7 @@ async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyh
     Ok(To::Mapped { outward, mapper, service: address, may_be_plain: !arguments.sdp_only })
 }
 
-/// The port mapper of what listens here.
+/// The port mapper for the SDP listener.
 fn mapped(arguments: &Arguments, local: SocketAddr, tape: Option<&Tape>) -> anyhow::Result<Option<PmServer>> {
     let (Some(at), Some(service)) = (arguments.pm_listen, arguments.service) else { return Ok(None) };
     let mut table = Table::default();
@@ -232,7 +234,7 @@ enum Listener {
     Sdp(Box<SdpListener>),
 }
 
-/// A connection whose start-up is still to come.
+/// An accepted connection before its start-up.
 enum Came {
     Tcp(TcpStream, SocketAddr),
     Sdp(Box<Incoming>),
@@ -255,7 +257,7 @@ impl Listener {
 }
 
 impl Proxy {
-    /// One connection, to its end.
+    /// Relays one connection to its end.
     async fn carry(&self, came: Came) {
         let mut stopping = self.stop.clone();
         // The sender outlives the connections.
@@ -271,13 +273,13 @@ impl Proxy {
         }
     }
 
-    /// Both sides, with their start-ups done. A first side for which there is no second is reset.
+    /// Both sides, after their start-ups. If there is no second side, the first one is reset.
     async fn sides(&self, came: Came) -> anyhow::Result<(Side, Side)> {
         let first = match came {
             Came::Tcp(tcp, _) => Side::Tcp(tcp),
             Came::Sdp(incoming) => {
                 if let Some(server) = &self.mapped {
-                    // It may have come without being sent here by the port mapper.
+                    // The client may not have used the port mapper.
                     let _ = server.connected(incoming.peer_addr(), incoming.local_addr()?);
                 }
                 Side::Sdp(incoming.start().await?)
@@ -296,7 +298,7 @@ impl Proxy {
         }
     }
 
-    /// The second side.
+    /// Connects the second side.
     async fn onward(&self) -> anyhow::Result<Side> {
         Ok(match &self.to {
             To::Tcp(address) => Side::Tcp(TcpStream::connect(address).await.with_context(|| address.to_string())?),

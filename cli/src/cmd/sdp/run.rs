@@ -1,4 +1,4 @@
-//! `weft sdp run`: a program under the preload library.
+//! `weft sdp run`: runs a program with the preload library.
 
 mod program;
 
@@ -40,14 +40,14 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Becomes the program.
+/// Replaces this process by the program.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some((name, rest)) = arguments.command.split_first() else {
-        return Err(BadInput("no program".to_owned()).into());
+        return Err(BadInput("missing program".to_owned()).into());
     };
     let rules = match arguments.rules.clone().or_else(|| env::var_os(RULES).map(PathBuf::from)) {
         Some(rules) => absolute(&rules)?,
-        None => return Err(BadInput(format!("no rules: give --rules FILE, or set {RULES}")).into()),
+        None => return Err(BadInput(format!("missing rules: use --rules FILE, or set {RULES}")).into()),
     };
     if let Err(error) = std::fs::File::open(&rules) {
         return Err(BadInput(format!("cannot read the rules in {}: {error}", rules.display())).into());
@@ -74,7 +74,7 @@ fn absolute(path: &Path) -> Result<PathBuf, BadInput> {
     std::path::absolute(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))
 }
 
-/// The library, in front of those that are to be loaded anyway.
+/// The library, before the libraries that are preloaded anyway.
 fn preloads(library: &Path, others: Option<&OsStr>) -> OsString {
     let mut all = library.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -84,12 +84,12 @@ fn preloads(library: &Path, others: Option<&OsStr>) -> OsString {
     all
 }
 
-/// The library of this very installation.
+/// The library of this installation.
 fn beside() -> Result<PathBuf, BadInput> {
     let here = env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default();
     let places = [here.join(LIBRARY), here.join("../lib/weft").join(LIBRARY)];
     places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
-        let hint = linkage::preload().unwrap_or("give it by --library FILE");
+        let hint = linkage::preload().unwrap_or("use --library FILE");
         BadInput(format!(
             "there is no {LIBRARY} in {} or {}: {hint}",
             here.display(),
@@ -98,7 +98,7 @@ fn beside() -> Result<PathBuf, BadInput> {
     })
 }
 
-/// A program by its path, or by its name in $PATH.
+/// Finds a program by its path, or by its name in $PATH.
 fn find(name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 || path.is_absolute() {

@@ -1,4 +1,4 @@
-//! `weft sdp serve`: somebody to talk SDP to.
+//! `weft sdp serve`: an SDP server for tests.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -72,10 +72,12 @@ enum What {
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.what {
-        // How much comes is the peer's to say.
+        // The peer decides how much it sends.
         What::Echo => {}
         What::Sink if arguments.at.is_empty() => {}
-        What::Sink => return Err(BadInput("--at is for who writes: a sink does not".to_owned()).into()),
+        What::Sink => {
+            return Err(BadInput("--at needs a service that writes: echo or source".to_owned()).into());
+        }
         What::Source => all_within(&arguments.at, arguments.octets)?,
     }
     runtime::block_on(async {
@@ -143,7 +145,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     }
 }
 
-/// What is done with each connection.
+/// How each connection is served.
 struct One {
     what: What,
     octets: u64,
@@ -153,7 +155,7 @@ struct One {
 }
 
 impl One {
-    /// Serves it to its end; a line about it.
+    /// Serves it to its end; returns a line about it.
     async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
@@ -161,10 +163,10 @@ impl One {
         deeds.act_on_time(&stream).await?;
         let told = match self.what {
             What::Echo => format!("echoed {}", take(&mut stream, Some(&mut deeds)).await?),
-            What::Sink => format!("took {}", take(&mut stream, None).await?),
+            What::Sink => format!("received {}", take(&mut stream, None).await?),
             What::Source => {
                 give(&stream, self.octets, &mut deeds).await?;
-                format!("gave {}", self.octets)
+                format!("sent {}", self.octets)
             }
         };
         stream.shutdown().await?;
@@ -176,7 +178,7 @@ impl One {
     }
 }
 
-/// Reads to the end, and writes back where that is wanted; octets read.
+/// Reads to the end, and sends the bytes back if `back` is given; returns the number of bytes.
 async fn take(stream: &mut SdpStream, mut back: Option<&mut Deeds<'_>>) -> std::io::Result<u64> {
     let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
     loop {
@@ -191,7 +193,7 @@ async fn take(stream: &mut SdpStream, mut back: Option<&mut Deeds<'_>>) -> std::
     }
 }
 
-/// Writes octets.
+/// Sends bytes.
 async fn give(stream: &SdpStream, octets: u64, deeds: &mut Deeds<'_>) -> std::io::Result<()> {
     let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
     while left > 0 {

@@ -1,4 +1,4 @@
-//! How an SDP connection is to be, on the command line.
+//! Options of an SDP connection.
 
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use weft_peer::verbs::RnicSettings;
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, Unsuccessful};
 use crate::{rnic, runtime};
 
-/// How long a connection may take to end behind the last DisConn before it is reset. What TCP still has is lost then, so a peer on a slow
-/// link has as long as a closed socket of Linux (tcp_fin_timeout).
+/// A connection is reset if it does not end within this time after the last DisConn. That loses
+/// data that TCP still has, so a peer on a slow link gets as long as a closed socket of Linux
+/// (tcp_fin_timeout).
 const CLOSE: Duration = Duration::from_secs(60);
 
 /// Settings of each connection.
@@ -112,7 +113,7 @@ enum AnswerName {
 }
 
 impl SdpArguments {
-    /// A software RNIC of its own, recorded on `tape`, that breaks the rules that it is to break.
+    /// Opens a software RNIC, recorded on `tape`, with the selected deviations.
     pub(crate) fn open(&self, tape: Option<Tape>) -> anyhow::Result<Device> {
         let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
             .map_err(|error| BadInput(error.to_string()))?;
@@ -168,7 +169,7 @@ impl SdpArguments {
         }
     }
 
-    /// The settings of a connection that is relayed: no urgent octet is lost, however early it arrives.
+    /// The settings of a relayed connection: no urgent byte is lost, even if it arrives early.
     pub(crate) fn relayed(&self) -> SdpSettings {
         SdpSettings { oob_inline: true, ..self.settings() }
     }
@@ -177,7 +178,7 @@ impl SdpArguments {
         (self.keep_alive > 0).then(|| Duration::from_secs(self.keep_alive.into()))
     }
 
-    /// Prepares a new connection that is relayed: its Mode, or what TCP has of such settings.
+    /// Prepares a new relayed connection: its Mode, or the corresponding settings of TCP.
     pub(crate) fn dress(&self, side: &Side) -> anyhow::Result<()> {
         match side {
             Side::Sdp(sdp) => self.set_mode(sdp)?,
@@ -191,7 +192,7 @@ impl SdpArguments {
         Ok(())
     }
 
-    /// Brings a new connection into its Mode.
+    /// Switches a new connection to its Mode.
     pub(crate) fn set_mode(&self, stream: &SdpStream) -> anyhow::Result<()> {
         let mode = match self.mode {
             ModeName::Combined => return Ok(()),
@@ -199,9 +200,9 @@ impl SdpArguments {
             ModeName::Buffered => Mode::Buffered,
         };
         let refused = |error| match error {
-            // It was gone before there was anything to do.
+            // It was closed before.
             Refused::Closed => Unsuccessful { code: UNEXPECTED, text: "the connection broke: it was reset".to_owned() },
-            _ => Unsuccessful { code: HARNESS, text: format!("no {mode} Mode: {error}") },
+            _ => Unsuccessful { code: HARNESS, text: format!("cannot enter {mode} Mode: {error}") },
         };
         Ok(stream.set_mode(Half::Out, mode).map_err(refused)?)
     }

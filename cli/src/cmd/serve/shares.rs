@@ -1,5 +1,5 @@
-//! Each peer's share of the RNIC's memory. A Request is a few bytes long and books up to 128 MiB, so
-//! without shares one peer could book all of it and keep every other peer out.
+//! Limits the memory of the RNIC for each peer. A Request of a few bytes reserves up to 128 MiB.
+//! Without limits, one peer could reserve all memory and exclude the other peers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_core::origin::Origin;
 
-/// Bytes that the connections of one peer may book together: eight of the greatest benchmark.
+/// Bytes that the connections of one peer may reserve together: eight of the largest benchmark.
 const SHARE: u64 = 1 << 30;
 
-/// What peers have booked.
+/// The reservations of the peers.
 #[derive(Debug)]
 pub(super) struct Shares {
     memory: u64,
     booked: Mutex<HashMap<Origin, u64>>,
 }
 
-/// What one connection has booked. Dropping it gives it back.
+/// The reservation of one connection. Dropping it releases the memory.
 #[derive(Debug)]
 pub(super) struct Booking {
     shares: Arc<Shares>,
@@ -26,14 +26,14 @@ pub(super) struct Booking {
 }
 
 impl Shares {
-    /// Shares of so many bytes.
+    /// Shares of this much memory.
     pub(super) fn of(memory: u64) -> Arc<Self> {
         Arc::new(Shares { memory, booked: Mutex::default() })
     }
 
-    /// Books memory for a connection of `peer`. A peer gets its share, but at most half of what the
-    /// others have left; and a connection gets at most half of what its peer has left. So there is
-    /// always something left for one more peer, and for one more connection of each.
+    /// Reserves memory for a connection of `peer`. A peer gets its share, but at most half of what
+    /// the others have left. A connection gets at most half of what its peer has left. So there is
+    /// always memory for one more peer, and for one more connection of each.
     pub(super) fn book(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Booking> {
         let origin = Origin::of(peer);
         let mut booked = self.lock();

@@ -1,4 +1,5 @@
-//! The software RNIC's part of `weft serve`: ping, probe, cat and bench on one port; the Request's private data says which.
+//! The software RNIC of `weft serve`: ping, probe, cat and bench on one port, selected by the
+//! Request's private data.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -22,10 +23,10 @@ use weft_peer::workload::{WorkloadError, or_reject};
 use super::shares::Shares;
 use crate::rnic;
 
-/// Connections that are served at a time, as many as on the other port.
+/// Connections at a time, as many as on the other port.
 const CONNECTIONS: usize = 1024;
 
-/// Listens; the connections are served for as long as the runtime lives.
+/// Listens; serves the connections for the life of the runtime.
 pub(super) fn start(
     address: SocketAddr,
     deviations: Deviations,
@@ -41,7 +42,7 @@ pub(super) fn start(
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let shares = Shares::of(MemorySettings::default().max_octets);
         loop {
-            // Never closed. Who finds no place waits with its start-up done but for the Reply.
+            // Never closed. A client above the limit waits for its Reply.
             let place = Arc::clone(&places).acquire_owned().await.ok();
             let request = listener.next().await;
             let (device, shares) = (device.clone(), Arc::clone(&shares));
@@ -62,14 +63,14 @@ pub(super) fn start(
     Ok(address)
 }
 
-/// Serves one peer to its end if its share of the memory suffices, and rejects it otherwise.
+/// Serves one peer to its end if its share of the memory suffices; otherwise rejects it.
 async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let peer = request.peer_addr().map_err(CmError::from)?;
     let bytes = memory(request.peer().private_data.as_octets());
     let Some(_booking) = shares.book(peer.ip(), bytes) else {
         let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
         request.reject(&reason).await?;
-        return Ok(format!("rejected: it needs {bytes} bytes of memory, more than is left for its address"));
+        return Ok(format!("rejected: it needs {bytes} bytes of memory, more than the free share of its address"));
     };
     serve(device, request).await
 }
@@ -91,7 +92,7 @@ fn probe_settings() -> ProbeSettings {
     ProbeSettings { echo: true, ..ProbeSettings::default() }
 }
 
-/// Serves one peer to its end; gives what it was.
+/// Serves one peer to its end; returns a description.
 async fn serve(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let asked = request.peer().private_data.as_octets();
     if Plan::parse(asked).is_some() {
@@ -102,12 +103,12 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         if pull {
             let reason = PrivateData::new(&b"nothing to give"[..]).unwrap_or_default();
             request.reject(&reason).await?;
-            return Ok("cat: rejected, since there is nothing to give".to_owned());
+            return Ok("cat: rejected, because this server has no data to send".to_owned());
         }
         let (mut cat, _) = Cat::accept(device, request).await?;
         let Totals { length, hash } = cat.take(&mut |_| Ok(())).await?;
         cat.ended().await?;
-        return Ok(format!("cat: {length} octets taken and forgotten, FNV-1a hash {hash:016x}"));
+        return Ok(format!("cat: {length} bytes received and discarded, FNV-1a hash {hash:016x}"));
     }
     if probe::is_asked_for(asked) {
         return probed(device, request).await;
@@ -122,7 +123,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
     Ok(format!("ping: {}", counted(rounds, "round")))
 }
 
-/// Takes a probe's operations, and echoes its Sends.
+/// Receives a probe's operations, and echoes its Sends.
 async fn probed(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let (mut probe, request) = or_reject(request, Probe::new(device, probe_settings())).await?;
     probe.accept(request)?;

@@ -1,4 +1,4 @@
-//! Those who play the runs: a thread for those in process, one for the connections over TCP.
+//! The workers: one thread for runs in process, one for connections over TCP.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use weft_peer::soak::play;
 use super::Over;
 use crate::runtime;
 
-/// Something panicked, if only a task that nobody waits for.
+/// True after a panic, even of a task that nothing waits for.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// What there is to do.
+/// The work of a thread.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) over: Over,
@@ -27,27 +27,27 @@ pub(super) struct Work {
     pub(super) lanes: u8,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(super) enum Told {
-    /// All held.
+    /// All checks passed.
     Played {
-        /// How its ends were joined.
+        /// How the ends were joined.
         over: Over,
-        /// Octets that arrived; not counted over TCP.
+        /// Bytes that arrived; not counted over TCP.
         octets: u64,
     },
-    /// Something did not.
+    /// A check failed.
     Broken {
-        /// How its ends were joined.
+        /// How the ends were joined.
         over: Over,
-        /// What replays it.
+        /// The seed that replays it.
         seed: u64,
-        /// What broke.
+        /// What failed.
         why: String,
     },
 }
 
-/// Starts a thread that works until it is done, or something broke.
+/// Starts a thread that works until it is done, or until a check fails.
 pub(super) fn start(work: Work, tell: Sender<Told>) -> io::Result<()> {
     let told = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -63,7 +63,7 @@ pub(super) fn start(work: Work, tell: Sender<Told>) -> io::Result<()> {
 }
 
 impl Work {
-    /// The seeds, as long as there is time.
+    /// The seeds, until the time is over.
     fn seeds(&self) -> impl Iterator<Item = u64> + use<'_> {
         let all = 0..self.runs.unwrap_or(u64::MAX);
         all.map(|run| self.first.wrapping_add(run)).take_while(|_| self.runs == Some(1) || Instant::now() < self.until)
@@ -79,7 +79,7 @@ fn in_process(work: &Work, tell: &Sender<Told>) {
             Ok(Err(error)) => (Told::Broken { over, seed, why: error.to_string() }, true),
             Err(_) => (Told::Broken { over, seed, why: panic_told() }, true),
         };
-        // Nobody hears it who has heard of something broken.
+        // After a failure, the receiver may be gone.
         if tell.send(told).is_err() || ends {
             return;
         }
@@ -92,7 +92,7 @@ fn over_tcp(work: &Work, tell: &Sender<Told>) {
     let played = runtime::on_one_thread(async {
         let mut tasks = tokio::task::JoinSet::new();
         for lane in 0..u64::from(lanes) {
-            // Far enough from each other not to meet.
+            // Far enough from each other to be distinct.
             let first = work.first.wrapping_add(lane << 40);
             let (work, plan, tell) = (Work { first, ..work.clone() }, plan.clone(), tell.clone());
             tasks.spawn(async move { one_lane(&work, &plan, &tell).await });
@@ -107,7 +107,7 @@ fn over_tcp(work: &Work, tell: &Sender<Told>) {
 
 /// The hook has printed it.
 fn panic_told() -> String {
-    "a panic, told above".to_owned()
+    "a panic, printed above".to_owned()
 }
 
 async fn one_lane(work: &Work, plan: &Plan, tell: &Sender<Told>) {
@@ -120,7 +120,7 @@ async fn one_lane(work: &Work, plan: &Plan, tell: &Sender<Told>) {
         }
     };
     for seed in work.seeds() {
-        // A task of its own, so that a panic is one that can be told.
+        // In its own task, so that a panic can be reported.
         let played = tokio::spawn(async move {
             let played = lane.play().await;
             (lane, played)

@@ -39,16 +39,16 @@ fn a_socket_that_cannot_be_had_is_explained() {
     fs::write(at("file"), "something").unwrap();
     for (socket, why) in [
         (at("no/folder"), "its folder does not exist"),
-        (at(&"x".repeat(120)), "107 octets at most"),
-        (at("file"), "no socket is there"),
-        (folder.path().to_owned(), "no socket is there"),
+        (at(&"x".repeat(120)), "at most 107 bytes"),
+        (at("file"), "not a socket"),
+        (folder.path().to_owned(), "not a socket"),
     ] {
         let told = refused(&socket);
         assert!(told.contains(why), "{told}");
     }
     assert_eq!(fs::read_to_string(at("file")).unwrap(), "something");
     let mut agent = start(&at("agent"));
-    assert!(refused(&at("agent")).contains("another agent is there"));
+    assert!(refused(&at("agent")).contains("another agent uses this path"));
     // What one that was killed left behind is no obstacle.
     agent.kill();
     assert!(at("agent").exists());
@@ -248,7 +248,7 @@ fn a_silent_port_mapper_is_asked_for_one_connection() {
     assert!(questions() > 0);
     assert_eq!(connected(&socket, &line), "done", "by plain TCP");
     let refused = connected(&socket, &format!("{line} sdp-only"));
-    assert!(refused.starts_with("failed ") && refused.contains("not reached by SDP"), "{refused}");
+    assert!(refused.starts_with("failed ") && refused.contains("not reachable by SDP"), "{refused}");
     assert_eq!(questions(), 0);
     server.set_nonblocking(true).unwrap();
     assert_eq!(std::iter::from_fn(|| server.accept().ok()).count(), 2);
@@ -314,6 +314,6 @@ fn a_program_is_run_under_the_library() {
         format!("{rules_file} {} --rules", library.display()),
         "{ran:?}"
     );
-    assert_eq!(run(&["sh"]).status.code(), Some(2), "no rules");
+    assert_eq!(run(&["sh"]).status.code(), Some(2), "missing rules");
     assert_eq!(run(&["--rules", rules_file, "no-such-program"]).status.code(), Some(2));
 }

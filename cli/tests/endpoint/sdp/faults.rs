@@ -194,7 +194,7 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     assert_eq!((got.as_str(), &plain.told()["forth"]), ("plain", &5.into()));
     assert_eq!(refused.join().unwrap(), ErrorKind::ConnectionReset);
     let told = strict.told();
-    assert!(told["error"].as_str().unwrap().contains("not reached by SDP: no port mapper there"), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("not reachable by SDP: no port mapper there"), "{told}");
     // The one that it had mapped is as it was.
     client.write_all(&[7]).unwrap();
     served.read_exact(&mut [0]).unwrap();

@@ -195,7 +195,7 @@ fn the_port_mapper_says_where_sdp_is() {
     let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
     let mut near = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
     assert_eq!(read_error(TcpStream::connect(&near.at).unwrap()), ErrorKind::ConnectionReset);
-    assert!(near.told()["error"].as_str().unwrap().contains("not reached by SDP: denied"));
+    assert!(near.told()["error"].as_str().unwrap().contains("not reachable by SDP: denied"));
     let near = Listening::start(&ask);
     let (mut client, mut served) = through(&near, &other);
     client.write_all(b"plain").unwrap();
@@ -206,7 +206,7 @@ fn the_port_mapper_says_where_sdp_is() {
     // The same by hand.
     let refused = connect(&at, &["--pm", &mapper, "--sdp-only"], Vec::new());
     let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(3) && told.contains("not reached by SDP: denied"), "{refused:?}");
+    assert!(refused.status.code() == Some(3) && told.contains("not reachable by SDP: denied"), "{refused:?}");
     let echo = thread::spawn(move || {
         let (mut served, _) = other.accept().unwrap();
         let mut got = Vec::new();
@@ -216,7 +216,7 @@ fn the_port_mapper_says_where_sdp_is() {
     let plain = connect(&at, &["--pm", &mapper], b"by hand".to_vec());
     echo.join().unwrap();
     assert!(plain.status.success() && plain.stdout == b"by hand", "{plain:?}");
-    assert!(String::from_utf8_lossy(&plain.stderr).contains("by plain TCP"), "{plain:?}");
+    assert!(String::from_utf8_lossy(&plain.stderr).contains("using plain TCP"), "{plain:?}");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn serve_echoes_takes_and_gives() {
     assert!(cat.status.success() && cat.stdout == sent, "{:?}", cat.status);
     let mut sink = Listening::start(&["serve", "sink", "--listen", "127.0.0.1:0", "--once"]);
     assert!(connect(&sink.at, &[], sent).status.success());
-    assert_eq!(sink.lines.next().unwrap().unwrap(), "took 200000");
+    assert_eq!(sink.lines.next().unwrap().unwrap(), "received 200000");
     assert!(sink.process.wait().unwrap().success());
     let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "123456"]);
     assert_eq!(connect(&source.at, &[], Vec::new()).stdout.len(), 123_456);
@@ -371,7 +371,11 @@ fn nothing_that_was_asked_for_is_left_undone_in_silence() {
     }
     let never = done(&["--octets", "100", "--at", "101:urgent"]);
     assert_eq!(never.status.code(), Some(2), "{never:?}");
-    assert!(String::from_utf8(never.stderr).unwrap().contains("--at 101:urgent never comes: 100 octets are written"));
+    assert!(
+        String::from_utf8(never.stderr)
+            .unwrap()
+            .contains("--at 101:urgent is never reached: only 100 bytes are written")
+    );
     for what in [&["sink"][..], &["source", "--octets", "4"]] {
         let serve = ["sdp", "serve", "--listen", "127.0.0.1:0", "--at", "5:urgent"];
         let refused = Command::new(WEFT).args(serve).args(what).output().unwrap();
@@ -389,7 +393,10 @@ fn nothing_that_was_asked_for_is_left_undone_in_silence() {
     let at = first.trim_end().rsplit(' ').next().unwrap();
     assert!(connect(at, &[], octets(100)).status.success());
     let told = echo.wait_with_output().unwrap();
-    assert!(String::from_utf8_lossy(&told.stderr).contains("not done: 700:move; 100 octets were written"), "{told:?}");
+    assert!(
+        String::from_utf8_lossy(&told.stderr).contains("not reached: 700:move; only 100 bytes were written"),
+        "{told:?}"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A program connects: SDP first, so that the program hears how that went; then its descriptor, to a listener made for it.
+//! A program connects: first SDP, so that the program gets its result, then the program's
+//! descriptor, to a listener of its own.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,20 +15,20 @@ use super::{Agent, Refusal, STEP, read, write};
 use crate::cmd::sdp::ledger::Entry;
 use crate::cmd::sdp::outward::OutwardError;
 
-/// The connection that a program asks for.
+/// The connection that a program requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     pub(super) service: SocketAddr,
     pub(super) by: By,
-    /// Where it is to come from.
+    /// The requested source address.
     pub(super) source: Option<SocketAddr>,
 }
 
 impl Agent {
-    /// From the request to the end of the connection.
+    /// Handles a connection from the request to its end.
     pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, wish: Wish, no_wait: bool) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            let words = "the agent has no room for another connection".to_owned();
+            let words = "the agent has the maximum number of connections".to_owned();
             return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
         };
         let entry = self.ledger.open(format!("a program to {}", wish.service));
@@ -39,7 +40,7 @@ impl Agent {
         drop(permit);
     }
 
-    /// The program blocks until SDP is connected.
+    /// A blocking program: it waits until SDP is connected.
     async fn connect_first(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
         let onward = match self.onward(wish).await {
             Ok(onward) => onward,
@@ -59,24 +60,24 @@ impl Agent {
             }
             Err(error) => {
                 onward.abort().await;
-                entry.failed(&format!("the program did not come: {error}"));
+                entry.failed(&format!("the program did not connect: {error}"));
             }
         }
     }
 
-    /// The program does not block: its connection waits at a gate until SDP is connected.
+    /// A program that does not block: its connection waits at a gate until SDP is connected.
     async fn connect_at_a_gate(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
         let gate = match Gate::shut(wish.service.ip()) {
             Ok(gate) => gate,
             Err(error) => {
-                let words = format!("no address for the program to connect to: {error}");
+                let words = format!("cannot open an address for the program: {error}");
                 entry.failed(&words);
                 return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
             }
         };
         write(&mut shim, &Answer::At(gate.at())).await;
         let Some(Request::From(from)) = read(&mut shim).await else {
-            return entry.failed(&"the program did not come");
+            return entry.failed(&"the program did not connect");
         };
         drop(shim);
         self.failures.forget(from);
@@ -85,13 +86,13 @@ impl Agent {
             Err(why) => {
                 entry.failed(&why.1);
                 self.failures.insert(from, why);
-                // A program that has gone meanwhile needs no answer.
+                // A program that is gone needs no answer.
                 let _ = gate.refuse(from).await;
                 return;
             }
         };
         let local = onward.local_addr().unwrap_or(from);
-        // The program may ask for names as soon as it is connected.
+        // The program may query names as soon as it is connected.
         let row = self.names.insert(from, gate.at(), Names { local, peer: wish.service });
         match gate.admit(from).await {
             Ok(program) => {
@@ -100,17 +101,17 @@ impl Agent {
             }
             Err(error) => {
                 onward.abort().await;
-                entry.failed(&format!("the program has gone: {error}"));
+                entry.failed(&format!("the program is gone: {error}"));
             }
         }
         drop(row);
     }
 
-    /// The connection by SDP, or by plain TCP where the rule lets it be that.
+    /// Connects by SDP, or by plain TCP if the rule allows it.
     async fn onward(&self, wish: Wish) -> Result<Side, Refusal> {
         tokio::select! {
             onward = self.connected(wish) => onward,
-            () = self.stopped() => Err((Failure::Other, "the agent ends".to_owned())),
+            () = self.stopped() => Err((Failure::Other, "the agent is stopping".to_owned())),
         }
     }
 
@@ -127,7 +128,7 @@ impl Agent {
         Ok(side)
     }
 
-    /// The program's descriptor, its end and this one.
+    /// Accepts the program's descriptor; returns both ends.
     async fn meet(
         &self,
         shim: &mut UnixStream,
@@ -139,7 +140,7 @@ impl Agent {
         let meeting = async {
             let Some(Request::From(from)) = read(shim).await else { return Err(io::ErrorKind::UnexpectedEof.into()) };
             loop {
-                // Anybody on this host can connect; the program is who it says it is.
+                // Any process on this host can connect, so the program is checked.
                 let (program, peer) = listener.accept().await?;
                 if peer == from {
                     program.set_nodelay(true)?;
@@ -154,7 +155,7 @@ impl Agent {
     }
 }
 
-/// A listener on the loopback interface for one connection of the family.
+/// A listener on the loopback interface for one connection of this address family.
 fn listener(like: IpAddr) -> io::Result<TcpListener> {
     let (socket, ip) = match like {
         IpAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(HERE_V4)),
@@ -164,12 +165,12 @@ fn listener(like: IpAddr) -> io::Result<TcpListener> {
     socket.listen(8)
 }
 
-/// What a program's call fails with.
+/// The error of the program's call.
 fn failure(error: &OutwardError) -> Failure {
     let io = match error {
         OutwardError::Sdp { error: SdpError::Io(kind, _), .. } => *kind,
         OutwardError::Mapped(ConnectError::Tcp { error, .. }) => error.kind(),
-        // Something is there, and will not have us.
+        // The peer exists, and rejected the connection.
         OutwardError::Sdp { .. } | OutwardError::Plain { .. } => io::ErrorKind::ConnectionRefused,
         OutwardError::Mapped(ConnectError::Pm(_)) => io::ErrorKind::Other,
     };

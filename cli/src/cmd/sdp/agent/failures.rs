@@ -1,4 +1,5 @@
-//! Why connections of programs that do not block failed: the kernel reports a reset to such a program, and the shim looks here for the error
+//! Errors of connections of programs that do not block. The kernel reports a reset to such a
+//! program; the shim gets the error to report instead from here.
 //! to report instead.
 
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Refusal;
 
-/// Failures that are kept at most, and for how long. A program looks at once.
+/// The maximum number of failures, and how long they are kept. A program queries at once.
 const MOST: usize = 4096;
 const KEPT: Duration = Duration::from_secs(60);
 
@@ -17,7 +18,7 @@ const KEPT: Duration = Duration::from_secs(60);
 pub(super) struct Failures(Mutex<VecDeque<(SocketAddr, Instant, Refusal)>>);
 
 impl Failures {
-    /// A connection begins at this end: an older one's failure is not its own.
+    /// A new connection starts at this end: an older failure does not belong to it.
     pub(super) fn forget(&self, from: SocketAddr) {
         self.with(|failures| failures.retain(|(known, since, _)| *known != from && since.elapsed() < KEPT));
     }

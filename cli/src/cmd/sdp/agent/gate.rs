@@ -1,9 +1,11 @@
-//! Where the connection of a program that does not block waits: an address of the agent at which it neither comes about nor fails before the
-//! agent has SDP's answer.
+//! A gate: an address of the agent where the connection of a program that does not block waits. The
+//! connection neither completes nor fails before the agent has SDP's answer.
 //!
-//! A listener there drops all that arrives (SO_ATTACH_FILTER), so the program's kernel has sent a SYN, and waits. From the same address the
-//! agent connects to the program's end: two SYNs that cross are a connection (RFC 9293, section 3.5). To refuse the program the agent does the
-//! same, but holds its acknowledgement back (TCP_QUICKACK) and resets the connection before the program's side has come about.
+//! A listener there drops all packets (SO_ATTACH_FILTER), so the program's kernel has sent a SYN
+//! and waits. From the same address, the agent connects to the program's end: two SYNs that cross
+//! are a connection (RFC 9293, section 3.5). To refuse the program, the agent does the same, but
+//! delays its acknowledgement (TCP_QUICKACK) and resets the connection before the program's side is
+//! established.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,12 +15,12 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
 use weft_peer::shim::{HERE_V4, HERE_V6};
 
-/// A filter program of one instruction, BPF_RET with BPF_K: of each packet it lets 0 octets pass.
+/// A filter program of one instruction, BPF_RET with BPF_K: it passes 0 bytes of each packet.
 const DROP_ALL: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
-/// A program's end that does not answer on the loopback interface is gone.
+/// A program's end is gone if it does not answer on the loopback interface in this time.
 const ANSWERS: Duration = Duration::from_secs(1);
 
-/// The address, as long as it is held.
+/// The address, reserved as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Gate {
     at: SocketAddr,
@@ -26,7 +28,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// One of this family.
+    /// Reserves an address of this family.
     pub(super) fn shut(like: IpAddr) -> io::Result<Self> {
         let at = match like {
             IpAddr::V4(_) => SocketAddr::new(HERE_V4.into(), 0),
@@ -39,12 +41,12 @@ impl Gate {
         Ok(Gate { at, _listener: listener })
     }
 
-    /// Where programs connect to.
+    /// The address that programs connect to.
     pub(super) fn at(&self) -> SocketAddr {
         self.at
     }
 
-    /// The connection of the program at `from` comes about.
+    /// Lets the connection of the program at `from` complete.
     pub(super) async fn admit(&self, from: SocketAddr) -> io::Result<TcpStream> {
         let socket = socket_at(self.at)?;
         socket.set_nonblocking(true)?;
@@ -53,18 +55,18 @@ impl Gate {
         Ok(stream)
     }
 
-    /// The connection of the program at `from` is reset before it comes about.
+    /// Resets the connection of the program at `from` before it completes.
     pub(super) async fn refuse(&self, from: SocketAddr) -> io::Result<()> {
         let socket = socket_at(self.at)?;
         socket.set_tcp_quickack(false)?;
         socket.set_linger(Some(Duration::ZERO))?;
-        // In a thread of its own, which nothing comes between: the acknowledgement is not held back for long.
+        // In its own thread without interruption: the acknowledgement is not delayed for long.
         let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWERS));
         refusing.await.map_err(io::Error::other)?
     }
 }
 
-/// A socket at this address, which others of this user can share.
+/// A socket at this address, which other sockets of this user can share.
 fn socket_at(at: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_port(true)?;
@@ -81,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that has begun to connect; its end's address.
+    /// A program that has started to connect; returns the address of its end.
     fn program(to: SocketAddr) -> (Socket, SocketAddr) {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
         socket.set_nonblocking(true).unwrap();

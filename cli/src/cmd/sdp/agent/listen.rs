@@ -1,6 +1,8 @@
-//! A program listens: so does SDP for it, and each SDP connection becomes one of the program's TCP listener.
+//! A program listens: SDP listens for it, and each SDP connection becomes one of the program's TCP
+//! listener.
 //!
-//! Nobody says when a program ends. Its TCP listener is what tells: when it refuses, SDP does not listen for it any more.
+//! Nothing reports the end of a program. If its TCP listener refuses connections, SDP stops
+//! listening for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +23,7 @@ use crate::runtime;
 /// Listeners at a time.
 const MOST: usize = 1024;
 
-/// What SDP listens for: SDP's address, and the program's.
+/// The listeners: SDP's addresses, and the programs'.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(Mutex<HashMap<SocketAddr, SocketAddr>>);
 
@@ -32,17 +34,18 @@ impl Listeners {
 }
 
 impl Agent {
-    /// Listens at `sdp`, port 0 at a free port, for the program at `service`, if it does not yet.
+    /// Listens at `sdp` for the program at `service`, unless it does already; port 0 takes a free
+    /// port.
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = self.listeners.lock();
         if sdp.port() == 0 && self.mapper.is_none() {
-            let words = "nobody would find SDP: `sdp auto` needs an agent with --pm-listen".to_owned();
+            let words = "clients cannot find the SDP Address: `sdp auto` needs an agent with --pm-listen".to_owned();
             return Err((Failure::Other, words));
         }
         match listeners.get(&sdp) {
             None if sdp.port() == 0 && listeners.values().any(|served| *served == service) => return Ok(()),
             Some(served) if *served == service => return Ok(()),
-            Some(served) => return Err((Failure::InUse, format!("SDP listens on {sdp} for {served} already"))),
+            Some(served) => return Err((Failure::InUse, format!("SDP already listens on {sdp} for {served}"))),
             None if listeners.len() >= MOST => return Err((Failure::Other, "too many listeners".to_owned())),
             None => {}
         }
@@ -77,13 +80,14 @@ impl Agent {
                         let (agent, told) = (Arc::clone(self), told.clone());
                         tokio::spawn(async move {
                             if agent.serve(incoming, service, permit).await == Program::Gone {
-                                // Once is enough.
+                                // One message is enough.
                                 let _ = told.try_send(());
                             }
                         });
                     }
                     (Ok(incoming), Err(_)) => {
-                        self.ledger.trouble(&format!("no room for {} to {service}", incoming.peer_addr()));
+                        let from = incoming.peer_addr();
+                        self.ledger.trouble(&format!("too many connections: refused {from} to {service}"));
                     }
                     (Err(error), _) => {
                         self.ledger.trouble(&format!("accepting for {service}: {error}"));
@@ -96,12 +100,12 @@ impl Agent {
         }
     }
 
-    /// One connection, to its end.
+    /// Relays one connection to its end.
     async fn serve(&self, incoming: Incoming, service: SocketAddr, permit: OwnedSemaphorePermit) -> Program {
         let (from, mut program) = (incoming.peer_addr(), Program::There);
         let entry = self.ledger.open(format!("{from} to the program at {service}"));
         if let (Some(mapper), Ok(local)) = (&self.mapper, incoming.local_addr()) {
-            // It may have come without being sent here by the port mapper.
+            // The client may not have used the port mapper.
             let _ = mapper.connected(from, local);
         }
         let sides = async {
@@ -134,7 +138,8 @@ impl Agent {
         program
     }
 
-    /// A TCP connection to the program, whose peer's name is known before the program can ask.
+    /// Opens a TCP connection to the program. Its peer's name is known before the program can query
+    /// it.
     async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, Row<'_>)> {
         let mut failed = io::ErrorKind::AddrNotAvailable.into();
         for (from, to) in ways(service) {
@@ -161,8 +166,8 @@ enum Program {
     Gone,
 }
 
-/// From where to where the program is reached. Who listens on every address of IPv6 mostly does so on IPv4's, too, which serves where
-/// this host has no IPv6.
+/// The addresses that reach the program, with their sources. A program that listens on all IPv6
+/// addresses usually also listens on IPv4's, which serve if this host has no IPv6.
 fn ways(service: SocketAddr) -> Vec<(IpAddr, SocketAddr)> {
     let (v4, v6) = (IpAddr::V4(HERE_V4), IpAddr::V6(HERE_V6));
     let at = |ip: IpAddr| SocketAddr::new(ip, service.port());

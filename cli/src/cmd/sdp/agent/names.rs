@@ -1,4 +1,4 @@
-//! The true names of connections' ends, for `getpeername`, `getsockname` and `accept`.
+//! The real addresses of both ends, for `getpeername`, `getsockname` and `accept`.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_peer::shim::Names;
 
-/// A connection on the loopback interface: the program's end, the agent's.
+/// A connection on the loopback interface: the program's end and the agent's end.
 type Ends = (SocketAddr, SocketAddr);
 
-/// All of them.
+/// All connections.
 #[derive(Debug, Default)]
 pub(super) struct NameTable(Mutex<HashMap<Ends, Names>>);
 
-/// A row, as long as it is held.
+/// A row, which is removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     table: &'a NameTable,

@@ -1,22 +1,23 @@
-//! Programs that the preload library does not reach, as far as their files tell: static ones, Go's, set-user-ID ones, and those with io_uring.
+//! Detects programs that the preload library does not reach: static ones, Go's, set-user-ID ones,
+//! and those with io_uring.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Octets of a file that are looked at.
+/// At most this many bytes of a file are read.
 const MOST: u64 = 256 << 20;
-/// Program headers that are looked at.
+/// At most this many program headers are read.
 const HEADERS: usize = 256;
-/// Scripts that interpret each other.
+/// At most this many scripts may interpret each other.
 const SCRIPTS: usize = 4;
 
 /// A program header that names the dynamic linker (PT_INTERP), and one of notes (PT_NOTE).
 const INTERPRETER: u32 = 3;
 const NOTE: u32 = 4;
 
-/// What is to be said of a program. A file that cannot be read is not judged.
+/// The warnings about a program; none if its file cannot be read.
 pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
     let mut path = program.to_path_buf();
     for _ in 0..SCRIPTS {
@@ -26,7 +27,7 @@ pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
             None => {
                 let mut found = of_binary(&octets);
                 if fs::metadata(&path).is_ok_and(|it| it.mode() & 0o6000 != 0) {
-                    found.push("it is set-user-ID or set-group-ID: the dynamic linker leaves the library out");
+                    found.push("it is set-user-ID or set-group-ID: the dynamic linker does not load the library");
                 }
                 return found;
             }
@@ -41,7 +42,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     Some(octets)
 }
 
-/// Of a script.
+/// The interpreter of a script.
 fn interpreter(octets: &[u8]) -> Option<PathBuf> {
     let line = octets.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
     let mut words = str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -56,17 +57,20 @@ fn of_binary(octets: &[u8]) -> Vec<&'static str> {
     let Some(headers) = program_headers(octets) else { return Vec::new() };
     let mut found = Vec::new();
     if headers.iter().any(|(kind, note)| *kind == NOTE && is_go(note)) {
-        found.push("it is a Go program, which calls the kernel without the C library: the library sees none of its connections");
+        found.push(
+            "it is a Go program, which calls the kernel without the C library: its connections do not use the library",
+        );
     } else if !headers.iter().any(|(kind, _)| *kind == INTERPRETER) {
-        found.push("it is linked statically: the library is not loaded");
+        found.push("it is linked statically: it does not load the library");
     }
     if [&b"liburing.so"[..], b"io_uring_setup", b"io_uring_queue_init"].iter().any(|name| contains(octets, name)) {
-        found.push("it knows io_uring: the library does not see what it connects that way");
+        found.push("it contains io_uring: connections by io_uring do not use the library");
     }
     found
 }
 
-/// Kinds and contents of a 64-bit little-endian ELF file's program headers (System V ABI, chapter 5); none of any other file.
+/// Kinds and contents of the program headers of a 64-bit little-endian ELF file (System V ABI,
+/// chapter 5); none for other files.
 fn program_headers(octets: &[u8]) -> Option<Vec<(u32, &[u8])>> {
     if octets.get(..6)? != b"\x7fELF\x02\x01" {
         return None;
@@ -85,7 +89,7 @@ fn program_headers(octets: &[u8]) -> Option<Vec<(u32, &[u8])>> {
     (0..count).map(header).collect()
 }
 
-/// Go's linker notes its build ID under the name "Go".
+/// Go's linker writes its build ID under the name "Go".
 fn is_go(note: &[u8]) -> bool {
     note.get(12..16) == Some(b"Go\0\0")
 }
@@ -98,7 +102,7 @@ fn contains(octets: &[u8], name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// An ELF header and these program headers, each with its contents.
+    /// An ELF header and these program headers with their contents.
     fn elf(headers: &[(u32, &[u8])]) -> Vec<u8> {
         let mut octets = b"\x7fELF\x02\x01".to_vec();
         octets.resize(64, 0);

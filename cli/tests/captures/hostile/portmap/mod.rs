@@ -73,7 +73,7 @@ fn scenes_are_what_they_are_called() {
         (Scene::Denied, "plain TCP at 10.0.0.1:5009: denied"),
         (Scene::Silent, "no answer"),
         (Scene::Reset, "reset, then plain TCP at 10.0.0.1:5003"),
-        (Scene::AckLost, "10.0.0.2:40001 has not taken 10.0.0.1:9001"),
+        (Scene::AckLost, "10.0.0.2:40001 has not used 10.0.0.1:9001"),
     ] {
         let outcome = scene.play([&none, &none]).outcome;
         assert!(outcome.contains(part), "{scene:?}: {outcome}");

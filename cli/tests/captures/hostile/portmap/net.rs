@@ -153,7 +153,7 @@ impl Net {
         }
         while let Some(event) = self.server.poll_event() {
             let told = match event {
-                ServerEvent::Expired { connecting, address } => format!("{connecting} has not taken {address}"),
+                ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
                 ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
                 ServerEvent::Released { address } => format!("{address} is free"),
                 // Its datagrams tell.
