@@ -1,6 +1,6 @@
-//! What a static build of weft lacks.
+//! Parts of weft that a static build lacks.
 //!
-//! A static binary cannot load shared libraries. It has no part of weft that comes as one, either.
+//! A static binary cannot load shared libraries, and has no shared library of its own.
 
 use crate::exit::BadInput;
 
@@ -14,7 +14,7 @@ pub(crate) const VERSION: &str = if STATIC {
     env!("CARGO_PKG_VERSION")
 };
 
-/// Rejects what needs libibverbs and librdmacm.
+/// Rejects requests that need libibverbs and librdmacm.
 pub(crate) fn device() -> Result<(), BadInput> {
     if STATIC {
         return Err(BadInput(
@@ -26,10 +26,10 @@ pub(crate) fn device() -> Result<(), BadInput> {
     Ok(())
 }
 
-/// Explains where the preload library is.
+/// Explains where to get the preload library.
 pub(crate) fn preload() -> Option<&'static str> {
     STATIC.then_some(
-        "this is the static build of weft, which comes without the preload library: programs need \
-         libweft_preload.so of the same version, which the Debian package and the image have in /usr/lib/weft",
+        "this is the static build of weft, which has no preload library: programs need \
+         libweft_preload.so of the same version, from /usr/lib/weft of the Debian package or the image",
     )
 }

@@ -1,6 +1,6 @@
-//! `weft completions`: what a shell needs to complete command lines of weft: subcommands, options, and values out of a fixed set.
+//! `weft completions`: completion scripts for shells: subcommands, options, and fixed values.
 //!
-//! Names that weft finds at run time (cases, deviations, requirements) are not among them.
+//! Names that weft finds at run time (cases, deviations, requirements) are not included.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Prints it.
+/// Prints the script.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "weft", &mut script);

@@ -1,4 +1,4 @@
-//! `weft coverage`: which requirements are covered by what.
+//! `weft coverage`: counts the requirements that are covered.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The proofs of these folders; without one, those built in.
+/// The proofs of these folders; without folders, the built-in ones.
 fn proofs(folders: &[PathBuf]) -> anyhow::Result<Proofs> {
     let bad = |error: weft_suites::coverage::CoverageError| BadInput(error.to_string());
     if folders.is_empty() {

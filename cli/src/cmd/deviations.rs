@@ -1,4 +1,4 @@
-//! `weft deviations`: what the hostile twin can be told to do wrong.
+//! `weft deviations`: the deviations of the hostile twin.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     words: Vec<String>,
 }
 
-/// Prints one a line: name, requirement ids, what it does. No header in a pipe.
+/// Prints one line per deviation: name, requirement ids, description. The header appears on
+/// terminals only.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut found = false;
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for deviation in hostile::all() {
         let ids: Vec<&str> = deviation.breaks.iter().map(|id| id.as_str()).collect();
         let line = format!("{:<32} {:<16} {}", deviation.name, ids.join(","), deviation.sentence);
-        // Words may come together, in quotes.
+        // One argument may have several words, in quotes.
         if arguments.words.iter().flat_map(|words| words.split_whitespace()).all(|word| has_word(&line, word)) {
             found = true;
             writeln!(out, "{line}")?;
@@ -36,12 +37,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if !found {
         let words = arguments.words.join(" ");
-        return Err(BadInput(format!("no deviation has {words:?} in it; `weft deviations` lists all")).into());
+        return Err(BadInput(format!("no deviation matches {words:?}; `weft deviations` lists all")).into());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a line has a word, or a part of one; the R of "R bit" would be a part of nearly every line.
+/// Does the line contain the word? A single letter must be a separate word: the R of "R bit" is in
+/// nearly every line.
 fn has_word(line: &str, word: &str) -> bool {
     let (line, word) = (line.to_lowercase(), word.to_lowercase());
     match word.chars().count() {

@@ -1,4 +1,5 @@
-//! `weft explain`: every octet of a frame that weft understands: field, value, meaning, section of the specification.
+//! `weft explain`: all bytes of a frame that weft understands, with field, value, meaning and
+//! section of the specification.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     color: When,
 }
 
-/// Octets of a field that are shown.
+/// At most this many bytes of a field are printed.
 const MOST_OCTETS: usize = 8;
 
 /// Reads the capture and explains the frame.
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let colour = arguments.color.decide();
     let captured = explain.octets.len();
     let head = format!(
-        "Frame {} of {name}: {captured} of {wire_len} octets captured, {}.{:06} s after the first",
+        "Frame {} of {name}: {captured} of {wire_len} bytes captured, {}.{:06} s after the first",
         arguments.frame,
         since / 1_000_000_000,
         since % 1_000_000_000 / 1_000
@@ -97,7 +98,7 @@ struct Row {
 impl Sink for Explain {
     fn unit(&mut self, unit: &Unit<'_>) {
         let whole = unit.frame == self.number;
-        // Octets of a unit that a later frame completes may stand in this one.
+        // Some bytes of a unit that a later frame completes may be in this frame.
         let part = || unit.locate(0..unit.octets_len()).iter().any(|located| located.frame == self.number);
         if !whole && (unit.frame < self.number || !part()) {
             return;
@@ -140,11 +141,11 @@ fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, rows: &mut Vec<Row>) {
 impl Explain {
     fn print(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
         match &self.packet {
-            None => writeln!(out, "It carries neither TCP nor UDP, or an IP fragment that others complete.")?,
+            None => writeln!(out, "It has neither TCP nor UDP, or it is a fragment of an incomplete IP packet.")?,
             Some(packet) => {
                 let Packet { src, dst, payload_len, .. } = packet;
                 match packet.transport {
-                    TransportKind::Udp => writeln!(out, "UDP {src} → {dst}, {payload_len} octets")?,
+                    TransportKind::Udp => writeln!(out, "UDP {src} → {dst}, {payload_len} bytes")?,
                     TransportKind::Tcp { stream, seq, syn, fin, rst, ack } => {
                         write!(out, "TCP connection {stream}, {src} → {dst}, sequence number {seq}")?;
                         for (set, flag) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")] {
@@ -152,7 +153,7 @@ impl Explain {
                                 write!(out, ", {flag}")?;
                             }
                         }
-                        writeln!(out, ", {payload_len} octets")?;
+                        writeln!(out, ", {payload_len} bytes")?;
                     }
                 }
                 if self.units.is_empty() {
@@ -175,9 +176,9 @@ impl Explain {
             for located in &finding.located {
                 match located.offset {
                     Some(offset) => {
-                        writeln!(out, "  at {} octets from offset {offset} of frame {}", located.len, located.frame)?;
+                        writeln!(out, "  at {} bytes from offset {offset} of frame {}", located.len, located.frame)?;
                     }
-                    None => writeln!(out, "  at {} octets of frame {}", located.len, located.frame)?,
+                    None => writeln!(out, "  at {} bytes of frame {}", located.len, located.frame)?,
                 }
             }
         }
@@ -196,7 +197,7 @@ impl Explain {
         writeln!(out, "{}", format!("{text} {}", colour.faint(row.section)).trim_end())
     }
 
-    /// Where a field stands in this frame, and its first octets there.
+    /// The position of a field in this frame, and its first bytes there.
     fn octets_of(&self, located: &[Located]) -> (String, String) {
         let Some(here) = located.iter().find(|located| located.frame == self.number) else {
             return match located.first() {

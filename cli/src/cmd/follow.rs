@@ -1,4 +1,4 @@
-//! `weft follow`: the messages or octets of one connection.
+//! `weft follow`: the messages or bytes of one connection.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             *failed = printer.piece(piece);
         }
     });
-    // A capture may be long, or never end, when nobody reads the output any more.
+    // If the reader closes the output, stop: the capture may be long or endless.
     let dissector = arguments.file.decode.tell(Dissector::default());
     input.dissect_until(dissector, &mut follow, || failed.borrow().is_err())?;
     let is_seen = follow.is_seen();
@@ -80,7 +80,7 @@ struct Printer<W: Write> {
     what: Subject,
     raw: bool,
     out: W,
-    /// Octets shown of each direction.
+    /// Printed bytes of each direction.
     written: [usize; 2],
 }
 
@@ -97,12 +97,12 @@ impl<W: Write> Printer<W> {
         }
         self.out.write_all(hexdump(piece.octets, 0, 8).as_bytes())?;
         if piece.more > 0 {
-            writeln!(self.out, "        and {} more", counted(piece.more, "octet"))?;
+            writeln!(self.out, "        and {} more", counted(piece.more, "byte"))?;
         }
         Ok(())
     }
 
-    /// Octets of a direction as one row; those of the second end stand further right.
+    /// Prints bytes of a direction as one row; those of the second end are indented.
     fn row(&mut self, piece: &Piece<'_>) -> io::Result<()> {
         let index = usize::from(piece.direction);
         let dump = hexdump(piece.octets, self.written[index], 4 * index);

@@ -1,4 +1,4 @@
-//! `weft lint`: what of a capture breaks which requirement, and nothing else.
+//! `weft lint`: the requirements that a capture violates.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
 
-/// Findings of a requirement that are shown one by one, unless all are asked for.
+/// Findings that are printed for each requirement, without --all.
 const SHOWN: usize = 5;
 
 /// The command line.
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Print one JSON object per finding, and one with the counts (kind "summary")
     #[arg(long)]
     json: bool,
-    /// Print all findings, not only the first one of each requirement
+    /// Print all findings, not only the first 5 of each requirement
     #[arg(long)]
     all: bool,
     /// Choose when to use colour
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut files = Vec::new();
     for path in arguments.files.iter().chain(&arguments.read) {
         let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        // A folder without captures is refused where it is opened.
+        // An empty folder is rejected where it is opened.
         if found.is_empty() {
             files.push(path.clone());
         }
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out)?;
         }
         let code = match Input::open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
-            // What is wrong with one capture does not keep the others from being read.
+            // An unreadable capture does not prevent the others from being read.
             Err(error) if files.len() > 1 && error.is::<BadInput>() => {
                 out.flush()?;
                 exit::report(&error);
@@ -138,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(worst))
 }
 
-/// The captures in a folder, by their names.
+/// The captures in a folder, sorted by name.
 fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let failed = |error: io::Error| BadInput(format!("{}: {error}", folder.display()));
     let mut files = Vec::new();
@@ -154,10 +154,10 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     Ok(files)
 }
 
-/// How the names of captures end.
+/// The file name endings of captures.
 const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
-/// Reads one capture; gives the exit code that fits.
+/// Reads one capture; returns the matching exit code.
 fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
     let name = input.name().to_owned();
     if several && !arguments.json {
@@ -191,7 +191,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             Next::Idle => lint.out.flush()?,
             Next::End => break,
         }
-        // What goes on for ever has no verdict that somebody waits for.
+        // An endless capture has no verdict, so it ends with its reader.
         if lint.out.get_ref().is_unread && arguments.live.interface().is_some() {
             break;
         }
@@ -228,7 +228,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             }
             let more = group.count - group.lines.len() as u64;
             if more > 0 {
-                writeln!(out, "    {}", colour.faint(&format!("and {more} more; --all shows them")))?;
+                writeln!(out, "    {}", colour.faint(&format!("and {more} more; --all prints them")))?;
             }
             writeln!(out)?;
         }
@@ -243,7 +243,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     })
 }
 
-/// Findings of one requirement.
+/// The findings of one requirement.
 struct Group {
     severity: Severity,
     lines: Vec<String>,
@@ -254,18 +254,18 @@ struct Lint<'o> {
     least: Severity,
     most: usize,
     json: Option<JsonWriter>,
-    /// The capture's name, where there are several.
+    /// The name of the capture, if there are several.
     file: Option<String>,
-    /// Which capture each frame is from, where they are read as one.
+    /// The capture of each frame, if several are read as one.
     places: Option<Places>,
     out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
-    /// Of those at or above the level.
+    /// Counts at or above the level.
     by_requirement: BTreeMap<RequirementId, u64>,
     /// The worst first.
     groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,
-    /// Was there anything that rules look at?
+    /// Was there anything to judge?
     judged: bool,
     contents: Contents,
     senders: Senders,
@@ -286,7 +286,7 @@ impl Sink for Lint<'_> {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        // A key that is wrong, for instance, is in octets that are no unit of iWARP.
+        // A wrong key, for example, is in bytes that are not a unit of iWARP.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
         if finding.severity < self.least {

@@ -1,4 +1,4 @@
-//! `weft man`: the manual pages, one for weft and one for each subcommand, out of what `--help` says.
+//! `weft man`: manual pages for weft and for each subcommand, made from the help.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-/// Writes them.
+/// Writes the pages.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut weft = crate::Arguments::command().disable_help_subcommand(true);
     weft.build();
     pages(&weft, folder).map_err(refused)?;
-    say!("weft.1, and a page for each subcommand, are in {}", folder.display());
+    say!("wrote weft.1 and a page for each subcommand to {}", folder.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,7 +38,7 @@ fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages(subcommand, folder)?;
     }
-    // Not the name of a subcommand alone: `test 0.2.0` is no program.
+    // The name of a subcommand alone would be confusing: `test 0.2.0` is not a program.
     let page = Man::new(command.clone()).source(concat!("weft ", env!("CARGO_PKG_VERSION")));
     page.generate_to(folder).map(drop)
 }

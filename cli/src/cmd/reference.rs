@@ -1,7 +1,8 @@
-//! `weft reference`: what weft knows, as Markdown pages: each requirement with the findings, cases and deviations that are about it, each case,
-//! each deviation, each command. The user's guide is built with them (`docs/build`), so that they are never older than the binary.
+//! `weft reference`: Markdown pages of all requirements (with their findings, cases and
+//! deviations), cases, deviations and commands. The user's guide is built with them (`docs/build`),
+//! so they always match the binary.
 //!
-//! The guide's own text is not here: it stands in `docs`.
+//! The guide's own text is in `docs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-/// Writes them.
+/// Writes the pages.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
@@ -61,11 +62,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(summary, "- [{title}]({file})")?;
     }
     fs::write(folder.join("SUMMARY.md"), summary).map_err(refused)?;
-    say!("{} pages and SUMMARY.md are in {}", pages.len(), folder.display());
+    say!("{} pages and SUMMARY.md written to {}", pages.len(), folder.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// The catalogues, in their order.
+/// The catalogues in their order.
 fn catalogues() -> Vec<Catalogue> {
     let mut all: Vec<Catalogue> = requirement::all().map(|(_, row)| row.catalogue).collect();
     all.dedup();
@@ -77,9 +78,9 @@ fn protocol_of(case: &CaseInfo) -> &str {
     case.id.split('/').next().unwrap_or_default()
 }
 
-/// What is about a requirement.
+/// Everything that concerns a requirement.
 struct About<'a> {
-    /// Rows that a rule of the monitor was shown to judge.
+    /// Rows that a rule of the monitor is proven to judge.
     judged: BTreeSet<RequirementId>,
     cases: BTreeMap<RequirementId, Vec<&'a CaseInfo>>,
     deviations: BTreeMap<RequirementId, Vec<&'static str>>,
@@ -101,11 +102,12 @@ impl<'a> About<'a> {
         about
     }
 
-    /// The page of a catalogue: its rows in their order, a heading for each section.
+    /// The page of a catalogue: its rows in order, with a heading for each section.
     fn catalogue(&self, catalogue: Catalogue) -> Result<String, fmt::Error> {
         let mut page = format!("# Requirements: {catalogue}\n\n{}.\n", catalogue.specification());
-        page += "Each row is one normative statement in one sentence. A finding is what `weft dissect` and `weft lint` tell of a capture; \
-                 cases are run by `weft test`, deviations by `weft test builtin --deviate NAME`.\n";
+        page += "Each row is one normative statement in one sentence. `weft dissect` and `weft lint` report \
+                 findings in captures. `weft test` runs cases, and `weft test builtin --deviate NAME` \
+                 deviations.\n";
         let mut section = "";
         for (id, row) in requirement::all().filter(|(_, row)| row.catalogue == catalogue) {
             if section != row.section {
@@ -125,7 +127,7 @@ impl<'a> About<'a> {
             escaped(row.role),
             escaped(row.summary)
         )?;
-        let mut lines = vec![format!("how it is checked: {}", escaped(row.check))];
+        let mut lines = vec![format!("check: {}", escaped(row.check))];
         if self.judged.contains(&id) {
             lines.push("a finding of the monitor".to_owned());
         }
@@ -139,7 +141,7 @@ impl<'a> About<'a> {
             lines.push(format!("deviations: {}", links.join(", ")));
         }
         let nowhere = match row.observe {
-            Observe::Local => Some("inside an implementation only: nothing outside of it can judge it"),
+            Observe::Local => Some("only visible inside an implementation"),
             Observe::Doc => Some("a matter of documentation"),
             _ => None,
         };
@@ -151,7 +153,7 @@ impl<'a> About<'a> {
     }
 }
 
-/// The page of a protocol's cases, a heading for each script.
+/// The page of a protocol's cases, with a heading for each script.
 fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
     let mut page = format!("# Cases: {protocol}\n\n`weft test --show CASE` prints one with its script.\n");
     let mut script = "";
@@ -181,10 +183,12 @@ fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// The page of what the hostile twin can be told to do.
+/// The page of the deviations.
 fn deviations() -> Result<String, fmt::Error> {
-    let mut page = "# Deviations\n\nWhat `--deviate NAME` makes weft's own endpoint do wrong, and the requirements that this breaks.\n\n".to_owned();
-    page += "| name | breaks | what it does |\n| --- | --- | --- |\n";
+    let mut page = "# Deviations\n\nThe rules that `--deviate NAME` makes weft's own endpoint violate, and their \
+                    requirements.\n\n"
+        .to_owned();
+    page += "| name | violates | what it does |\n| --- | --- | --- |\n";
     for deviation in hostile::all() {
         let breaks: Vec<String> =
             deviation.breaks.iter().map(|id| format!("[{id}](requirements-{}.md#{id})", id.row().catalogue)).collect();
@@ -194,7 +198,7 @@ fn deviations() -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// The page of the commands: what `--help` says of each, those below it too.
+/// The page of the commands: the output of `--help` for each command and subcommand.
 fn commands() -> Result<String, fmt::Error> {
     let mut page = "# Commands\n\nWhat `weft COMMAND --help` prints.\n".to_owned();
     let mut weft = crate::Arguments::command();
@@ -210,7 +214,7 @@ fn help(page: &mut String, command: &mut clap::Command) -> fmt::Result {
     below.into_iter().try_for_each(|below| help(page, below))
 }
 
-/// Text of a catalogue as Markdown that says the same: what Markdown or HTML would take for their own has a backslash in front.
+/// Escapes text of a catalogue for Markdown and HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

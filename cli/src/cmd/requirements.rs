@@ -1,4 +1,4 @@
-//! `weft requirements`: the catalogues, to look things up in.
+//! `weft requirements`: searches and prints the catalogues.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Prints them.
+/// Prints the requirements.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     if arguments.ids.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for wanted in &arguments.ids {
         let mut found = false;
         let as_id = wanted.to_uppercase();
-        // A whole id means that row alone, not MPA-4.1-30 beside MPA-4.1-3.
+        // A complete id means only that row: MPA-4.1-3 does not match MPA-4.1-30.
         let whole = requirement::all().find(|(_, row)| row.id.eq_ignore_ascii_case(wanted)).map(|(id, _)| id);
         for (id, row) in requirement::all() {
             let begins = row.id.to_uppercase().starts_with(&as_id);
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         if !found {
             return Err(BadInput(format!(
-                "no requirement's id begins with {wanted:?} and none has these words; `weft requirements` lists them"
+                "no requirement matches {wanted:?}, by id or by words; `weft requirements` lists all"
             ))
             .into());
         }
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does every word of `words` stand in the row's text?
+/// Does the row's text contain all words?
 fn has_words(row: &Requirement, words: &str) -> bool {
     let text = format!("{} {} {}", row.role, row.summary, row.check).to_lowercase();
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))

@@ -1,4 +1,4 @@
-//! `weft stats`: each iWARP connection of a capture in numbers, and all of them together.
+//! `weft stats`: numbers about each iWARP connection of a capture, and the totals.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -60,14 +60,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         match totals.further_exchanges {
             0 => writeln!(out)?,
-            further => writeln!(out, "; {further} further exchanges are not told one by one")?,
+            further => writeln!(out, "; {further} more exchanges are only counted")?,
         }
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line: the object, with its kind.
+/// One line: the object with its kind.
 fn json(out: &mut impl Write, kind: &str, object: serde_json::Result<Value>) -> io::Result<()> {
     let mut object = object?;
     object["kind"] = kind.into();

@@ -39,10 +39,12 @@ pub(crate) struct Arguments {
     ring: Vec<String>,
 }
 
-/// Shows it until the user leaves.
+/// Shows the screen until the user quits.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !std::io::stdout().is_terminal() {
-        return Err(BadInput("standard output is no terminal; `weft dissect` writes into pipes".to_owned()).into());
+        return Err(
+            BadInput("standard output is not a terminal; use `weft dissect` to write to a pipe".to_owned()).into()
+        );
     }
     let Some(path) = arguments.path.as_ref().or(arguments.read.as_ref()) else {
         return live::run(&arguments.live, arguments.write.as_deref(), &arguments.ring);
@@ -51,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
     if matches!(shown, Err(weft_tui::Error::Capture { .. })) {
-        // The same, in the words of all other commands.
+        // Reports errors like all other commands.
         Input::open(path)?;
     }
     shown.map_err(|error| BadInput(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What a capture held, in numbers.
+//! The numbers of a capture.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts a connection's segment.
+    /// Counts a TCP segment.
     pub(crate) fn packet(&mut self, packet: &Packet) {
         if let TransportKind::Tcp { stream, .. } = packet.transport {
             self.streams = self.streams.max(stream.saturating_add(1));
@@ -42,7 +42,7 @@ impl Counts {
         self.one(Counted::finding(finding));
     }
 
-    /// Counts what was noted of a unit or finding.
+    /// Counts the digest of a unit or finding.
     #[inline]
     pub(crate) fn one(&mut self, counted: Counted) {
         self.incomplete += u64::from(counted.incomplete);
@@ -63,7 +63,7 @@ impl Counts {
     }
 }
 
-/// A unit or finding, as far as it counts.
+/// The digest of a unit or finding that is counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted {
     what: What,
@@ -83,7 +83,7 @@ enum What {
 }
 
 impl Counted {
-    /// A unit.
+    /// The digest of a unit.
     #[inline]
     pub(crate) fn unit(unit: &Unit<'_>) -> Self {
         let what = match &unit.kind {
@@ -98,14 +98,14 @@ impl Counted {
         Counted { what, incomplete: unit.incomplete }
     }
 
-    /// A finding.
+    /// The digest of a finding.
     pub(crate) fn finding(finding: &Finding) -> Self {
         Counted { what: What::Finding(finding.severity), incomplete: false }
     }
 }
 
 impl Counts {
-    /// Adds what another counted of units and findings.
+    /// Adds the units and findings of other counts.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.startups += other.startups;
         self.fpdus += other.fpdus;
@@ -119,24 +119,24 @@ impl Counts {
         self.findings.iter_mut().zip(other.findings).for_each(|(own, other)| *own += other);
     }
 
-    /// In one line; with a filter, all but frames and connections are of what passed it. Findings are told where they were
-    /// looked for (`judged`).
+    /// Formats the counts in one line. With a filter, all counts except frames and connections are
+    /// of what passed it. Findings appear if the command looks for them (`judged`).
     pub(crate) fn told(&self, filtered: bool, judged: bool) -> Told<'_> {
         Told { counts: self, filtered, judged }
     }
 }
 
-/// Counts for people.
+/// Counts as text.
 pub(crate) struct Told<'c> {
     counts: &'c Counts,
     filtered: bool,
     judged: bool,
 }
 
-/// Says of a capture that nothing was found in it.
+/// The message for a capture without iWARP and SDP.
 pub(crate) struct Nothing<'c> {
     pub(crate) counts: &'c Counts,
-    /// Connections that were refused or reset.
+    /// Refused or reset connections.
     pub(crate) resets: u64,
 }
 
@@ -183,8 +183,8 @@ impl Counts {
             (self.sdp, "SDP message", ""),
             (self.port_mapper, "port mapper message", ""),
             (self.incomplete, "unit", " incomplete"),
-            (self.gap_octets, "octet", " not captured"),
-            (self.unparsed_octets, "octet", " unparsed"),
+            (self.gap_octets, "byte", " not captured"),
+            (self.unparsed_octets, "byte", " unparsed"),
         ] {
             if count > 0 {
                 write!(f, "; {}{so}", counted(count, what))?;

@@ -1,4 +1,4 @@
-//! What TCP does to connections, once each: opened, closed by either end, refused, reset.
+//! TCP events of connections, each reported once: opened, closed by either end, refused, reset.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use weft_dissector::{Packet, TransportKind};
 
 use super::order::Rank;
 
-/// Connections whose events are remembered; those with the smallest numbers are forgotten first.
+/// Connections whose events are remembered; the smallest numbers are dropped first.
 const REMEMBERED: usize = 1 << 16;
 
 const OPENED: u8 = 1;
 const ACCEPTED: u8 = 2;
 const RESET: u8 = 4;
-/// Closed by the end with the lower address; [`CLOSED`] shifted by one: by the other.
+/// Closed by the end with the lower address; [`CLOSED`] shifted by one: by the other end.
 const CLOSED: u8 = 8;
 
-/// What was told of each connection.
+/// The events that were reported, by connection.
 #[derive(Default)]
 pub(super) struct Events {
     told: BTreeMap<u32, u8>,
-    /// Connections that were refused or reset.
+    /// Refused or reset connections.
     pub(super) resets: u64,
 }
 
 impl Events {
-    /// What a packet does to its connection, the first time.
+    /// Returns the event of a packet, if it is the first of its kind on the connection.
     pub(super) fn of(&mut self, packet: &Packet) -> Option<(Rank, String)> {
         let TransportKind::Tcp { stream, syn, fin, rst, ack, .. } = packet.transport else { return None };
         if !(syn || fin || rst) {
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Letters of the flags that are set; from the end that begins, or from the other.
+    /// A packet with these flags, from the end that opens the connection or from the other end.
     fn packet(stream: u32, begins: bool, flags: &str) -> Packet {
         let (a, b) = (SocketAddr::from(([10, 0, 0, 2], 49152)), SocketAddr::from(([10, 0, 0, 1], 4210)));
         let (src, dst) = if begins { (a, b) } else { (b, a) };
@@ -77,7 +77,8 @@ mod tests {
         Packet { frame: 1, src, dst, payload_len: 0, transport }
     }
 
-    /// What is told of these packets, each from the end that begins (`>`) or from the other (`<`), with its flags.
+    /// The events of these packets, each from the opening end (`>`) or from the other (`<`), with
+    /// its flags.
     fn told(packets: &[&str]) -> (Vec<String>, u64) {
         let mut events = Events::default();
         let each = packets.iter().filter_map(|text| events.of(&packet(0, text.starts_with('>'), &text[1..])));
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    /// A capture that begins in mid-stream shows no SYN: what ends then was a connection.
+    /// A capture that starts in mid-stream has no SYN, but its end belongs to a connection.
     #[test]
     fn without_a_syn_nothing_was_refused() {
         let (told, _) = told(&[">A", "<R"]);

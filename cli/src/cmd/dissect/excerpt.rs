@@ -1,7 +1,9 @@
-//! `-w` with a capture that is read: the frames that pass the filter, and all that is needed to judge them again.
+//! `-w` without `-i`: writes the frames that pass the filter, and all frames that are needed to
+//! judge them again.
 //!
-//! A finding rests on what came before it on its connection, and no FPDU can be read without the start-up frames. So the frames of
-//! a connection are kept all or not at all. The capture is read twice: once to find the connections, once to copy them.
+//! A finding depends on earlier frames of its connection, and FPDUs are unreadable without the
+//! start-up frames. So all frames of a connection are kept, or none. The capture is read twice:
+//! once to find the connections, once to copy them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,17 +28,20 @@ use super::frames::{Reading, Step};
 /// The comment of the section.
 const COMMENT: &str = "Filtered by weft; findings are packet comments.";
 
-/// How a pcapng capture begins.
+/// The first bytes of a pcapng file.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 type Out = BufWriter<Box<dyn Write>>;
 
-/// Reads the capture, and writes the chosen frames to `to`.
+/// Reads the capture, and writes the selected frames to `to`.
 pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<()> {
     let from = arguments.file.path()?;
     refuse_same(from, to)?;
     if to == Path::new("-") && io::stdout().is_terminal() {
-        return Err(BadInput("-w -: a capture is nothing for a terminal; redirect it".to_owned()).into());
+        return Err(BadInput(
+            "refusing to write a capture to a terminal; redirect the output or use -w FILE".to_owned(),
+        )
+        .into());
     }
     let capture = Again::open(from)?;
     let chosen = match filter {
@@ -49,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     let mut reading = Reading::new(arguments, wanted.clone(), keep, filter);
     let (mut written, mut connections) = (Written::default(), Connections::default());
     reading.run(&mut input, &mut |step| match step {
-        // What is found so late that the frame has left is no frame.
+        // A late finding whose frame was released has no frame.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);
@@ -64,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     reading.conclude(input)
 }
 
-/// What was written.
+/// The number of written frames and connections.
 #[derive(Default)]
 struct Written {
     frames: u64,
@@ -79,7 +84,7 @@ impl std::fmt::Display for Written {
     }
 }
 
-/// Numbers of TCP connections, a bit for each.
+/// A set of TCP connections, one bit each.
 #[derive(Default)]
 struct Connections(Vec<u64>);
 
@@ -106,10 +111,10 @@ impl Connections {
     }
 }
 
-/// Which frames are kept beside those that pass.
+/// The frames that are kept in addition to those that pass.
 #[derive(Default)]
 struct Chosen {
-    /// Connections of which a frame passes.
+    /// Connections with a frame that passes.
     connections: Connections,
     /// Does any frame pass?
     any: bool,
@@ -131,8 +136,8 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Is a frame needed to judge those that pass? All messages of the port mapper are, for it says where iWARP is, and
-    /// all fragments of IP packets, for it is not known of whose connection they are.
+    /// Is the frame needed to judge those that pass? All port mapper messages are, because they
+    /// show where iWARP is. All IP fragments are, because their connection is unknown.
     fn has(&self, record: &Record) -> bool {
         let is_port_mapper = || {
             record.facts.packet.is_some_and(|packet| {
@@ -147,11 +152,11 @@ impl Chosen {
     }
 }
 
-/// Where frames are copied.
+/// The target of the copied frames.
 enum Copy {
     /// Block by block.
     Pcapng(Box<Excerpt<Box<dyn Read>, Out>>),
-    /// The other formats know of no comments; each interface and link type becomes an interface.
+    /// Other formats have no comments; each interface and link type becomes an interface.
     Other { writer: Box<Writer<Out>>, interfaces: HashMap<(u32, u16), u32> },
 }
 
@@ -207,7 +212,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Ends the output. Unless the capture is not read to its end, what follows the last frame describes those before it.
+    /// Ends the output. If the capture is read to its end, its trailing blocks follow, because they
+    /// describe the frames before them.
     fn finish(self, is_at_limit: bool) -> io::Result<()> {
         match self {
             Copy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),

@@ -1,4 +1,4 @@
-//! Frame by frame, in tshark's manners: text, fields, JSON, PDML.
+//! Frame by frame, as tshark does: text, fields, JSON, PDML.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -70,15 +70,16 @@ pub(super) struct Reading<'f> {
     dissector: Dissector,
     gather: Gather,
     filter: Option<&'f Filter>,
-    /// Frames that are read at most.
+    /// At most this many frames are read.
     limit: u64,
-    /// Does anything show findings?
+    /// Does the output show findings?
     judged: bool,
 }
 
-/// What [`Reading::run`] comes to.
+/// A step of [`Reading::run`].
 pub(super) enum Step<'r> {
-    /// A frame with all that was found in it, whether it passes the filter, and who sent what its findings are about.
+    /// A frame with all its units and findings, whether it passes the filter, and the senders of
+    /// its findings' units.
     Record(&'r Record, bool, &'r Senders),
     /// The next frame may take long.
     Idle,
@@ -94,7 +95,7 @@ impl<'f> Reading<'f> {
         Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
     }
 
-    /// Reads the capture; hands out its records in the order of frames.
+    /// Reads the capture, and passes on its records in the order of frames.
     pub(super) fn run(
         &mut self,
         input: &mut Input,
@@ -126,7 +127,7 @@ impl<'f> Reading<'f> {
         input.frames() >= self.limit
     }
 
-    /// Says what passed, and what was wrong with the capture.
+    /// Reports the summary and the damage of the capture.
     pub(super) fn conclude(self, input: Input) -> anyhow::Result<()> {
         if self.filter.is_some() && !self.gather.matched && input.frames() > 0 {
             note(&no_match(input.name()));
@@ -145,9 +146,9 @@ impl<'f> Reading<'f> {
 struct Gather {
     frames: Frames,
     senders: Senders,
-    /// The numbers of the summary, when there is one.
+    /// The numbers of the summary, if requested.
     tally: Option<Tally>,
-    /// A frame passed the filter.
+    /// Did a frame pass the filter?
     matched: bool,
 }
 
@@ -155,15 +156,15 @@ struct Gather {
 #[derive(Default)]
 struct Tally {
     passed: Counts,
-    /// A frame that waits, mostly the only one, and what it adds if it passes.
+    /// The number of a pending frame, usually the only one, and its counts.
     first: u64,
     noted: Vec<Counted>,
-    /// What each of the others adds, by number.
+    /// The counts of the other pending frames, by number.
     others: BTreeMap<u64, Counts>,
 }
 
 impl Tally {
-    /// Notes what frame `number` adds.
+    /// Adds to the counts of frame `number`.
     fn note(&mut self, number: u64, counted: Counted) {
         if self.noted.is_empty() && !self.others.contains_key(&number) {
             self.first = number;

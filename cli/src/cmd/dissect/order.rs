@@ -1,17 +1,19 @@
-//! Lines for people in the order of frames, cause before effect, although units come when they are certain.
+//! Orders text lines by frame, cause before effect, although units are reported when they are
+//! certain.
 //!
-//! Lines wait in a window of frames, bounded as that of [`frames`](weft_dissector::output::frames) is. What comes for a frame that
-//! left the window is printed at once, behind those of later frames.
+//! Lines wait in a window of frames, as bounded as that of
+//! [`frames`](weft_dissector::output::frames). A line for a frame that left the window is printed
+//! at once, after those of later frames.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use weft_dissector::output::frames::{MOST_HELD, WINDOW};
 
-/// Stream, direction and frame: what ties a finding to its unit.
+/// Stream, direction and frame: the link between a finding and its unit.
 pub(super) type Place = (Option<u32>, u8, u64);
 
-/// Where a line stands among those of its frame.
+/// The order of lines of the same frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// A connection opens.
@@ -29,24 +31,24 @@ struct Entry {
     text: Vec<u8>,
 }
 
-/// The lines that wait.
+/// The waiting lines.
 #[derive(Default)]
 pub(super) struct Ordered {
     waiting: BTreeMap<(u64, Rank, u64), Entry>,
-    /// Octets of them.
+    /// Bytes of the waiting lines.
     held: usize,
-    /// Entries so far: what keeps those of one frame and rank in the order in which they came.
+    /// Entries so far: keeps the order of entries of the same frame and rank.
     count: u64,
     newest: u64,
 }
 
 impl Ordered {
-    /// A frame is being read.
+    /// Starts a frame.
     pub(super) fn begin(&mut self, frame: u64) {
         self.newest = frame;
     }
 
-    /// Lines of frame `frame`; 0 for what no frame holds, which stands where reading is.
+    /// Adds lines of frame `frame`; 0 means no frame, so the lines belong to the current position.
     pub(super) fn add(&mut self, frame: u64, rank: Rank, place: Option<Place>, text: Vec<u8>) {
         let frame = if frame == 0 { self.newest } else { frame };
         self.held += text.len();
@@ -54,7 +56,7 @@ impl Ordered {
         self.count += 1;
     }
 
-    /// A finding: below its unit, where that still waits.
+    /// Adds a finding, below its unit if that still waits.
     pub(super) fn finding(&mut self, place: Place, text: Vec<u8>) {
         let frame = place.2;
         let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
@@ -67,7 +69,7 @@ impl Ordered {
         }
     }
 
-    /// Writes what waited long enough.
+    /// Writes the lines that have left the window.
     pub(super) fn drain(&mut self, out: &mut dyn Write) -> io::Result<()> {
         while let Some(first) = self.waiting.first_entry() {
             if self.held <= MOST_HELD && first.key().0 + WINDOW as u64 > self.newest {
@@ -80,7 +82,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Writes all of them.
+    /// Writes all lines.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.held = 0;
         std::mem::take(&mut self.waiting).into_values().try_for_each(|entry| out.write_all(&entry.text))

@@ -1,4 +1,4 @@
-//! Unit by unit: lines for people, or JSON Lines.
+//! Unit by unit: text lines, or JSON Lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ use super::{Arguments, Out, no_match};
 
 /// Frames whose facts are remembered for the units that they complete.
 const REMEMBERED: usize = 4096;
-/// Units whose verdicts are remembered for the findings that come late.
+/// Units whose verdicts are remembered for late findings.
 const VERDICTS: usize = 1 << 16;
 
 pub(crate) fn run(
@@ -117,36 +117,38 @@ enum Format {
 struct Printer<'o> {
     out: &'o mut Out,
     format: Format,
-    /// Lines for people wait here for those of earlier frames.
+    /// Text lines wait here for those of earlier frames.
     order: Option<Ordered>,
-    /// When the first frame was captured.
+    /// Capture time of the first frame.
     origin: Option<u64>,
-    /// The first error of `out`; the dissector has no use for it.
+    /// The first error of `out`; the dissector cannot handle it.
     failed: io::Result<()>,
 }
 
-/// What passes a filter. Findings stand behind their unit and can decide about it, so a unit waits for them.
+/// Selects units by a filter. Findings follow their unit and can decide about it, so a unit waits
+/// for them.
 struct Selection<'f> {
     filter: &'f Filter,
     wanted: &'f Wanted,
     values: Values,
     frames: Vec<FrameFacts>,
-    /// The unit that waits, because the filter asks for findings.
+    /// The waiting unit, if the filter uses findings.
     held: Option<Held>,
     held_values: Values,
-    /// The last unit that did not wait, and whether it passed; findings right behind it go with it.
+    /// The last unit that did not wait, and whether it passed; it decides about the findings that
+    /// follow it.
     last: Option<(Place, bool)>,
-    /// By frame, stream and direction: did one of the units there pass? Findings that come later go with them.
+    /// By frame, stream and direction: did one of the units pass? It decides about late findings.
     verdicts: BTreeMap<(u64, Option<u32>, u8), bool>,
-    /// Something passed.
+    /// Did anything pass?
     matched: bool,
 }
 
 struct Held {
     place: Place,
-    /// What is written if it passes: the unit, and the findings behind it.
+    /// The rendered unit and its findings, written if it passes.
     rendered: Vec<u8>,
-    /// What it adds to the counts if it passes.
+    /// Added to the counts if it passes.
     counts: Counts,
 }
 
@@ -160,7 +162,7 @@ impl Selection<'_> {
         }
     }
 
-    /// Facts of frame `number` stand at the same place as those of `number + REMEMBERED`.
+    /// The index for the facts of frame `number`; frame `number + REMEMBERED` shares it.
     fn slot(&self, number: u64) -> usize {
         (number.wrapping_sub(1) % REMEMBERED as u64) as usize
     }
@@ -170,7 +172,7 @@ impl Selection<'_> {
         self.frames.get_mut(at).filter(|facts| facts.number == number)
     }
 
-    /// Remembers whether a unit passed.
+    /// Records whether a unit passed.
     fn decided(&mut self, place: Place, passed: bool) {
         self.last = Some((place, passed));
         let (stream, direction, frame) = place;
@@ -180,7 +182,7 @@ impl Selection<'_> {
         *self.verdicts.entry((frame, stream, direction)).or_default() |= passed;
     }
 
-    /// Did the unit pass that a finding stands beside? `None` where it stands beside none that is remembered.
+    /// Did the unit of a finding pass? `None` if no such unit is remembered.
     fn verdict(&self, place: Place) -> Option<bool> {
         let (stream, direction, frame) = place;
         match self.last {
@@ -204,15 +206,15 @@ struct Output<'o, 'f> {
     printer: Printer<'o>,
     selection: Option<Selection<'f>>,
     counts: Counts,
-    /// When the frame was captured that is being read.
+    /// Capture time of the current frame.
     now: u64,
     events: Events,
-    /// Was there anything of iWARP or SDP?
+    /// Was any iWARP or SDP found?
     found: bool,
 }
 
 impl Output<'_, '_> {
-    /// Decides about the unit that waits.
+    /// Decides about the waiting unit.
     fn release(&mut self) {
         let Some(selection) = &mut self.selection else { return };
         if let Some(held) = selection.held.take()
@@ -315,7 +317,7 @@ impl Sink for Output<'_, '_> {
 }
 
 impl Printer<'_> {
-    /// A frame is being read: lines of frames long before it leave.
+    /// Starts a frame: lines of much earlier frames are written.
     fn begin(&mut self, number: u64, time: u64) {
         if let Format::Json(writer) = &mut self.format {
             writer.frame(number, time);
@@ -363,7 +365,8 @@ impl Printer<'_> {
         self.pause()
     }
 
-    /// Nothing may come for long: what is there is shown, although a line for an earlier frame may still follow.
+    /// Writes all lines, because the next frame may take long. A line for an earlier frame may
+    /// still follow.
     fn pause(&mut self) -> io::Result<()> {
         if let Some(order) = &mut self.order {
             order.finish(&mut *self.out)?;
@@ -397,7 +400,7 @@ impl Format {
         }
     }
 
-    /// Text tells of an exchange with each of its datagrams.
+    /// Text shows an exchange with each of its datagrams.
     fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Format::Nothing | Format::Text { .. } => Ok(()),
@@ -416,7 +419,7 @@ impl Format {
     }
 }
 
-/// The octets of a unit's part; of a stretch without units the first few.
+/// The bytes of a unit; of a gap or an unknown part only the first ones.
 fn octets<'a>(unit: &Unit<'a>) -> &'a [u8] {
     match unit.kind {
         Kind::Startup(_, part) | Kind::Sdp(_, _, part) | Kind::PortMapper(part) => part.raw().0,

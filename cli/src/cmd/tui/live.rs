@@ -1,6 +1,7 @@
-//! `weft tui -i`: a thread captures into files, the screen reads them.
+//! `weft tui -i`: a thread captures into files, and the screen reads them.
 //!
-//! So a slow terminal loses no frames, and what is on the screen is what a file says. Without -w the files are temporary ones, which go with the screen.
+//! So a slow terminal loses no frames, and the screen shows what a file contains. Without -w, the
+//! files are temporary and are deleted with the screen.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,10 +15,10 @@ use crate::input::{Input, LiveArguments, Next, Place, Ring};
 /// The ring of temporary files: 16 of 64 MB.
 const TEMPORARY: [&str; 2] = ["filesize:64000", "files:16"];
 
-/// Captures and shows until the user leaves.
+/// Captures and shows until the user quits.
 pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[String]) -> anyhow::Result<ExitCode> {
     let Some(interface) = arguments.interface() else {
-        return Err(BadInput("name a capture file, a run, or an interface with -i".to_owned()).into());
+        return Err(BadInput("missing input: name a capture file, a run, or an interface with -i".to_owned()).into());
     };
     let words = if write.is_some() { ring.to_vec() } else { TEMPORARY.map(str::to_owned).to_vec() };
     let ring = Ring::read(&words)?;
@@ -32,15 +33,15 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
         move || capture(input, &recording, &what)
     })?;
     let shown = weft_tui::live_capture(recording.clone());
-    // Also where the screen never came up.
+    // Also if the screen never started.
     recording.leave();
-    let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the capture broke down")));
+    let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the capture failed")));
     shown.map_err(|error| BadInput(error.to_string()))?;
     closed?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Captures until it ends, or until nobody looks any more.
+/// Captures until the end, or until the user quits.
 fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Result<()> {
     while !recording.is_left() {
         match input.next() {
@@ -52,12 +53,12 @@ fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Resul
     input.flush();
     tell(&mut input, recording, what);
     recording.end();
-    // Temporary files stay as long as somebody looks.
+    // Temporary files remain as long as the screen is open.
     recording.wait_until_left();
     input.close()
 }
 
-/// Says what may be read, and what was lost.
+/// Updates the screen's state: the readable files and the losses.
 fn tell(input: &mut Input, recording: &Recording, what: &str) {
     let Some(so_far) = input.so_far() else { return };
     let Some(written) = so_far.written else { return };
