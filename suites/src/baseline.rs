@@ -1,4 +1,5 @@
-//! The baseline of a target: outcomes that are known and expected, each with a reason. An entry that is no longer true is stale.
+//! The baseline of a target: known and expected outcomes, each with a reason. An entry that is no
+//! longer true is stale.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,8 @@ use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, stab
 /// The fields that an entry must have.
 const REQUIRED: [&str; 4] = ["case", "outcome", "signature", "reason"];
 
-/// The required fields that the `[[baseline]]` entries of a target file lack, all of them; `None` if they lack none.
+/// The required fields that the `[[baseline]]` entries of a target file lack; `None` if all are
+/// complete.
 pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
     let entries = file.get("baseline")?.as_array()?;
     let lacks = (1..).zip(entries).filter_map(|(number, entry)| {
@@ -26,33 +28,36 @@ pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaselineEntry {
-    /// A case, for all choices of its parameters, or one choice (`case[parameter=value]`).
+    /// A case with all its variants, or one variant (`case[parameter=value]`).
     pub case: String,
-    /// The verdict that is expected.
+    /// The expected verdict.
     pub outcome: Verdict,
-    /// A part of the failure signature, so that another failure of the same case is not expected too. Reports show signatures; values
-    /// that are other ones in each run (STags, times, ports) do not count.
+    /// A part of the failure signature, so that another failure of the same case is not expected.
+    /// Reports show signatures. Values that change from run to run (STags, times, ports) do not
+    /// count.
     pub signature: String,
-    /// Why this is expected.
+    /// The reason why it is expected.
     pub reason: String,
-    /// Where more is said about it.
+    /// A link to more information.
     #[serde(default)]
     pub link: Option<String>,
 }
 
 impl BaselineEntry {
-    /// The choice that it is about; `None` where it is about all of a case, or is spelled like no choice.
+    /// The variant of the entry; `None` if it is about a complete case, or is not spelled like a
+    /// variant.
     fn choice(&self) -> Option<CaseKey> {
         let is_one = |key: &CaseKey| !key.parameters.is_empty();
         self.case.parse().ok().filter(is_one)
     }
 
-    /// Is it about this choice?
+    /// Is the entry about this variant?
     fn names(&self, key: &CaseKey) -> bool {
         self.case == key.case || self.choice().as_ref() == Some(key)
     }
 
-    /// Why nothing can ever be what it is about. `choices` gives those of a case, if there is one.
+    /// The reason why the entry can never match. `choices` returns the variants of a case, if it
+    /// exists.
     fn of_nothing(&self, choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
         let id = self.case.split('[').next().unwrap_or_default();
         let Some(choices) = choices(id) else { return Some("there is no such case") };
@@ -60,7 +65,7 @@ impl BaselineEntry {
         (!is_there).then_some("the case has no such variant")
     }
 
-    /// Is all that it expects expected by `earlier`, too, whatever the results are?
+    /// Does `earlier` also expect everything that this entry expects, for all results?
     fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
         let id = self.case.split('[').next().unwrap_or_default();
         (earlier.case == self.case || earlier.case == id)
@@ -68,7 +73,7 @@ impl BaselineEntry {
             && self.signature.contains(&earlier.signature)
     }
 
-    /// Do these results have all that it is about? The seed draws which variants of a case a run has.
+    /// Do these results have all variants of the entry? The seed selects the variants of a run.
     fn is_about_no_more_than(&self, judged: &[&CaseResult], choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
         let about = match self.choice() {
             Some(one) => vec![one],
@@ -77,24 +82,26 @@ impl BaselineEntry {
         about.iter().all(|key| judged.iter().any(|result| result.key == *key))
     }
 
-    /// Is it true of this result?
+    /// Does the entry match this result?
     fn holds(&self, result: &CaseResult) -> bool {
-        // As a report shows it, values of that run may stand in it; and it may end in the middle of one.
+        // The signature may contain values of that run, as reports show them, and may end in the
+        // middle of one.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
         let shown = result.signature().contains(&stable(&self.signature)) || words.contains(&self.signature);
         self.outcome == result.verdict && shown
     }
 }
 
-/// The case did something to the target: it applied, and the target was there.
+/// Did the case exercise the target: it applied, and the target was reachable?
 fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
 
-/// What is expected of the results, and which entries are stale. `choices` gives the choices of a case of the suites' parameters.
+/// Returns the expected results and the stale entries. `choices` returns the variants of a case in
+/// the suites.
 ///
-/// An entry is stale if all that it is about was run and decided, and it is true of none of that. So the seed of a run, which draws other
-/// variants each time, makes no entry stale.
+/// An entry is stale if all its variants were run and decided, and it matches none of them. So the
+/// seed of a run, which selects other variants each time, makes no entry stale.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
@@ -109,12 +116,12 @@ pub(crate) fn judge(
             continue;
         }
         if entries.iter().take(index).any(|earlier| entry.is_covered_by(earlier)) {
-            stale.push(format!("{}: entries before this one expect it already; take this one out", entry.case));
+            stale.push(format!("{}: earlier entries already expect it; remove this one", entry.case));
             continue;
         }
         let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.holds(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
-        // Not selected, not come to, or not tried: nothing can be said about the entry.
+        // Not selected, not reached, or not tried: the entry is undecided.
         let Some(first) = judged.first() else { continue };
         let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();
         for result in &held {

@@ -1,7 +1,8 @@
-//! What is different between two runs: `before` and `after`.
+//! Compares two runs: `before` and `after`.
 //!
-//! Verdicts of cases and findings of the monitor are compared apart. A target that breaks one rule in every case has that finding in
-//! each of them, and it says nothing about what the cases are about.
+//! Verdicts of cases and findings of the monitor are compared separately. A target that violates
+//! one rule in every case has that finding in each of them, which tells nothing about the subjects
+//! of the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,48 +18,48 @@ use crate::model::{CaseKey, CaseResult, ExitCode, RunReport, Verdict};
 pub struct Change {
     /// Which case with which parameters.
     pub key: CaseKey,
-    /// Its verdict before; `None` where it was not run.
+    /// Its verdict before; `None` if it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Verdict>,
-    /// Its verdict after; `None` where it was not run.
+    /// Its verdict after; `None` if it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Verdict>,
-    /// What the later run says: its failure signature, or why it decided nothing.
+    /// The failure signature of the later run, or its reason for no decision.
     pub text: String,
 }
 
-/// A requirement that the monitor saw the target break in cases about something else.
+/// A requirement that the monitor saw violated in cases about other requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Observed {
     /// The requirement.
     #[schemars(with = "String")]
     pub requirement: RequirementId,
-    /// In how many cases.
+    /// The number of cases.
     pub cases: usize,
 }
 
 /// The differences, each case in one list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Diff {
-    /// Failed after and not before; cases that were not run before are among them.
+    /// Failed after and not before, including cases that were not run before.
     pub newly_failing: Vec<Change>,
-    /// Failed both times, in another way.
+    /// Failed both times, in different ways.
     pub failing_otherwise: Vec<Change>,
     /// Failed before, passes after.
     pub fixed: Vec<Change>,
-    /// Decided before, inconclusive or a fault of the tester after.
+    /// Decided before; inconclusive or an error of the tester after.
     pub newly_undecided: Vec<Change>,
-    /// Inconclusive or a fault of the tester before, passes after.
+    /// Inconclusive or an error of the tester before; passes after.
     pub decided: Vec<Change>,
     /// Run before, not applicable or unimplemented after.
     pub newly_not_applicable: Vec<Change>,
-    /// In the earlier run alone.
+    /// Only in the earlier run.
     pub not_run: Vec<Change>,
-    /// In the later run alone, or applicable there alone, and not failing.
+    /// Only in the later run, or only applicable there, and not failing.
     pub added: Vec<Change>,
-    /// Observed in the later run alone.
+    /// Observed only in the later run.
     pub newly_observed: Vec<Observed>,
-    /// Observed in the earlier run alone, although the later one ran such a case too.
+    /// Observed only in the earlier run, although the later one ran such a case, too.
     pub no_longer_observed: Vec<Observed>,
     /// Cases with the same outcome.
     pub same: usize,
@@ -124,11 +125,11 @@ impl Diff {
         }
     }
 
-    /// The lists with what is in them called.
+    /// The lists with their names.
     pub fn lists(&self) -> impl Iterator<Item = (&'static str, &[Change])> {
         [
             ("newly failing", &self.newly_failing[..]),
-            ("failing otherwise", &self.failing_otherwise),
+            ("failing differently", &self.failing_otherwise),
             ("newly undecided", &self.newly_undecided),
             ("not run", &self.not_run),
             ("newly not applicable", &self.newly_not_applicable),
@@ -139,12 +140,12 @@ impl Diff {
         .into_iter()
     }
 
-    /// The lists of what was observed with what is in them called.
+    /// The lists of observations with their names.
     pub fn observations(&self) -> impl Iterator<Item = (&'static str, &[Observed])> {
         [("newly observed", &self.newly_observed[..]), ("no longer observed", &self.no_longer_observed)].into_iter()
     }
 
-    /// 1 with new failures and findings, 3 where something is no longer decided or run, else 0.
+    /// 1 for new failures or findings, 3 if a case is no longer decided or run, otherwise 0.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         if !self.newly_failing.is_empty() || !self.failing_otherwise.is_empty() || !self.newly_observed.is_empty() {

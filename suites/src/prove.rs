@@ -1,5 +1,6 @@
-//! The kill matrix: every case against the correct twin of each role that it judges, which it must pass, and against each deviation that breaks one of its
-//! requirements, which it must fail with that requirement named.
+//! The kill matrix: runs every case against the correct twin of each role that it judges, and
+//! against each deviation that violates one of its requirements. The case must pass the former, and
+//! fail the latter with that requirement named.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,14 +16,14 @@ use crate::script::Suites;
 use crate::target::Target;
 use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 
-/// What a case did about a deviation.
+/// The result of a case against a deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
-    /// It failed, and named a requirement of its own that the deviation breaks.
+    /// The case failed, and named a requirement of its own that the deviation violates.
     Caught,
-    /// It did not; the monitor also observed a violation of one.
+    /// The case did not fail; the monitor also observed a violation.
     OnTheWay,
-    /// Nothing was noticed.
+    /// Nothing was observed.
     Missed,
 }
 
@@ -31,7 +32,7 @@ pub enum Cell {
 pub struct Judged {
     /// The case's id.
     pub case: String,
-    /// What the twin plays.
+    /// The role of the twin.
     pub role: Role,
 }
 
@@ -44,40 +45,40 @@ impl fmt::Display for Judged {
     }
 }
 
-/// A deviation with the cases that are about what it breaks.
+/// A deviation with the cases about the requirements that it violates.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The deviation.
     pub deviation: &'static Deviation,
-    /// Each case, and what it did.
+    /// Each case and its result.
     pub cells: Vec<(Judged, Cell)>,
 }
 
-/// The whole matrix.
+/// The complete matrix.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix {
-    /// The cases with the roles in which they judge, by id.
+    /// The cases with the roles that they judge, by id.
     pub cases: Vec<Judged>,
-    /// Results against a correct twin that are no pass.
+    /// Results against a correct twin other than pass.
     pub broken: Vec<(Role, CaseResult)>,
     /// Cases that do not apply to the twin.
     pub skipped: Vec<Judged>,
-    /// Deviations that no twin is ever in a position to commit, and why.
+    /// Deviations that no twin can show, and the reason.
     pub beyond: Vec<(&'static Deviation, &'static str)>,
-    /// The others, in the order of their catalogue; those that no case is about are among them.
+    /// All other deviations in catalogue order, including those without a case.
     pub rows: Vec<Row>,
-    /// For each requirement, in each role, the first deviation and case that show it: the case passes against the correct twin, and
-    /// fails for the requirement against the deviation.
+    /// For each requirement and role, the first deviation and case that prove it: the case passes
+    /// against the correct twin, and fails for the requirement against the deviation.
     pub proven: Vec<Proven>,
 }
 
 impl Matrix {
-    /// Deviations that a case is about and none catches.
+    /// Deviations that have a case, but no case catches them.
     pub fn uncaught(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !row.cells.is_empty() && !row.cells.iter().any(|(_, cell)| *cell == Cell::Caught))
     }
 
-    /// Deviations that no case is about.
+    /// Deviations without a case.
     pub fn without_case(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.cells.is_empty())
     }
@@ -91,11 +92,11 @@ impl Matrix {
     }
 }
 
-/// Runs the matrix. What each run leaves goes below `out`, in a folder named after the deviation; what an earlier matrix left there is
-/// removed.
+/// Runs the matrix. Each run writes below `out`, into a folder named after the deviation; the files
+/// of an earlier matrix are removed.
 ///
 /// # Errors
-/// The tester cannot work.
+/// The tester failed.
 pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> Result<Matrix, RunError> {
     let run = async |target: Target, filter: Filter, folder: &str| {
         let (suites, out) = (suites.clone(), out.join(folder));
@@ -122,7 +123,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     ];
     for (twin, folder) in twins {
         let role = twin.role;
-        // The plain one is for what does not apply to one that can do all.
+        // The plain twin is for cases that do not apply to the complete one.
         let skipped = std::mem::take(&mut matrix.skipped);
         let (again, skipped): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|_| folder == "plain");
         matrix.skipped = skipped;
@@ -183,27 +184,28 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     Ok(matrix)
 }
 
-/// Why neither builtin target can deviate so.
+/// The reason why no builtin target can show this deviation.
 fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     let found = BEYOND.iter().find(|(name, _)| is_called(deviation, name));
     found.map(|(_, why)| *why)
 }
 
-/// Names of deviations, with a `*` behind the beginning of several, and why neither builtin target can deviate so.
+/// Names of deviations (`*` at the end matches any suffix), and the reason why no builtin target
+/// can show them.
 const BEYOND: [(&str, &str); 11] = [
-    ("mpa.reject-bit-moved", "the twin's services reject nobody"),
-    ("p2p.rejects-unenhanced", "the twin's services reject nobody"),
+    ("mpa.reject-bit-moved", "the twin's services never reject"),
+    ("p2p.rejects-unenhanced", "the twin's services never reject"),
     ("mpa.overlooks-markers", "the tester's segments arrive in order, where looking at markers is optional"),
-    ("mpa.crc-unused-left-out", "no case looks at the field of a CRC that is unused"),
+    ("mpa.crc-unused-left-out", "no case checks the field of an unused CRC"),
     ("rdmap.atomic-request*", "the twin's services send no Atomic Requests"),
-    ("rdmap.takes-more-reads", "who serves more Reads than IRD cannot be told from who lets them wait"),
-    ("pm.accept-time-1", "how little a PmTime may be is not said"),
-    ("pm.answers-as-before", "the services that the twin's port mapper maps do not go"),
-    ("pm.request-from-elsewhere", "a repetition may leave by another socket"),
+    ("rdmap.takes-more-reads", "serving more Reads than IRD looks like letting them wait"),
+    ("pm.accept-time-1", "the draft has no minimum for PmTime"),
+    ("pm.answers-as-before", "the services of the twin's port mapper never stop"),
+    ("pm.request-from-elsewhere", "a repetition may use another socket"),
     ("sdp.ignores-ch-rcv-buf-ack", "messages may be shorter than the peer's buffers, whatever their size"),
     (
         "pm.request-goes-elsewhere",
-        "its tester, which is the port mapper, hears nothing, as from one that asks no port mapper",
+        "the tester, which is the port mapper, receives nothing, as from a client without port mapper",
     ),
 ];
 
@@ -214,14 +216,14 @@ fn is_called(deviation: &Deviation, name: &str) -> bool {
     }
 }
 
-/// The requirements that the deviation breaks and the result names.
+/// The requirements that the deviation violates and the result names.
 fn broken<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
     let breaks = deviation.breaks;
     result.requirements.iter().filter(move |judged| is_breach(result, judged) && breaks.contains(&judged.requirement))
 }
 
-/// A row of the proposal of 2007 fails no case. That the target did something else is told as `actual`, which a case that
-/// does not try it has not.
+/// A row of the proposal of 2007 never fails a case. A result with another behaviour has `actual`;
+/// a result of a case that does not try it has none.
 fn is_breach(result: &CaseResult, judged: &RequirementVerdict) -> bool {
     match is_proposal(judged.requirement.row()) {
         true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),

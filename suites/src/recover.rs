@@ -1,7 +1,8 @@
-//! The report of a run from what it left: for a run that was killed before its reports were written, or whose reports are lost.
+//! Rebuilds the report of a run from its files: of a run that was killed before its reports were
+//! written, or whose reports are lost.
 //!
-//! The results store has the plan and the results. Results that it misses are taken from `report.json` and from the transcripts
-//! of the cases in the run's folder.
+//! The results store has the plan and the results. Missing results come from `report.json` and from
+//! the transcripts in the run's folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,10 +15,10 @@ use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus,
 use crate::script::Suites;
 use crate::store::{Store, StoreError};
 
-/// Why there is no report.
+/// The reason for a missing report.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    /// The folder is not one of a run.
+    /// The folder has no run.
     #[error("{path}: this folder has no run", path = path.display())]
     NoRun {
         /// The folder.
@@ -28,24 +29,24 @@ pub enum RecoverError {
     Store(#[from] StoreError),
 }
 
-/// What is left of a run.
+/// The remains of a run.
 #[derive(Default)]
 struct Remains {
     cases: Vec<CaseInfo>,
-    /// The plan in its order; empty where only its length is known.
+    /// The plan in its order; empty if only its length is known.
     order: Vec<CaseKey>,
     planned: u64,
     results: BTreeMap<CaseKey, CaseResult>,
-    /// Those of runs that ended by themselves.
+    /// Summaries of runs that ended normally.
     summaries: Vec<Summary>,
     spent_us: u64,
 }
 
-/// The report of the run whose files are in `folder`. `suites` are those that were run; `baseline` is the target's, and counts only
-/// for a run that did not end by itself.
+/// Returns the report of the run in `folder`. `suites` are those of the run. `baseline` is the
+/// target's, and counts only for a run that did not end normally.
 ///
 /// # Errors
-/// There is no run in the folder; or the store cannot be read.
+/// The folder has no run, or the store cannot be read.
 pub async fn recover(
     folder: &Path,
     store: Option<&Store>,
@@ -79,7 +80,7 @@ async fn of_store(store: &Store, run: &str) -> Result<Remains, StoreError> {
 }
 
 impl Remains {
-    /// What an earlier `report.json` of the run has beside.
+    /// Adds what only an earlier `report.json` of the run has.
     fn add_report(&mut self, folder: &Path, run: &RunInfo) {
         let Ok(text) = fs::read(folder.join("report.json")) else { return };
         let report: RunReport = match serde_json::from_slice(&text) {
@@ -103,7 +104,7 @@ impl Remains {
 
     fn add_transcripts(&mut self, folder: &Path) {
         for file in evidence::transcripts(folder) {
-            // The process may have been killed while it wrote this one.
+            // The process may have been killed while it wrote this file.
             let read = fs::read(&file).map_err(|error| error.to_string());
             match read.and_then(|text| serde_json::from_slice::<CaseResult>(&text).map_err(|error| error.to_string())) {
                 Ok(result) => drop(self.results.entry(result.key.clone()).or_insert(result)),
@@ -112,7 +113,7 @@ impl Remains {
         }
     }
 
-    /// The summary of all the results, if the run ended by itself.
+    /// The summary of all results, if the run ended normally.
     fn ended(&self) -> Option<&Summary> {
         self.summaries.iter().find(|summary| summary.counts.total() == self.results.len() as u64)
     }
@@ -129,7 +130,7 @@ impl Remains {
         }
         let planned = self.planned.max(ordered.len() as u64);
         let summary = ended.unwrap_or_else(|| {
-            // Nobody knows how many cases a plan had that is lost.
+            // The number of cases of a lost plan is unknown.
             let is_whole = self.planned == ordered.len() as u64;
             let status = if is_whole { RunStatus::Done } else { RunStatus::Broken };
             let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.choices_of(id));

@@ -97,7 +97,8 @@ fn dissect() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the cases of `suites`, or all cases, against the builtin responder with the faults `deviate`.
+/// Runs the cases of `suites`, or all cases, against the builtin responder with the faults
+/// `deviate`.
 fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunReport> {
     let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {
@@ -159,7 +160,8 @@ fn named(keys: &[String]) -> Vec<String> {
     lines
 }
 
-/// The cases that exercised the target. Inconclusive cases and errors of weft are not failures of the target.
+/// The cases that exercised the target. Inconclusive cases and errors of weft are not failures of
+/// the target.
 fn counts_line(counts: &Counts) -> String {
     let mut line = format!("{} test cases: {} passed, {} failed", counts.run(), counts.pass, counts.fail);
     for (verdict, word) in [(Verdict::Inconclusive, "inconclusive"), (Verdict::Error, "with an error of weft")] {

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The user has to start the target.
 fn waiting(event: &Event) {
     if let Event::TargetWaiting { what, seconds } = event {
-        exit::note(&format!("waiting, for {seconds} s at most: {what}"));
+        exit::note(&format!("waiting at most {seconds} s: {what}"));
     }
 }
 

@@ -122,7 +122,7 @@ fn of_terminal(printed: &str) -> Count {
     let line = printed.lines().find(is_sum).unwrap();
     let (variants, verdicts) = line.split_once(" cases: ").unwrap();
     let by = by_verdict(verdicts.split(';').next().unwrap().split(", "));
-    let held = printed.lines().find_map(|line| line.strip_prefix("requirements held: ")).unwrap();
+    let held = printed.lines().find_map(|line| line.strip_prefix("requirements met: ")).unwrap();
     count(None, variants.parse().unwrap(), &by, must(held))
 }
 
@@ -171,7 +171,7 @@ fn of_tap(tap: &str) -> Count {
 fn of_markdown(text: &str) -> Count {
     let line = text.lines().find(|line| line.starts_with("**")).unwrap().replace("**", "");
     let (verdicts, rest) = line.split_once("; ").unwrap();
-    let held = between(text, "Requirements held: ", ".");
+    let held = between(text, "Requirements met: ", ".");
     count(None, rest.split(' ').next().unwrap().parse().unwrap(), &by_verdict(verdicts.split(", ")), must(held))
 }
 
@@ -184,7 +184,7 @@ fn of_html(html: &str) -> Count {
     let by = by_verdict(elements(between(html, "<p class=\"counts\">", "</p>"), "<span"));
     let groups = html.matches("<p class=\"faint\"><code>mpa/").count();
     let variants = html.matches("<details id=").count();
-    count(Some(groups), variants, &by, must(between(html, "<dt>requirements held</dt><dd>", "</dd>")))
+    count(Some(groups), variants, &by, must(between(html, "<dt>requirements met</dt><dd>", "</dd>")))
 }
 
 fn of_run_page(page: &str) -> Count {

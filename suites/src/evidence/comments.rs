@@ -1,4 +1,4 @@
-//! What the comments of a capture say: the case in the section's, each step at its packet.
+//! The comments of a capture: the case in the section's comment, each step at its packet.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use weft_peer::driver::{Direction as Side, TapeEvent, What};
 
 use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
 
-/// The section's comment: what was tested, against whom, with which result.
+/// The section's comment: what was tested, against which target, with which result.
 pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     let mut text = format!("{}: {}\n{}\n", result.key, result.verdict, result.title);
     for judged in &result.requirements {
@@ -27,7 +27,7 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
 pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<String>> {
     let mut comments = vec![Vec::new(); tape.len()];
     let mut used = vec![false; tape.len()];
-    // Steps and events tell the same story in the same order; each step takes the first event of its kind that is left.
+    // Steps and events have the same order; each step takes the first unused event of its kind.
     let mut last = None;
     for step in &result.steps {
         let event = tape.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
@@ -37,7 +37,7 @@ pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<Stri
                 last = Some(index);
                 comments[index].extend(wire_comments(step));
             }
-            // What was decided belongs to the packet that came before.
+            // A decision belongs to the packet before it.
             (None, StepKind::Agent | StepKind::Met | StepKind::Unmet | StepKind::Silence | StepKind::Note) => {
                 let word = match step.kind {
                     StepKind::Met => "pass: ",
@@ -77,8 +77,8 @@ fn wire_comments(step: &Step) -> Vec<String> {
         let (first, last) = (mark.start, mark.end.saturating_sub(1));
         match mark.kind {
             MarkKind::Field => {}
-            MarkKind::Stimulus => comments.push(format!("stimulus, octets {first} to {last}: {}", mark.label)),
-            MarkKind::Wrong => comments.push(format!("wrong, octets {first} to {last}: {}", mark.label)),
+            MarkKind::Stimulus => comments.push(format!("stimulus, bytes {first} to {last}: {}", mark.label)),
+            MarkKind::Wrong => comments.push(format!("wrong, bytes {first} to {last}: {}", mark.label)),
         }
     }
     comments

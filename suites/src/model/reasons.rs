@@ -1,4 +1,4 @@
-//! Why a run's exit code is not 0, in words.
+//! The reasons for an exit code other than 0, as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,11 @@ use weft_core::RequirementId;
 
 use super::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
 
-/// Requirements that are named one by one.
+/// At most this many requirements are named.
 const MOST: usize = 5;
 
-/// What led to the exit code of a summary that tells everything else; empty where all is as expected.
+/// The reasons for the exit code of an otherwise complete summary; empty if everything is as
+/// expected.
 pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String> {
     if summary.exit_code == ExitCode::AsExpected {
         return Vec::new();
@@ -23,9 +24,9 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
     let on_the_way = on_the_way(summary, unexpected);
     let mut reasons = Vec::new();
     let words = [
-        (Verdict::Error, "the tester itself is at fault in"),
+        (Verdict::Error, "weft has an error in"),
         (Verdict::Fail, "the target fails"),
-        (Verdict::Inconclusive, "nothing is decided in"),
+        (Verdict::Inconclusive, "there is no decision in"),
     ];
     for (verdict, word) in words {
         if let Some(count) = verdicts.get(&verdict) {
@@ -49,7 +50,7 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
     match summary.status {
         RunStatus::Done => {}
         RunStatus::Cancelled => reasons.push("the run was stopped".to_owned()),
-        RunStatus::Broken => reasons.push("the run was broken off: its process is gone".to_owned()),
+        RunStatus::Broken => reasons.push("the run was aborted: its process is gone".to_owned()),
         RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => {
             reasons.push("the run is not finished".to_owned());
         }
@@ -64,8 +65,8 @@ fn cases(count: u64) -> String {
     if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }
 
-/// What the monitor saw the target break in cases that are about something else, and that neither the baseline expects nor a failing case
-/// is about.
+/// The requirements that the monitor saw violated in cases about other requirements, except those
+/// that the baseline expects or that a failing case is about.
 pub(crate) fn on_the_way<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,

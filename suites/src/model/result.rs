@@ -1,4 +1,4 @@
-//! What one case with one choice of parameters came to.
+//! The result of one variant of a case.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,28 +13,30 @@ pub struct CaseResult {
     pub key: CaseKey,
     /// Version of the case.
     pub version: u32,
-    /// One line for people, with nothing of the parameters in it.
+    /// One line for people, without the parameters.
     pub title: String,
-    /// The case as a whole.
+    /// The verdict of the complete case.
     pub verdict: Verdict,
-    /// One verdict for each requirement that the case judges, then those that the monitor also observed.
+    /// One verdict for each requirement that the case judges, then those that the monitor also
+    /// observed.
     pub requirements: Vec<RequirementVerdict>,
-    /// What the requirement of the deciding expectation wants; on pass too.
+    /// The demand of the deciding requirement; also for a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was there instead, or (on pass) what showed that the requirement holds.
+    /// What was observed instead, or (for a pass) what showed that the requirement is met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
-    /// Why this is the verdict, in a sentence.
+    /// The reason for the verdict, one sentence.
     pub explanation: String,
-    /// The line of the script that decided, where one did.
+    /// The line of the script that decided, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<SourceLocation>,
     /// The transcript.
     pub steps: Vec<Step>,
-    /// What the monitor found.
+    /// The monitor's findings.
     pub seen: Vec<Seen>,
-    /// How the programs ended that `start` of the target file had started, if they ended before the case did.
+    /// The ends of the programs that `start` of the target file started, if they ended before the
+    /// case did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_ends: Vec<ProgramEnd>,
     /// Where the files are.
@@ -51,14 +53,15 @@ impl CaseResult {
         self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail).map(|judged| judged.requirement)
     }
 
-    /// What tells one failure of the case from another, for baselines and comparisons: which requirements do not hold, and what was
-    /// there instead. Nothing in it changes from run to run: `…` stands where a value of this run was (an STag, a time, a port).
+    /// Identifies a failure of the case, for baselines and comparisons: the violated requirements,
+    /// and what was observed instead. It is the same in each run: `…` replaces values of this run
+    /// (an STag, a time, a port).
     #[must_use]
     pub fn signature(&self) -> String {
         self.signature_of(self.failing())
     }
 
-    /// As [`signature`](Self::signature), of what the case itself is about: the monitor's findings are not part of it.
+    /// Like [`signature`](Self::signature), without the monitor's findings.
     pub(crate) fn own_signature(&self) -> String {
         let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.seen_on_the_way);
         self.signature_of(own.map(|judged| judged.requirement))
@@ -67,7 +70,7 @@ impl CaseResult {
     fn signature_of(&self, failing: impl Iterator<Item = RequirementId>) -> String {
         let failing: Vec<&str> = failing.map(weft_core::RequirementId::as_str).collect();
         let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
-        // What passed or was skipped has times in it, and needs no more words.
+        // Passed and skipped results contain times, and need no more text.
         match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {
             Some(actual) => format!("{what}: {}", stable(actual)),
             None => what,
@@ -81,7 +84,7 @@ pub struct RequirementVerdict {
     /// The requirement.
     #[schemars(with = "String")]
     pub requirement: RequirementId,
-    /// Does it hold?
+    /// Its verdict.
     pub verdict: Verdict,
     /// `true`: the monitor also observed it; `false`: the case is about it.
     pub seen_on_the_way: bool,
@@ -106,7 +109,8 @@ pub struct Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceSource {
-    /// Made from the bytes of the tester's own end: TCP headers and segment boundaries are synthetic.
+    /// Made from the bytes of the tester's own end: TCP headers and segment boundaries are
+    /// synthetic.
     #[default]
     Endpoint,
     /// Captured on an interface.
@@ -118,7 +122,7 @@ impl EvidenceSource {
         *self == EvidenceSource::Endpoint
     }
 
-    /// In words.
+    /// Its description.
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
@@ -139,13 +143,13 @@ impl Evidence {
 /// One file of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceFile {
-    /// What it holds.
+    /// Its kind.
     pub kind: EvidenceKind,
     /// Path relative to the run's folder, with `/` between its parts.
     pub path: String,
 }
 
-/// What a file of evidence holds.
+/// The kind of a file of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {

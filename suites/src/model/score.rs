@@ -1,4 +1,4 @@
-//! How many requirements hold, by how strongly they bind.
+//! How many requirements are met, by their strength.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ impl Strength {
     /// All of them, the strongest first.
     pub const ALL: [Strength; 3] = [Strength::Must, Strength::Should, Strength::May];
 
-    /// That of a requirement. A proposal binds nobody.
+    /// The strength of a requirement. A proposal has none.
     #[must_use]
     pub fn of(requirement: &Requirement) -> Self {
         if is_proposal(requirement) {
@@ -39,7 +39,7 @@ impl Strength {
         }
     }
 
-    /// The word for it.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,8 @@ impl Strength {
     }
 }
 
-/// Is it of the e-mail of 2007 that proposed a peer-to-peer model? RFC 6581 took its place; the rows are for notes.
+/// Is it from the e-mail of 2007 that proposed a peer-to-peer model? RFC 6581 replaced it; its rows
+/// only cause notes.
 #[must_use]
 pub fn is_proposal(requirement: &Requirement) -> bool {
     requirement.section.starts_with("mail.")
@@ -62,21 +63,21 @@ impl fmt::Display for Strength {
     }
 }
 
-/// Requirements by what the cases of a run say of them; of several verdicts the worst counts.
+/// Requirements by the verdicts of a run's cases; of several verdicts the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Seen to hold, and never to be broken.
+    /// Observed to be met, and never to be violated.
     pub held: u64,
-    /// Seen to be broken.
+    /// Observed to be violated.
     pub broken: u64,
-    /// Some case could not decide.
+    /// A case could not decide.
     pub undecided: u64,
-    /// Not tried: another role, or something is missing.
+    /// Not tried: another role, or a missing capability.
     pub untried: u64,
 }
 
 impl Tally {
-    /// So many more of that verdict.
+    /// Adds `number` requirements with this verdict.
     pub fn add(&mut self, verdict: Verdict, number: u64) {
         let count = match verdict {
             Verdict::Pass => &mut self.held,
@@ -87,14 +88,14 @@ impl Tally {
         *count += number;
     }
 
-    /// Those that were tried.
+    /// Requirements that were tried.
     #[must_use]
     pub fn tried(&self) -> u64 {
         self.held + self.broken + self.undecided
     }
 }
 
-/// What a run came to, by requirements.
+/// The result of a run, by requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// MUST and its kinds.
@@ -106,7 +107,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// What results say of requirements.
+    /// Counts the requirements of results.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
         let mut score = Score::default();
         for (requirement, verdict) in worst(results) {
@@ -115,7 +116,7 @@ impl Score {
         score
     }
 
-    /// The part of one strength.
+    /// The tally of one strength.
     pub fn of_mut(&mut self, strength: Strength) -> &mut Tally {
         match strength {
             Strength::Must => &mut self.must,
@@ -124,14 +125,14 @@ impl Score {
         }
     }
 
-    /// Its parts that something was tried of.
+    /// The tallies with tried requirements.
     pub fn parts(&self) -> impl Iterator<Item = (Strength, Tally)> {
         let parts = [(Strength::Must, self.must), (Strength::Should, self.should), (Strength::May, self.may)];
         parts.into_iter().filter(|(_, tally)| tally.tried() > 0)
     }
 }
 
-/// `41 of 45 MUST, 3 of 3 SHOULD`: of those that were tried.
+/// `41 of 45 MUST, 3 of 3 SHOULD`: of the tried requirements.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (strength, tally)) in self.parts().enumerate() {
@@ -142,7 +143,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// The requirements that results judge, each with the worst of its verdicts.
+/// The requirements that results judge, each with its worst verdict.
 pub(crate) fn worst<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> BTreeMap<RequirementId, Verdict> {
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
     for judged in results.into_iter().flat_map(|result| &result.requirements) {

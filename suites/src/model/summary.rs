@@ -1,4 +1,4 @@
-//! What a run came to as a whole.
+//! The summary of a run.
 
 use std::collections::BTreeSet;
 
@@ -17,27 +17,29 @@ pub struct Summary {
     pub planned: u64,
     /// Cases by verdict.
     pub counts: Counts,
-    /// Violated requirements, in catalogue order: those of failed cases, and those that the monitor also observed.
+    /// Violated requirements, in catalogue order: those of failed cases, and those that the monitor
+    /// also observed.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
-    /// How many requirements hold, each by the worst of its verdicts; runs of older versions have none.
+    /// The number of met requirements, by their worst verdicts; runs of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
-    /// Results that are no pass and that the target's baseline expects.
+    /// Results other than pass that the target's baseline expects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedResult>,
-    /// Entries of the baseline that are no longer true, in words.
+    /// Entries of the baseline that are no longer true, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
-    /// Where what the target's file declares differs from what its agent's device says, in words. It changes no verdict.
+    /// Differences between the target file's declarations and its agent's device, as text. They
+    /// change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
-    /// Why the results store does not have all of this run. The reports have it.
+    /// The reason why the results store does not have all of this run. The reports have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<String>,
     /// The exit code.
     pub exit_code: ExitCode,
-    /// What led to it, in words; empty where all is as expected.
+    /// The reasons for the exit code, as text; empty if everything is as expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     /// Wall time of the run, in microseconds.
@@ -49,9 +51,9 @@ pub struct Summary {
 pub struct ExpectedResult {
     /// Which case with which parameters.
     pub key: CaseKey,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Where more is said about it.
+    /// A link to more information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
@@ -88,7 +90,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// How many have that verdict.
+    /// The number of results with this verdict.
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> u64 {
         match verdict {
@@ -101,32 +103,32 @@ impl Counts {
         }
     }
 
-    /// All of them.
+    /// The number of all results.
     #[must_use]
     pub fn total(&self) -> u64 {
         Verdict::ALL.into_iter().map(|verdict| self.of(verdict)).sum()
     }
 
-    /// Those in which the target was exercised.
+    /// The number of results in which the target was exercised.
     #[must_use]
     pub fn run(&self) -> u64 {
         Verdict::ALL.into_iter().filter(|verdict| verdict.has_run()).map(|verdict| self.of(verdict)).sum()
     }
 }
 
-/// What the process says when it ends.
+/// The exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExitCode {
     /// 0: everything as expected.
     AsExpected,
-    /// 1: results that nobody expected (failures).
+    /// 1: unexpected results (failures).
     Unexpected,
     /// 2: usage; nothing was selected or run.
     NothingRun,
-    /// 3: inconclusive cases, or the target was not reached.
+    /// 3: inconclusive cases, or an unreachable target.
     Inconclusive,
-    /// 4: the tester itself is at fault.
+    /// 4: the tester itself failed.
     HarnessError,
 }
 
@@ -143,7 +145,7 @@ impl ExitCode {
         }
     }
 
-    /// The worst that `counts` holds: errors, then failures, then inconclusive cases.
+    /// The worst exit code for `counts`: errors, then failures, then inconclusive cases.
     #[must_use]
     pub fn of(counts: &Counts) -> Self {
         if counts.error > 0 {
@@ -161,7 +163,7 @@ impl ExitCode {
 }
 
 impl Summary {
-    /// Sums results up. A cancelled run is at best inconclusive.
+    /// Summarizes results. A cancelled run is at best inconclusive.
     #[must_use]
     pub fn of<'a>(
         status: RunStatus,
@@ -172,8 +174,8 @@ impl Summary {
         Self::with_baseline(status, planned, results, duration_us, Vec::new(), Vec::new())
     }
 
-    /// Sums results up, of which some are expected. An expected result counts as one that passed for the exit code; a stale entry
-    /// of the baseline as a failure.
+    /// Summarizes results of which some are expected. For the exit code, an expected result counts
+    /// as a pass, and a stale entry of the baseline as a failure.
     #[must_use]
     pub fn with_baseline<'a>(
         status: RunStatus,
@@ -185,7 +187,7 @@ impl Summary {
     ) -> Self {
         let mut counts = Counts::default();
         let results: Vec<&CaseResult> = results.into_iter().collect();
-        // As the exit code sees them.
+        // As they count for the exit code.
         let mut judged = Counts::default();
         let mut failing = BTreeSet::new();
         let mut unexpected = !stale.is_empty();
@@ -202,7 +204,7 @@ impl Summary {
         let exit_code = match ExitCode::of(&judged) {
             ExitCode::HarnessError => ExitCode::HarnessError,
             _ if unexpected => ExitCode::Unexpected,
-            // What is not run yet may still fail.
+            // Cases that did not run yet may still fail.
             ExitCode::AsExpected | ExitCode::NothingRun if status != RunStatus::Done => ExitCode::Inconclusive,
             code => code,
         };
@@ -226,13 +228,14 @@ impl Summary {
         summary
     }
 
-    /// The summary after some cases were run again: `results` are those of the run with the new ones in their places, `is_new` says of
-    /// which cases these are, and `rerun` is the summary of the run that they are from.
+    /// The summary after a rerun of some cases: `results` are those of the run with the new ones in
+    /// place, `is_new` identifies the new ones, and `rerun` is the summary of their run.
     pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
         let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
-        // An entry that a new result is about is judged anew; one about all of a case is true as soon as one result shows it.
+        // An entry about a new result is judged again; one about a complete case is true if one
+        // result shows it.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
@@ -248,8 +251,8 @@ impl Summary {
         Summary { declared_otherwise, ..summary }
     }
 
-    /// The summary of a run that the results store does not have all of: that is a fault of the tester's surroundings, whatever
-    /// the target did.
+    /// The summary of a run that the results store has only in part: an error of the tester's
+    /// environment, whatever the target did.
     pub(crate) fn not_stored(mut self, why: String) -> Self {
         self.exit_code = ExitCode::HarnessError;
         self.reasons.push(why.clone());
@@ -257,7 +260,7 @@ impl Summary {
         self
     }
 
-    /// What the baseline says about a result, where it expects it.
+    /// The baseline's entry for a result, if it expects the result.
     #[must_use]
     pub fn expects(&self, result: &CaseResult) -> Option<&ExpectedResult> {
         self.expected.iter().find(|expected| expected.key == result.key)

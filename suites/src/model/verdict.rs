@@ -1,25 +1,28 @@
-//! What a case, or one of its requirements, came to.
+//! The outcome of a case or of one of its requirements.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The outcome of a case. Ordered from best to worst, as TTCN-3 orders verdicts: the worst of several is their maximum.
+/// The outcome of a case. The order is from best to worst, as in TTCN-3: the worst of several is
+/// their maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The target has another role, or lacks a capability that the case needs.
     NotApplicable,
-    /// The target says itself that it does not do this.
+    /// The target declares that it does not implement this.
     Unimplemented,
-    /// The wire shows that the requirement holds, and the target was alive around the stimulus.
+    /// The wire shows that the requirement is met, and the target was alive before and after the
+    /// stimulus.
     Pass,
-    /// Nothing that was seen decides the case (a time-out that no requirement is about, a target that was not reached).
+    /// Nothing observed decides the case (a time-out that no requirement is about, an unreachable
+    /// target).
     Inconclusive,
-    /// The wire shows that a requirement does not hold.
+    /// The wire shows that a requirement is violated.
     Fail,
-    /// The tester itself is at fault: a script error, no memory, no disk.
+    /// The tester itself failed: a script error, no memory, no disk.
     Error,
 }
 
@@ -34,7 +37,7 @@ impl Verdict {
         Verdict::Error,
     ];
 
-    /// The word for it, as it stands in JSON and for people.
+    /// Its name in JSON and in output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,27 +1,29 @@
-//! What makes a run fail without a failed case: a rule that is violated in cases about something else, and a stale entry of the baseline.
+//! Causes that make a run fail without a failed case: a rule that is violated in cases about
+//! another rule, and a stale entry of the baseline.
 //!
-//! The reports for CI systems list it beside the cases. If no case fails, a system that reads such a report alone would take the run
-//! for a success: most look at tests only, and at no total and no element of a suite. So the report marks a case, the first one that
-//! shows it. It adds no test and no failure: those are counted as everywhere else.
+//! The reports for CI systems list them outside the cases. If no case fails, a system that reads
+//! only such a report would consider the run a success: most systems read only tests, not totals or
+//! elements of a suite. So the report marks the first case that shows the cause. It adds no test
+//! and no failure, so that all reports have the same counts.
 
 use std::collections::BTreeMap;
 
 use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 use crate::report::cases;
 
-/// One such thing.
+/// One cause.
 pub(super) struct Beside {
-    /// What kind it is of.
+    /// Its kind.
     pub(super) class: &'static str,
-    /// In a line.
+    /// One line about it.
     pub(super) line: String,
     /// The line, the rule and the cases.
     pub(super) text: String,
-    /// The place of the result that shows it; `None` if nothing was run.
+    /// The index of the result that shows it; `None` if nothing was run.
     shown_by: Option<usize>,
 }
 
-/// What makes the run fail, and no case of it.
+/// Returns the causes that belong to no case.
 pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     let place = |shows: &dyn Fn(&CaseResult) -> bool| report.results.iter().position(shows);
     let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
@@ -35,7 +37,7 @@ pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     let stale = report.summary.stale.iter().map(|entry| {
         let is_about = |name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let shown_by = place(&|result| is_about(&result.key.to_string()) || is_about(&result.key.case));
-        // Of an entry that is about no case of the run, any case has to do.
+        // If an entry concerns no case of the run, any case serves.
         let shown_by =
             shown_by.or_else(|| place(&|result| result.verdict == Verdict::Pass)).or_else(|| place(&|_| true));
         let line = format!("stale entry of the baseline: {entry}");
@@ -44,7 +46,7 @@ pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     broken.chain(stale).collect()
 }
 
-/// What is marked, by the place of the result. Nothing if a case of the run counts as a failure or an error.
+/// The marks, by index of the result. Empty if a case of the run counts as a failure or an error.
 pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<usize, Vec<&'b Beside>> {
     let unexpected = |result: &CaseResult| report.summary.expects(result).is_none();
     let mut marks: BTreeMap<usize, Vec<&Beside>> = BTreeMap::new();
@@ -58,7 +60,7 @@ pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<us
     marks
 }
 
-/// Why a case is marked.
+/// The message of a marked case.
 pub(super) fn message(marks: &[&Beside]) -> String {
     let lines: Vec<&str> = marks.iter().map(|one| one.line.as_str()).collect();
     format!("this case does not fail, but the run does: {}", lines.join("; "))

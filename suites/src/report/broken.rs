@@ -1,4 +1,4 @@
-//! What does not hold, at the top of the HTML report: each requirement with the results that show it.
+//! The violated requirements at the top of the HTML report, each with the results that show it.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use weft_core::{Requirement, RequirementId};
 
 use crate::model::{CaseResult, RunReport};
 
-/// Results that are named; the others are counted.
+/// At most this many results are named; the others are counted.
 const NAMED: usize = 3;
 
-/// A requirement that does not hold.
+/// A violated requirement.
 pub(super) struct Broken {
     pub(super) row: &'static Requirement,
     pub(super) results: Vec<Shown>,
-    /// Results beside those that are named.
+    /// Results that are not named.
     pub(super) more: usize,
 }
 
-/// A result that shows it.
+/// A result that shows the violation.
 pub(super) struct Shown {
     pub(super) href: String,
     pub(super) name: String,

@@ -1,36 +1,36 @@
-//! Octets in rows of sixteen, each with its mark: what a page shows beside a step.
+//! Bytes in rows of sixteen, each with its mark, as pages show them for a step.
 
 use crate::model::{MarkKind, Octets};
 
-/// Octets in a row.
+/// Bytes in a row.
 pub const ROW: usize = 16;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HexRow {
-    /// Offset of its first octet, four hexadecimal digits or more.
+    /// Offset of its first byte, at least four hexadecimal digits.
     pub offset: String,
-    /// Its octets.
+    /// Its bytes.
     pub cells: Vec<HexCell>,
 }
 
-/// One octet.
+/// One byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HexCell {
     /// Two hexadecimal digits.
     pub hex: String,
-    /// The octet as a character; a dot where it is no printable one of ASCII.
+    /// The byte as a character; a dot if it is not printable ASCII.
     pub character: char,
-    /// `plain`, `field-0`, `field-1` (fields take turns), `stimulus` or `wrong`.
+    /// `plain`, `field-0`, `field-1` (fields alternate), `stimulus` or `wrong`.
     pub class: &'static str,
-    /// What it is, for a tooltip; empty where nothing marks it.
+    /// Its meaning, for a tooltip; empty without a mark.
     pub label: String,
 }
 
-/// Octets of a row that stand beside each other and mean the same.
+/// Adjacent bytes of a row with the same meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HexRun<'a> {
-    /// Two hexadecimal digits for each, a space in between.
+    /// Two hexadecimal digits for each byte, separated by spaces.
     pub(super) hex: String,
     /// As [`HexCell::class`].
     pub(super) class: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct HexRun<'a> {
 }
 
 impl HexRow {
-    /// Its octets, joined where nothing tells them apart.
+    /// Its bytes, joined if they have the same meaning.
     pub(super) fn runs(&self) -> Vec<HexRun<'_>> {
         let alike = |a: &HexCell, b: &HexCell| (a.class, &a.label) == (b.class, &b.label);
         let run = |cells: &'_ [HexCell]| cells.iter().map(|cell| cell.hex.as_str()).collect::<Vec<_>>().join(" ");
@@ -47,18 +47,18 @@ impl HexRow {
         runs.map(|(cells, first)| HexRun { hex: run(cells), class: first.class, label: &first.label }).collect()
     }
 
-    /// Spaces in place of the octets that the last row lacks.
+    /// Spaces for the missing bytes of the last row.
     pub(super) fn gap(&self) -> String {
         " ".repeat(3 * ROW.saturating_sub(self.cells.len()))
     }
 
-    /// Its octets as characters.
+    /// Its bytes as characters.
     pub(super) fn text(&self) -> String {
         self.cells.iter().map(|cell| cell.character).collect()
     }
 }
 
-/// The rows of at most `most` octets.
+/// The rows of at most `most` bytes.
 #[must_use]
 pub fn rows(octets: &Octets, most: usize) -> Vec<HexRow> {
     let cells: Vec<HexCell> =

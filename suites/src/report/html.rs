@@ -1,13 +1,15 @@
-//! The HTML report: one file with everything in it, for whoever gets nothing else.
+//! The HTML report: one file with everything in it, so that it can be sent alone.
 //!
-//! What somebody reads and searches stands as it is: requirements, verdicts, expected and actual, findings about the target, and for the first
-//! result of a case that went wrong the diagram and the octets. The diagrams and octets of all other results are alike and many, some 20 kB
-//! each, and looked at one by one: they are packed ([`super::pack`]), with the statements of their requirements, which stand at the top once,
-//! and the findings about the tester. So is the capture of each result: both can be had from the page alone. A small script unpacks them.
-//! Without scripts all but that is there, and the links lead to the files beside the page.
+//! Text that people read and search is plain: requirements, verdicts, expected and actual, and
+//! findings about the target. The first failed result of each case also has a plain diagram and
+//! plain bytes. The diagrams and bytes of all other results are similar and large, some 20 kB each,
+//! so they are packed ([`super::pack`]), with the statements of their requirements and the findings
+//! about the tester. The capture of each result is packed, too. A small script unpacks them.
+//! Without scripts the rest is still readable, and the links lead to the files next to the page.
 //!
-//! Packing finds what is alike within 32 kB (RFC 1951): a story that is short has its neighbours in sight. Of some 3.5 kB a result, a third
-//! is what stands as it is, less than a third the stories, the rest captures.
+//! Compression finds repetitions within 32 kB (RFC 1951), and a short story has its neighbours in
+//! this window. A result has some 3.5 kB: a third is plain text, less than a third the story, the
+//! rest the capture.
 
 use std::path::Path;
 use std::{fs, io};
@@ -24,13 +26,13 @@ use super::{ReportError, ladder};
 use crate::clock;
 use crate::model::{CaseResult, EvidenceKind, ExpectedResult, RunReport, Seen, Verdict};
 
-/// Octets of a step that the page shows.
+/// At most this many bytes of a step are shown.
 const SHOWN: usize = 256;
-/// Results whose diagram and octets are not packed, at most.
+/// At most this many results have a plain diagram and plain bytes.
 const MOST_PLAIN: usize = 50;
-/// Octets of the largest capture that the page holds; a larger one stays beside it.
+/// The largest capture that the page includes, in bytes; a larger one stays next to the page.
 const MOST_CAPTURE: u64 = 4 << 20;
-/// What unpacks.
+/// The script that unpacks.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 
 #[derive(Template)]
@@ -40,27 +42,27 @@ struct Page<'a> {
     started: String,
     took: String,
     counts: Vec<(&'static str, u64)>,
-    /// How many requirements hold, by level.
+    /// The number of met requirements, by level.
     held: String,
     broken: Vec<Broken>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
     /// Where the evidence comes from.
     evidence: Vec<String>,
-    /// It comes from more than one source, so that each result tells its own.
+    /// Are there several sources, so that each result names its own?
     mixed: bool,
     groups: Vec<Group<'a>>,
     packs: Vec<Pack>,
     script: &'static str,
 }
 
-/// What happened, as a diagram and in octets.
+/// The events of a result, as a diagram and in bytes.
 #[derive(Template)]
 #[template(path = "story.html")]
 struct Story<'a> {
-    /// Those that the page itself names by their ids alone.
+    /// The requirements that the page names only by id.
     requirements: Vec<Requirement>,
-    /// What the monitor found in what the tester sent: mostly the stimulus.
+    /// The monitor's findings about the tester: mostly the stimulus.
     about_tester: Vec<&'a Seen>,
     ladder: String,
     steps: Vec<StepView<'a>>,
@@ -83,21 +85,21 @@ struct Group<'a> {
 
 struct Entry<'a> {
     result: &'a CaseResult,
-    /// Why the baseline expects it.
+    /// The reason why the baseline expects it.
     expected: Option<&'a ExpectedResult>,
     name: String,
     anchor: String,
     took: String,
     requirements: Vec<Requirement>,
-    /// Each requirement stands here with its statement, and not by its id alone.
+    /// Does each requirement have its statement here, and not only its id?
     told: bool,
-    /// What the monitor found in what the target sent.
+    /// The monitor's findings about the target.
     about_target: Vec<&'a Seen>,
-    /// What happened, as HTML.
+    /// The story as HTML.
     plain: Option<String>,
-    /// The same, packed.
+    /// The packed story.
     packed: Option<Piece>,
-    /// What a baseline names, of what did not go well.
+    /// The signature that a baseline needs, for a failed result.
     signature: Option<String>,
     capture: Option<Capture>,
     transcript: Option<String>,
@@ -106,12 +108,12 @@ struct Entry<'a> {
 
 /// The capture of a result.
 struct Capture {
-    /// Where it is beside the page.
+    /// Its path, relative to the page.
     href: String,
     packed: Option<Piece>,
 }
 
-/// Fills the packs while the page is made.
+/// Fills the packs while it makes the page.
 struct Maker<'a> {
     report: &'a RunReport,
     out: &'a Path,
@@ -128,7 +130,8 @@ struct StepView<'a> {
     more: u64,
 }
 
-/// The report as HTML; captures are read from the run's folder `out`, and left out where they are not there.
+/// Returns the report as HTML; captures are read from the run's folder `out`, and omitted if they
+/// are missing.
 ///
 /// # Errors
 /// None that this model is known to have.
@@ -176,7 +179,7 @@ fn ledger<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Vec<Requirement>
 }
 
 impl Entry<'_> {
-    /// The ids of its requirements by verdict: few words for a result that is like its neighbours.
+    /// The ids of its requirements by verdict: short, because similar results follow.
     fn ids(&self) -> impl Iterator<Item = (Verdict, String)> {
         let by = self.requirements.chunk_by(|a, b| a.verdict == b.verdict);
         by.filter_map(|alike| {
@@ -193,7 +196,7 @@ impl<'a> Maker<'a> {
         // Failures first; a stable sort keeps the plan's order among equals.
         results.sort_by_key(|result| std::cmp::Reverse((result.verdict, went_wrong(result))));
         let entry = |(index, result): (usize, &'a CaseResult)| {
-            // The first that went wrong is unfolded: that is what somebody opens a report for.
+            // The first failed result is unfolded, because readers look for it.
             self.entry(result, index == 0 && went_wrong(result))
         };
         let results = results.into_iter().enumerate().map(entry).collect::<io::Result<_>>()?;
@@ -259,7 +262,7 @@ fn story(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<Stri
     Ok(visible(&story).into_owned())
 }
 
-/// A path as a relative link: `%` begins an escape there.
+/// A path as a relative link: `%` starts an escape sequence.
 fn link(path: &str) -> String {
     path.replace('%', "%25")
 }

@@ -1,4 +1,4 @@
-//! The JSON report: a [`RunReport`] as it is; `schema/report.json` describes it.
+//! The JSON report: a [`RunReport`] without changes; `schema/report.json` describes it.
 
 use super::ReportError;
 use crate::model::RunReport;

@@ -1,8 +1,9 @@
-//! The JUnit report, for CI systems: a suite per case, a test per choice of parameters.
+//! The JUnit report, for CI systems: one suite per case, one test per variant.
 //!
-//! JUnit knows failures (the target's), errors (all else that is no pass) and skips. An inconclusive case is an error of type
-//! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped, and so is what the baseline
-//! expects, as others do with expected failures. So its counts are those of all other reports.
+//! JUnit has failures (of the target), errors (everything else that is not a pass) and skips. An
+//! inconclusive case is an error of type `inconclusive`, so that it does not look like a pass. Not
+//! applicable and unimplemented cases are skipped, and so are results that the baseline expects. So
+//! the counts are the same as in all other reports.
 //!
 //! Violations that were also observed and stale baseline entries are the output of a separate suite.
 //! If no case fails, a case that shows one of them is an error ([`beside`](mod@super::beside)).
@@ -63,7 +64,8 @@ fn suite(report: &RunReport, name: &str) -> TestSuite {
     suite
 }
 
-/// The schema of Jenkins' xUnit plugin counts the skipped in each suite, but has no place for their sum.
+/// The schema of Jenkins' xUnit plugin has the number of skipped tests for each suite, but not
+/// their sum.
 fn without_skipped_sum(text: &str) -> String {
     let Some(start) = text.find("<testsuites ") else { return text.to_owned() };
     let end = text[start..].find('>').map_or(text.len(), |end| start + end);
@@ -71,7 +73,7 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-/// A test; `marks` is what it shows and is not about.
+/// A test; `marks` are the causes that it shows although it is not about them.
 fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -> TestCase {
     let status = match result.verdict {
         _ if let Some(marks) = marks => marked(marks),
@@ -102,7 +104,7 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -
     test
 }
 
-/// An error, because the case is no failure of the target.
+/// An error, because the case is not a failure of the target.
 fn marked(marks: &[&Beside]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     let text: Vec<&str> = marks.iter().map(|one| one.text.as_str()).collect();

@@ -1,12 +1,13 @@
-//! A transcript as a ladder diagram: tester and target, an arrow for what each sends, a remark for what was observed.
+//! A transcript as a ladder diagram: tester and target, an arrow for each sent message, a note for
+//! each observation.
 //!
-//! Here a step becomes a row; [`weft_dissector::output::ladder`] draws.
+//! This module turns a step into a row; [`weft_dissector::output::ladder`] draws.
 
 use weft_dissector::output::ladder::{Ladder, Row, Tone, What};
 
 use crate::model::{Direction, MarkKind, Step, StepKind};
 
-/// Most steps that are drawn; a transcript holds the others.
+/// At most this many steps are drawn; the transcript has all of them.
 const MAX_STEPS: usize = 400;
 
 /// The diagram of `steps`.
@@ -14,7 +15,7 @@ const MAX_STEPS: usize = 400;
 pub fn ladder(steps: &[Step]) -> Ladder {
     let shown = &steps[..steps.len().min(MAX_STEPS)];
     Ladder {
-        title: "What tester and target did, in order".to_owned(),
+        title: "Events of tester and target, in order".to_owned(),
         participants: ["tester".to_owned(), "target".to_owned()],
         rows: shown.iter().map(row).collect(),
         more: (steps.len() - shown.len()) as u64,
@@ -34,7 +35,7 @@ fn arrow(step: &Step, from: u8) -> What {
     What::Arrow { from, dashed: step.kind != StepKind::Octets }
 }
 
-/// The connection, what was sent, and how many octets.
+/// The connection, the sent message, and its number of bytes.
 fn sent(step: &Step) -> String {
     let len = step.octets.as_ref().map_or_else(String::new, |octets| format!(" · {}", octets.len));
     format!("{} {}{len}", step.connection, step.text)

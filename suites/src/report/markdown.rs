@@ -8,7 +8,7 @@ use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
-/// Results that are told one by one.
+/// At most this many results are listed.
 const MOST: usize = 50;
 
 /// The summary as Markdown.
@@ -40,7 +40,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         summary.exit_code.code(),
     ));
     if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
-        text.push_str(&format!("\nRequirements held: {held}.\n"));
+        text.push_str(&format!("\nRequirements met: {held}.\n"));
     }
     if run.is_selection {
         text.push_str("\nThis run is partial: cases were selected.\n");
@@ -53,9 +53,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         text.push_str(&format!("\nEvidence {}.\n", escaped(&line)));
     }
     if !summary.failing.is_empty() {
-        text.push_str(
-            "\n## Requirements that do not hold\n\n| requirement | level | statement |\n| --- | --- | --- |\n",
-        );
+        text.push_str("\n## Violated requirements\n\n| requirement | level | statement |\n| --- | --- | --- |\n");
         for requirement in &summary.failing {
             let row = requirement.row();
             text.push_str(&format!("| {} | {} | {} |\n", row.id, row.level, cell(row.summary)));
@@ -77,11 +75,11 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             ));
         }
         if wrong.len() > MOST {
-            text.push_str(&format!("\nand {} more, in the report.\n", wrong.len() - MOST));
+            text.push_str(&format!("\nand {} more in the report.\n", wrong.len() - MOST));
         }
     }
     if !summary.declared_otherwise.is_empty() {
-        text.push_str("\n## Declared otherwise than the device says\n\n");
+        text.push_str("\n## Differences between the target file and the device\n\n");
         for line in &summary.declared_otherwise {
             text.push_str(&format!("- {}\n", escaped(line)));
         }

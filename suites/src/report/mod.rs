@@ -1,7 +1,8 @@
-//! Reports: readers of the event stream ([`Terminal`]) and of a finished run ([`write_all`]), one file a format.
+//! Reports: consumers of the event stream ([`Terminal`]) and of a finished run ([`write_all`]), one
+//! file per format.
 //!
-//! [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
-//! them too. Nothing here judges.
+//! The HTML report and the pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (bytes
+//! with marks). Nothing here judges.
 
 mod beside;
 mod broken;
@@ -40,9 +41,9 @@ pub enum ReportError {
     /// Its text could not be made.
     #[error("{format} report: {error}")]
     Make {
-        /// Which.
+        /// The format.
         format: &'static str,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// Its file could not be written.
@@ -50,16 +51,17 @@ pub enum ReportError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
 }
 
-/// Writes a run's reports into its folder `out`, where the evidence is that they link to: `report.html`, `report.json`, `junit.xml`,
-/// `report.tap`, `report.sarif`, `summary.md`. Each file is complete, or what it was before.
+/// Writes a run's reports into its folder `out`, which has the linked evidence: `report.html`,
+/// `report.json`, `junit.xml`, `report.tap`, `report.sarif`, `summary.md`. Each file is either
+/// complete or unchanged.
 ///
 /// # Errors
-/// One of them cannot be made or written; those before it are there.
+/// One report cannot be made or written; the earlier ones are written.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     for (name, make) in FORMATS {
         let (path, text) = (out.join(name), make(report, out)?);
@@ -71,7 +73,7 @@ pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
 /// Does the folder `out` have all reports of the run, as [`write_all`] writes them?
 ///
 /// # Errors
-/// One of them cannot be made.
+/// One report cannot be made.
 pub fn are_written(report: &RunReport, out: &Path) -> Result<bool, ReportError> {
     for (name, make) in FORMATS {
         let text = make(report, out)?;

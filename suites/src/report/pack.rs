@@ -1,6 +1,8 @@
-//! Octets that a page holds compressed: zlib (RFC 1950) in base64, which browsers unpack without help (`DecompressionStream`).
+//! Compressed bytes in a page: zlib (RFC 1950) in base64, which browsers unpack without libraries
+//! (`DecompressionStream`).
 //!
-//! Many pieces share a pack, for compression lives on what they have in common; no pack is so large that unpacking it is felt.
+//! Many pieces share a pack, because compression uses their similarities. Packs are small enough to
+//! be unpacked without a noticeable delay.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,36 +12,36 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Octets behind which a pack takes no more pieces.
+/// A pack of this many bytes gets no more pieces.
 const ENOUGH: usize = 1 << 20;
 
-/// Packs that are being filled.
+/// Packs that are filled.
 pub(super) struct Packer {
     name: &'static str,
     open: Vec<u8>,
     done: Vec<Pack>,
 }
 
-/// A full one.
+/// A complete pack.
 pub(super) struct Pack {
     /// Its id in the page.
     pub(super) id: String,
-    /// Its octets, compressed, in base64.
+    /// Its bytes, compressed, in base64.
     pub(super) text: String,
 }
 
-/// Where some octets are.
+/// The position of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Id of the pack.
     pub(super) pack: String,
-    /// The first octet there.
+    /// The index of the first byte.
     pub(super) from: usize,
-    /// The first octet behind.
+    /// The index after the last byte.
     pub(super) to: usize,
 }
 
-/// As the page names it: pack, first octet, first octet behind.
+/// In the format of the page: pack, first index, index after the last.
 impl fmt::Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.pack, self.from, self.to)
@@ -47,7 +49,7 @@ impl fmt::Display for Piece {
 }
 
 impl Packer {
-    /// Packs whose ids begin with `name`.
+    /// Creates packs whose ids start with `name`.
     pub(super) fn new(name: &'static str) -> Self {
         Packer { name, open: Vec::new(), done: Vec::new() }
     }
@@ -56,7 +58,7 @@ impl Packer {
         format!("{}-{}", self.name, self.done.len())
     }
 
-    /// Takes octets in; says where they will be.
+    /// Adds bytes; returns their future position.
     pub(super) fn put(&mut self, octets: &[u8]) -> io::Result<Piece> {
         let from = self.open.len();
         self.open.extend_from_slice(octets);
@@ -67,7 +69,7 @@ impl Packer {
         Ok(piece)
     }
 
-    /// All of them.
+    /// Returns all packs.
     pub(super) fn finish(mut self) -> io::Result<Vec<Pack>> {
         if !self.open.is_empty() {
             self.close()?;

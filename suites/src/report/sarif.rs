@@ -1,8 +1,10 @@
-//! The SARIF report (2.1.0), for code scanning: a rule a requirement, a result a requirement that does not hold.
+//! The SARIF report (2.1.0), for code scanning: one rule per requirement, one result per violated
+//! requirement.
 //!
-//! Inconclusive cases and faults of the tester are results of kind `open`, so that nobody takes them for a pass. What the baseline
-//! expects is suppressed with its reason; an entry of it that is no longer true is a result of a rule of its own, for it makes a run
-//! fail. Locations are lines of the suites.
+//! Inconclusive cases and errors of the tester are results of kind `open`, so that they do not look
+//! like a pass. Results that the baseline expects are suppressed with the reason. A stale entry of
+//! the baseline is a result of a separate rule, because it makes a run fail. Locations are lines of
+//! the suites.
 
 use serde_json::{Value, json};
 use weft_core::requirement::Severity;
@@ -61,7 +63,7 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// The rule of baseline entries, behind those of requirements.
+/// The rule for baseline entries, after those of requirements.
 const STALE: &str = "stale-baseline";
 
 /// An entry of the baseline that is no longer true.
@@ -77,7 +79,8 @@ fn stale(report: &RunReport, entry: &str, rule: usize) -> Value {
     })
 }
 
-/// The requirements that a result is reported for: those that do not hold, or those that it is about where nothing was decided.
+/// The requirements that a result reports: the violated ones, or the first one of a case without a
+/// decision.
 fn named(result: &CaseResult) -> Vec<weft_core::RequirementId> {
     let failing: Vec<_> = result.failing().collect();
     let open = matches!(result.verdict, Verdict::Inconclusive | Verdict::Error);

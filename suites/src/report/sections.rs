@@ -14,22 +14,23 @@ pub struct Section {
     pub catalogue: Catalogue,
     /// Its section.
     pub section: &'static str,
-    /// Requirements that hold.
+    /// Met requirements.
     pub pass: usize,
-    /// Requirements that do not.
+    /// Violated requirements.
     pub fail: usize,
-    /// Requirements that a case is about without a decision.
+    /// Requirements of a case that made no decision.
     pub undecided: usize,
-    /// Requirements of the section whose breach shows on the wire or in a reaction.
+    /// Requirements of the section whose violation shows on the wire or in a reaction.
     pub observable: usize,
 }
 
-/// The sections of which a report judges something, in the order of the catalogues.
+/// The sections with judged requirements of a report, in catalogue order.
 pub(super) fn sections(report: &RunReport) -> Vec<Section> {
     sections_of(worst(&report.results))
 }
 
-/// The sections of which something was judged, in the order of the catalogues. `worst`: for each requirement the worst of its verdicts.
+/// The sections with judged requirements, in catalogue order. `worst` has the worst verdict of each
+/// requirement.
 #[must_use]
 pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();

@@ -1,11 +1,11 @@
-//! The TAP report: a test point a result, with a YAML block where one is not ok.
+//! The TAP report: one test point per result, with a YAML block if it is not ok.
 //!
 //! The version is 13, which every reader accepts: Perl's `prove` rejects version 14.
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
 //! TODO, which readers do not count as failures. Violations that were also observed and stale
-//! baseline entries are comments. If no case fails, a case that shows one of them is `not ok`, as in
-//! the [JUnit report](mod@super::junit).
+//! baseline entries are comments. If no case fails, a case that shows one of them is `not ok`, as
+//! in the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 
@@ -71,12 +71,12 @@ fn block(result: &CaseResult) -> String {
     text + "  ...\n"
 }
 
-/// A number sign would begin a directive, a new line a new point.
+/// Escapes a number sign, which starts a directive, and new lines.
 fn line(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#").replace(['\n', '\r'], " ")
 }
 
-/// A string of JSON is one of YAML.
+/// A JSON string is also a YAML string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

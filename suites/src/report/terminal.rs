@@ -1,4 +1,4 @@
-//! The run in a terminal: a line per case as it ends, then what went wrong, then the sum.
+//! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
 //! Equal failures of one script are reported once, and so is a violation that was also observed in
 //! many cases. Cases that tried nothing are counted by reason; `--verbose` prints a line for each.
@@ -13,10 +13,10 @@ use super::{cases, evidence};
 use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, on_the_way};
 
-/// Cases that are named where many are told together.
+/// At most this many cases are named in a group.
 const MOST_NAMED: usize = 3;
 
-/// Writes events for people.
+/// Writes events as text.
 pub struct Terminal<W> {
     state: Mutex<State<W>>,
 }
@@ -25,7 +25,7 @@ struct State<W> {
     writer: Visible<W>,
     colour: bool,
     verbose: bool,
-    /// Everything in which something went wrong, in the order it came.
+    /// All results with a failure, in the order of events.
     wrong: Vec<CaseResult>,
     /// Cases that decided nothing about the target, by verdict and reason.
     untried: BTreeMap<(Verdict, String), u64>,
@@ -34,7 +34,7 @@ struct State<W> {
 }
 
 impl<W: Write + Send> Terminal<W> {
-    /// Writes to `writer`; `colour`: with ANSI colours, for a terminal alone.
+    /// Writes to `writer`; `colour` adds ANSI colours, for terminals only.
     pub fn new(writer: W, colour: bool) -> Self {
         Terminal {
             state: Mutex::new(State {
@@ -48,7 +48,7 @@ impl<W: Write + Send> Terminal<W> {
         }
     }
 
-    /// With a line for each case that tried nothing, too.
+    /// Also prints a line for each case that tried nothing.
     #[must_use]
     pub fn verbose(self, verbose: bool) -> Self {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).verbose = verbose;
@@ -59,7 +59,7 @@ impl<W: Write + Send> Terminal<W> {
 impl<W: Write + Send> EventSink for Terminal<W> {
     fn event(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A closed terminal is no reason to stop a run; the reports have it all.
+        // A closed terminal does not stop a run; the reports have all events.
         if let Err(error) = state.write(event) {
             tracing::debug!(%error, "terminal");
         }
@@ -78,7 +78,7 @@ impl<W: Write> State<W> {
                 }
                 writeln!(self.writer, ", seed {}", run.seed)
             }
-            Event::TargetWaiting { what, seconds } => writeln!(self.writer, "waiting, for {seconds} s at most: {what}"),
+            Event::TargetWaiting { what, seconds } => writeln!(self.writer, "waiting at most {seconds} s: {what}"),
             Event::CaseStarted { .. } | Event::CaseStep { .. } => Ok(()),
             Event::CaseFinished { result } => self.finished(result),
             Event::RunFinished { summary } => {
@@ -95,7 +95,7 @@ impl<W: Write> State<W> {
                 };
                 writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)?;
                 if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
-                    writeln!(self.writer, "requirements held: {held}")?;
+                    writeln!(self.writer, "requirements met: {held}")?;
                 }
                 for line in std::mem::take(&mut self.evidence).told() {
                     writeln!(self.writer, "evidence {line}")?;
@@ -127,7 +127,8 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Failures first, then errors, then inconclusive cases, then violations that were also observed.
+    /// Prints failures, then errors, then inconclusive cases, then violations that were also
+    /// observed.
     fn explain(&mut self, summary: &Summary, wrong: &[CaseResult]) -> std::io::Result<()> {
         for expected in &summary.expected {
             let link = expected.link.as_ref().map_or_else(String::new, |link| format!(" ({link})"));
@@ -153,7 +154,7 @@ impl<W: Write> State<W> {
             writeln!(self.writer, ", {}: {why}", cases(count))?;
         }
         for line in &summary.declared_otherwise {
-            writeln!(self.writer, "\ndeclared otherwise: {line}")?;
+            writeln!(self.writer, "\ntarget file differs from the device: {line}")?;
         }
         for entry in &summary.stale {
             writeln!(self.writer, "\nstale entry of the baseline: {entry}")?;
@@ -161,12 +162,13 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Is it told by its reason alone?
+    /// Is it only counted, by its reason?
     fn is_counted(&self, result: &CaseResult) -> bool {
         self.untried.contains_key(&(result.verdict, result.explanation.clone()))
     }
 
-    /// What the monitor saw the target break, whatever the cases were about: once for each requirement.
+    /// Prints each requirement that the target also violated in cases about other requirements,
+    /// once.
     fn on_the_way(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
         for (id, results) in on_the_way(summary, wrong.iter().copied()) {
             let row = id.row();
@@ -194,7 +196,7 @@ impl<W: Write> State<W> {
         writeln!(self.writer)?;
         self.coloured(first.verdict, first.verdict.as_str())?;
         writeln!(self.writer, " {}: {}", first.key, first.title)?;
-        // An error is the tester's own: it says nothing about requirements.
+        // An error is the tester's own, and tells nothing about requirements.
         let about = |judged: &&RequirementVerdict| {
             judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
         };
@@ -222,7 +224,7 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Writes text in the colour of a verdict. Text of others never comes here.
+    /// Writes text in the colour of a verdict. The text never comes from others.
     fn coloured(&mut self, verdict: Verdict, text: &str) -> std::io::Result<()> {
         if !self.colour {
             return self.writer.write_all(text.as_bytes());
@@ -234,7 +236,7 @@ impl<W: Write> State<W> {
             Verdict::Inconclusive => "33",
             Verdict::NotApplicable | Verdict::Unimplemented => "2",
         };
-        // Past the writer that shows such sequences.
+        // Without the writer that makes control characters visible.
         write!(self.writer.0, "\x1b[{colour}m{text}\x1b[0m")
     }
 }

@@ -1,12 +1,12 @@
-//! What an expectation comes to in the record: met, or a decision that ends the case.
+//! What an expectation adds to the record: met, or a decision that ends the case.
 //!
-//! Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
+//! [`crate::run`] judges the verdict of the complete record.
 
 use super::{Decision, Direction, Expectation, Met, Stage, StepKind, Stop};
 use crate::model::{Mark, MarkKind, SourceLocation, Step, Verdict};
 
 impl Stage {
-    /// The target does not do what the case is about, and may.
+    /// The target does not do what the case is about, which is allowed.
     pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
         self.decide(Decision {
@@ -19,7 +19,8 @@ impl Stage {
         })
     }
 
-    /// What a script made out itself. Where it holds, what was found is what was expected: `actual` is the script's text for when it does not.
+    /// The result of a script's own check. If it is met, the observation equals the expectation:
+    /// `actual` is the script's text for a violation.
     pub(crate) fn check(
         &mut self,
         holds: bool,
@@ -34,7 +35,7 @@ impl Stage {
         Ok(())
     }
 
-    /// An expectation holds.
+    /// An expectation is met.
     pub(super) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
         let names = expectation.names();
         if names.is_empty() {
@@ -48,7 +49,7 @@ impl Stage {
         }
     }
 
-    /// The target did something else than expected: a failure where a requirement is named.
+    /// The target behaved differently: a failure if a requirement is named.
     pub(super) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
@@ -61,14 +62,14 @@ impl Stage {
             expected: Some(expected.to_owned()),
             actual: Some(actual.to_owned()),
             explanation: match expectation.requirements.len() {
-                1 => format!("{names} does not hold: {actual}."),
-                _ => format!("{names} do not hold: {actual}."),
+                1 => format!("{names} is violated: {actual}."),
+                _ => format!("{names} are violated: {actual}."),
             },
             at: expectation.at.clone(),
         })
     }
 
-    /// The time is over: a failure where time is what the requirement is about.
+    /// The time is over: a failure if the requirement is about time.
     pub(super) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.overdue_fails {
             self.unmet(expectation, expected, actual)
@@ -77,7 +78,7 @@ impl Stage {
         }
     }
 
-    /// What was expected did not come, and that decides nothing: a time-out, or a mere preparation.
+    /// The expected event did not happen, which decides nothing: a time-out, or a mere preparation.
     pub(super) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         let names = expectation.names();
         let explanation = match expectation.requirements.len() + expectation.shows.len() {
@@ -95,7 +96,7 @@ impl Stage {
         })
     }
 
-    /// Marks the octets that came last on a connection as the wrong ones.
+    /// Marks the last bytes of a connection as the wrong ones.
     pub(super) fn mark_wrong(&mut self, number: u32) {
         let from_target = |step: &&mut Step| {
             step.connection == number && step.direction == Direction::Received && step.octets.is_some()
@@ -106,7 +107,7 @@ impl Stage {
         }
     }
 
-    /// The tester's own fault ends the case.
+    /// An error of the tester ends the case.
     pub(crate) fn harness(&mut self, at: Option<&SourceLocation>, what: &str) -> Stop {
         self.decide(Decision {
             verdict: Verdict::Error,

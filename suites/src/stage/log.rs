@@ -195,7 +195,7 @@ mod tests {
             requirements: vec![weft_core::requirement!("MPA-7.1.2-8")],
             expected: None,
             actual: None,
-            explanation: "MPA-7.1.2-8 does not hold: nothing within 10 s.".to_owned(),
+            explanation: "MPA-7.1.2-8 is violated: nothing within 10 s.".to_owned(),
             at: None,
         };
         let excused = |verdict| {

@@ -118,6 +118,6 @@ async fn an_agent_of_another_hand_is_driven() {
     assert_eq!(report.summary.declared_otherwise, differs);
     assert_eq!(report.summary.exit_code.code(), 0);
     let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
-    let probes = probes.unwrap().into_iter().filter(|probe| probe.what == "declared otherwise");
+    let probes = probes.unwrap().into_iter().filter(|probe| probe.what == "device differs");
     assert_eq!(probes.map(|probe| probe.text).collect::<Vec<_>>(), differs);
 }

@@ -113,7 +113,7 @@ async fn junit_skips_what_the_baseline_expects() {
     let junit = report::junit(&report).unwrap();
     assert_eq!((junit.matches("<failure ").count(), junit.matches("<skipped ").count()), (15, 1));
     assert!(
-        junit.contains("<skipped message=\"expected fail: known # since spring: MPA-7.1.1-2 does not hold"),
+        junit.contains("<skipped message=\"expected fail: known # since spring: MPA-7.1.1-2 is violated"),
         "{junit}"
     );
 }
@@ -185,8 +185,8 @@ async fn the_html_report_counts_by_section() {
         report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await, Path::new("/nowhere")).unwrap();
     assert!(text.contains("<td>mpa 7.1.1</td><td class=\"pass\">0</td><td class=\"fail\">1</td>"));
     assert!(text.contains("no/such/case: there is no such case"));
-    // What does not hold stands first, with the way to what shows it.
-    let (_, behind) = text.split_once("<h2>What does not hold</h2>").unwrap();
+    // The violated requirements come first, with links to the results that show them.
+    let (_, behind) = text.split_once("<h2>Violated requirements</h2>").unwrap();
     let (table, _) = behind.split_once("<h2>Requirements</h2>").unwrap();
     assert!(table.contains("<code>MPA-7.1.1-2</code>") && table.contains("and 13 more"), "{table}");
     let place = "mpa/7.1.1-key/wrong-octet/octet=0";
@@ -248,7 +248,7 @@ async fn a_stale_entry_fails_the_run() {
     // What an earlier entry expects, a later one need not; and a choice that there is not never comes.
     let earlier = entry(CASE, Verdict::Fail, "MPA-7.1.1-2");
     for (case, why) in
-        [(format!("{CASE}[octet=3]"), "expect it already"), (format!("{CASE}[octet=16]"), "no such variant")]
+        [(format!("{CASE}[octet=3]"), "already expect it"), (format!("{CASE}[octet=16]"), "no such variant")]
     {
         let report = failing(vec![earlier.clone(), entry(&case, Verdict::Fail, "MPA-7.1.1-2")]).await;
         let [stale] = &report.summary.stale[..] else { panic!("{:?}", report.summary.stale) };

@@ -31,7 +31,7 @@ impl Looker {
             Ok(Done::Device(device)) => {
                 self.add("its agent", Some(true), told(device));
                 for line in differences(&self.target.capabilities, device) {
-                    self.add("declared otherwise", None, line);
+                    self.add("device differs", None, line);
                 }
             }
             _ => self.add("its agent", Some(false), why.clone()),
