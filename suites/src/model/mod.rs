@@ -33,7 +33,7 @@ pub use ended::ProgramEnd;
 pub use event::{Event, EventSink, Fanout};
 pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
 pub use octets::{Mark, MarkKind, Octets};
-pub(crate) use reasons::on_the_way;
+pub(crate) use reasons::also_observed;
 pub use report::RunReport;
 pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};
 pub use role::Role;

@@ -21,7 +21,7 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
     for result in &unexpected {
         *verdicts.entry(result.verdict).or_default() += 1;
     }
-    let on_the_way = on_the_way(summary, unexpected);
+    let also_observed = also_observed(summary, unexpected);
     let mut reasons = Vec::new();
     let words = [
         (Verdict::Error, "weft has an error in"),
@@ -33,12 +33,12 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
             reasons.push(format!("{word} {}", cases(*count)));
         }
     }
-    if !on_the_way.is_empty() {
-        let named = on_the_way.iter().take(MOST);
+    if !also_observed.is_empty() {
+        let named = also_observed.iter().take(MOST);
         let told = |(id, results): (&RequirementId, &Vec<_>)| format!("{id} in {}", cases(results.len() as u64));
         let mut named: Vec<String> = named.map(told).collect();
-        if on_the_way.len() > MOST {
-            named.push(format!("{} more", on_the_way.len() - MOST));
+        if also_observed.len() > MOST {
+            named.push(format!("{} more", also_observed.len() - MOST));
         }
         reasons.push(format!("also observed: the target violates {}", named.join(", ")));
     }
@@ -67,7 +67,7 @@ fn cases(count: u64) -> String {
 
 /// The requirements that the monitor saw violated in cases about other requirements, except those
 /// that the baseline expects or that a failing case is about.
-pub(crate) fn on_the_way<'a>(
+pub(crate) fn also_observed<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,
 ) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {

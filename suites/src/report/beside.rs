@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
+use crate::model::{CaseResult, RunReport, Verdict, also_observed};
 use crate::report::cases;
 
 /// One cause.
@@ -26,7 +26,7 @@ pub(super) struct Beside {
 /// Returns the causes that belong to no case.
 pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     let place = |shows: &dyn Fn(&CaseResult) -> bool| report.results.iter().position(shows);
-    let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
+    let broken = also_observed(&report.summary, &report.results).into_iter().map(|(id, results)| {
         let row = id.row();
         let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
         let line = format!("also observed: {id} is violated in {}: {}", cases(results.len() as u64), row.summary);

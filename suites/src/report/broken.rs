@@ -29,13 +29,13 @@ pub(super) fn broken(report: &RunReport, href: impl Fn(&CaseResult) -> String) -
     let mut by: BTreeMap<RequirementId, Vec<(bool, &CaseResult)>> = BTreeMap::new();
     for result in &report.results {
         for id in result.failing() {
-            let on_the_way =
+            let also_observed =
                 result.requirements.iter().any(|judged| judged.requirement == id && judged.seen_on_the_way);
-            by.entry(id).or_default().push((on_the_way, result));
+            by.entry(id).or_default().push((also_observed, result));
         }
     }
     let one = |(id, mut results): (RequirementId, Vec<(bool, &CaseResult)>)| {
-        results.sort_by_key(|(on_the_way, _)| *on_the_way);
+        results.sort_by_key(|(also_observed, _)| *also_observed);
         let shown = |(_, result): &(bool, &CaseResult)| Shown { href: href(result), name: result.key.to_string() };
         Broken {
             row: id.row(),

@@ -11,7 +11,7 @@ use weft_core::text::Visible;
 
 use super::{cases, evidence};
 use crate::clock;
-use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, on_the_way};
+use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, also_observed};
 
 /// At most this many cases are named in a group.
 const MOST_NAMED: usize = 3;
@@ -144,7 +144,7 @@ impl<W: Write> State<W> {
                 self.explain_group(&same)?;
             }
         }
-        self.on_the_way(summary, &wrong)?;
+        self.also_observed(summary, &wrong)?;
         let untried = std::mem::take(&mut self.untried);
         if !untried.is_empty() {
             writeln!(self.writer)?;
@@ -169,8 +169,8 @@ impl<W: Write> State<W> {
 
     /// Prints each requirement that the target also violated in cases about other requirements,
     /// once.
-    fn on_the_way(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
-        for (id, results) in on_the_way(summary, wrong.iter().copied()) {
+    fn also_observed(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
+        for (id, results) in also_observed(summary, wrong.iter().copied()) {
             let row = id.row();
             writeln!(self.writer)?;
             self.coloured(Verdict::Fail, "also observed")?;

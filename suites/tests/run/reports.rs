@@ -228,9 +228,9 @@ async fn what_a_failing_case_is_about_is_not_told_again() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(["mpa/7.1.1-key", "mpa/7.1.3-other-protocol"]);
     let (report, _) = run(deviating(), Suites::embedded().unwrap(), filter, out.path()).await;
-    let on_the_way =
+    let also_observed =
         report.results.iter().flat_map(|result| &result.requirements).filter(|judged| judged.seen_on_the_way);
-    assert!(on_the_way.count() > 0);
+    assert!(also_observed.count() > 0);
     let text = terminal(&report, false);
     assert!(text.contains("exit code 1: the target fails ") && !text.contains("also observed"), "{text}");
 }
