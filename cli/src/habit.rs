@@ -45,20 +45,20 @@ fn hint(error: &clap::Error) -> Option<String> {
     if !is_like_tshark(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())) {
         return None;
     }
-    let said = |kind| match error.get(kind) {
+    let context = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
     match error.kind() {
-        ErrorKind::UnknownArgument => option(said(ContextKind::InvalidArg)?).map(str::to_owned),
+        ErrorKind::UnknownArgument => option(context(ContextKind::InvalidArg)?).map(str::to_owned),
         // tshark takes several interfaces.
         ErrorKind::ArgumentConflict => {
-            let (one, other) = (said(ContextKind::InvalidArg)?, said(ContextKind::PriorArg)?);
+            let (one, other) = (context(ContextKind::InvalidArg)?, context(ContextKind::PriorArg)?);
             (one == other && one.starts_with("--interface"))
                 .then(|| "-i any captures on all interfaces of this host; -f selects frames".to_owned())
         }
         ErrorKind::InvalidSubcommand => {
-            let word = said(ContextKind::InvalidSubcommand)?;
+            let word = context(ContextKind::InvalidSubcommand)?;
             Path::new(word).is_file().then(|| format!("to read a capture: weft dissect {word}"))
         }
         _ => None,

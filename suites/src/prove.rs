@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_twin_is_called_so() {
+    fn names_beyond_the_twin_exist() {
         for (name, _) in BEYOND {
             assert!(hostile::all().any(|deviation| is_called(deviation, name)), "{name} is no deviation");
         }

@@ -114,8 +114,8 @@ fn with<C: Carrier>(
         let Done::Device(report) = device.perform(Action::Device)? else {
             anyhow::bail!("the device returned no report")
         };
-        let told = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
-        write!(Visible(io::stdout().lock()), "{told}")?;
+        let text = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
+        write!(Visible(io::stdout().lock()), "{text}")?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(device);
@@ -130,12 +130,12 @@ fn with<C: Carrier>(
     // The process's end releases what testers left behind.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
-    let told = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
+    let note_testers = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
         None => exit::note(&format!("{peer} connected")),
         Some(Ok(())) => exit::note(&format!("{peer} disconnected")),
         Some(Err(why)) => exit::note(&format!("{peer}: {why}")),
     };
-    Err(listen::listen(&listener, token, open, told).into())
+    Err(listen::listen(&listener, token, open, note_testers).into())
 }
 
 /// The software RNIC in this process.
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_in_words() {
+    fn describes_a_device() {
         let siw = Device {
             name: "siw0".to_owned(),
             vendor: 0x62_6d74,
@@ -213,7 +213,7 @@ mod tests {
             capabilities: vec!["memory_management_extensions".to_owned()],
             ..Device::default()
         };
-        let told = in_words(&siw);
+        let text = in_words(&siw);
         let expected = "siw0
   driver         not reported by the kernel
   firmware       unknown
@@ -229,6 +229,6 @@ mod tests {
   atomics        none
   can            memory management extensions
 ";
-        assert_eq!(told, expected);
+        assert_eq!(text, expected);
     }
 }

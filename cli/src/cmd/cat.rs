@@ -109,7 +109,7 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let time = begin.elapsed();
     if arguments.listen { cat.ended().await } else { cat.disconnect().await }.map_err(rnic::failed)?;
     if !arguments.quiet {
-        note(&told(totals, gives, time));
+        note(&summary(totals, gives, time));
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ async fn take(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-fn told(totals: Totals, gives: bool, time: Duration) -> String {
+fn summary(totals: Totals, gives: bool, time: Duration) -> String {
     let Totals { length, hash } = totals;
     let way = if gives { "sent" } else { "received" };
     let rate = length as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE) / 1e6;

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_letter_is_a_word_of_its_own() {
+    fn a_single_letter_matches_only_as_a_word() {
         let line = "mpa.reject-bit-moved MPA-7.1.1-17 A Reply that rejects has the bit behind R set in its place.";
         assert!(has_word(line, "R") && has_word(line, "bit") && has_word(line, "MPA-7.1.1-17"));
         assert!(!has_word(line, "m") && !has_word(line, "S"));

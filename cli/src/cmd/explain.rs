@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut input = Input::open(&arguments.file)?;
     let name = input.name().to_owned();
     let mut explain = Explain { number: arguments.frame, ..Explain::default() };
-    let mut dissector = arguments.decode.tell(Dissector::default());
+    let mut dissector = arguments.decode.apply(Dissector::default());
     let mut origin = None;
     while let Next::Frame(frame) = input.next() {
         let origin = *origin.get_or_insert(frame.time);
@@ -97,14 +97,14 @@ struct Row {
 
 impl Sink for Explain {
     fn unit(&mut self, unit: &Unit<'_>) {
-        let whole = unit.frame == self.number;
+        let is_complete = unit.frame == self.number;
         // Some bytes of a unit that a later frame completes may be in this frame.
         let part = || unit.locate(0..unit.octets_len()).iter().any(|located| located.frame == self.number);
-        if !whole && (unit.frame < self.number || !part()) {
+        if !is_complete && (unit.frame < self.number || !part()) {
             return;
         }
         let mut line = summary(unit);
-        if !whole {
+        if !is_complete {
             line = format!("{line}  (complete in frame {})", unit.frame);
         }
         let mut rows = Vec::new();

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     });
     // If the reader closes the output, stop: the capture may be long or endless.
-    let dissector = arguments.file.decode.tell(Dissector::default());
+    let dissector = arguments.file.decode.apply(Dissector::default());
     input.dissect_until(dissector, &mut follow, || failed.borrow().is_err())?;
     let is_seen = follow.is_seen();
     failed.into_inner()?;

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = input.name().to_owned();
     let subject = arguments.exchange.map_or(Subject::Stream(arguments.stream), Subject::Exchange);
     let mut story = Story::new(subject, arguments.rows);
-    let mut dissector = arguments.file.decode.tell(Dissector::default());
+    let mut dissector = arguments.file.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {

@@ -179,7 +179,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         contents: Contents::default(),
         senders: Senders::default(),
     };
-    let mut dissector = arguments.decode.tell(Dissector::default());
+    let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {

@@ -37,10 +37,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut found = false;
         let as_id = wanted.to_uppercase();
         // A complete id means only that row: MPA-4.1-3 does not match MPA-4.1-30.
-        let whole = requirement::all().find(|(_, row)| row.id.eq_ignore_ascii_case(wanted)).map(|(id, _)| id);
+        let complete = requirement::all().find(|(_, row)| row.id.eq_ignore_ascii_case(wanted)).map(|(id, _)| id);
         for (id, row) in requirement::all() {
             let begins = row.id.to_uppercase().starts_with(&as_id);
-            if whole.map_or(begins || has_words(row, wanted), |whole| whole == id) {
+            if complete.map_or(begins || has_words(row, wanted), |complete| complete == id) {
                 found = true;
                 print(row, arguments.json, true, &mut out)?;
             }
@@ -61,7 +61,7 @@ fn has_words(row: &Requirement, words: &str) -> bool {
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }
 
-fn print(row: &Requirement, json: bool, whole: bool, out: &mut dyn Write) -> io::Result<()> {
+fn print(row: &Requirement, json: bool, complete: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let object = serde_json::json!({
             "id": row.id, "catalogue": row.catalogue, "section": row.section, "citation": row.citation(), "level": row.level.to_string(),
@@ -69,7 +69,7 @@ fn print(row: &Requirement, json: bool, whole: bool, out: &mut dyn Write) -> io:
         });
         return writeln!(out, "{object}");
     }
-    if !whole {
+    if !complete {
         return writeln!(out, "{:<16} {:<11} {}", row.id, row.level, row.summary);
     }
     writeln!(out, "{}  {}  ({}, binds: {})", row.id, row.level, row.citation(), row.role)?;

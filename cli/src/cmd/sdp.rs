@@ -1,9 +1,9 @@
 //! `weft sdp`: the Sockets Direct Protocol, for programs without SDP support and for manual tests.
 
+mod actions;
 mod agent;
 mod bench;
 mod connect;
-mod deeds;
 mod endpoint;
 mod ledger;
 mod memory;

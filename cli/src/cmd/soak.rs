@@ -12,7 +12,7 @@ use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::Plan;
 
 use crate::exit::{UNEXPECTED, Unsuccessful, say};
-use workers::{Told, Work};
+use workers::{Outcome, Work};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let first = arguments.seed.unwrap_or_else(random_seed);
     say!("seeds from {first}, for {} s", arguments.time.as_secs());
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     for over in [Over::Virtual, Over::Tcp] {
         if arguments.over.is_none_or(|only| only == over) {
             let work = Work {
@@ -77,18 +77,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 plan: arguments.mangle.clone(),
                 lanes: arguments.lanes,
             };
-            workers::start(work, tell.clone())?;
+            workers::start(work, sender.clone())?;
         }
     }
-    drop(tell);
+    drop(sender);
     let mut counts = Counts::default();
     let mut size = Resident { settled: None, most: 0, settles: begin + arguments.time / 10 };
     let every = (arguments.time / 10).clamp(Duration::from_secs(1), Duration::from_secs(60));
     let mut line_due = begin + every;
     loop {
-        match told.recv_timeout(line_due.saturating_duration_since(Instant::now())) {
-            Ok(Told::Played { over, octets }) => counts.add(over, octets),
-            Ok(Told::Broken { over, seed, why }) => {
+        match receiver.recv_timeout(line_due.saturating_duration_since(Instant::now())) {
+            Ok(Outcome::Played { over, octets }) => counts.add(over, octets),
+            Ok(Outcome::Broken { over, seed, why }) => {
                 let over = if over == Over::Virtual { "virtual" } else { "tcp" };
                 let plan = arguments.mangle.as_ref().map_or_else(String::new, |plan| format!(" --mangle {plan}"));
                 let text = format!("seed {seed}: {why}\nreplay: weft soak --over {over} --seed {seed} --runs 1{plan}");

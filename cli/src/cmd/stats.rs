@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
     let mut stats = Stats::default();
-    input.dissect(arguments.file.decode.tell(Dissector::default()), &mut stats)?;
+    input.dissect(arguments.file.decode.apply(Dissector::default()), &mut stats)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let totals = stats.totals();
     if arguments.json {

@@ -12,7 +12,7 @@ pub(crate) struct DecodeAs {
 
 impl DecodeAs {
     /// Applies these options to a dissector.
-    pub(crate) fn tell(&self, mut dissector: Dissector) -> Dissector {
+    pub(crate) fn apply(&self, mut dissector: Dissector) -> Dissector {
         self.decode_as.iter().for_each(|port| dissector.decode_as_sdp(*port));
         dissector
     }

@@ -138,11 +138,11 @@ impl LiveArguments {
         crate::signals::on_interrupt(move || {
             signalled.fetch_min(now(), Relaxed);
         })?;
-        let whole = match self.snap_len {
+        let cut = match self.snap_len {
             Some(octets @ 1..) => format!(", {} of each frame", counted(octets.into(), "byte")),
             _ => String::new(),
         };
-        note(&format!("capturing on {interface}{whole}{}", told(dropped)));
+        note(&format!("capturing on {interface}{cut}{}", dropped_text(dropped)));
         Ok(LiveInput {
             link_type: live.link_type(),
             live,
@@ -170,7 +170,7 @@ pub(crate) struct SoFar {
 }
 
 /// What happened to the privileges, for a message.
-fn told(dropped: Dropped) -> String {
+fn dropped_text(dropped: Dropped) -> String {
     match dropped {
         Dropped::Nothing => String::new(),
         Dropped::Root { user } => format!("; running as user {user}, no longer as root"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_file_is_the_last() {
+    fn stops_after_the_last_file_of_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let ring = Ring::read(&["packets:1".to_owned()]).unwrap();
         let mut saver = Saver::new(&folder.path().join("x.pcapng"), ring, 1, &Settings::new("lo")).unwrap();
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_are_read() {
+    fn parses_stop_conditions() {
         let read = stop(&["duration:1.5", "packets:7", "filesize:2", "files:3"]).unwrap();
         let after = Some(Duration::from_millis(1500));
         let wanted = Stop { after, packets: Some(7), octets: Some(2000), files: Some(3) };

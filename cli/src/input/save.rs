@@ -302,23 +302,26 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ring_there_is_one_file_of_the_name() {
+    fn writes_one_file_without_a_ring() {
         let folder = tempfile::tempdir().unwrap();
-        let told = saved(folder.path(), &[], 3);
+        let summary = saved(folder.path(), &[], 3);
         assert_eq!(files(folder.path()), named(&[("x.pcapng", &[1, 2, 3])]));
-        assert_eq!(told, format!("; 3 written to {}", folder.path().join("x.pcapng").display()));
+        assert_eq!(summary, format!("; 3 written to {}", folder.path().join("x.pcapng").display()));
     }
 
     #[test]
     fn a_ring_keeps_the_newest_files() {
         let folder = tempfile::tempdir().unwrap();
-        let told = saved(folder.path(), &["packets:2", "files:2"], 5);
+        let summary = saved(folder.path(), &["packets:2", "files:2"], 5);
         assert_eq!(files(folder.path()), named(&[("x_00002.pcapng", &[3, 4]), ("x_00003.pcapng", &[5])]));
-        assert!(told.starts_with("; 5 written to 3 files ") && told.ends_with("x_00003.pcapng, 2 kept"), "{told}");
+        assert!(
+            summary.starts_with("; 5 written to 3 files ") && summary.ends_with("x_00003.pcapng, 2 kept"),
+            "{summary}"
+        );
     }
 
     #[test]
-    fn files_end_by_their_length_and_by_time() {
+    fn starts_a_new_file_by_size_and_by_time() {
         let folder = tempfile::tempdir().unwrap();
         // The file's header and the first frame are longer than 1000 bytes.
         saved(folder.path(), &["filesize:1"], 2);
@@ -329,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_that_make_no_sense_are_refused() {
+    fn rejects_invalid_ring_options() {
         for words in [&["files:2"][..], &["files:0", "filesize:1"], &["filesize"], &["packets:-1"], &["size:1"]] {
             assert!(ring(words).is_err(), "{words:?}");
         }
@@ -340,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_made_is_named() {
+    fn names_a_file_that_cannot_be_created() {
         let path = Path::new("/weft-no-such-folder/x.pcapng");
         let error = Saver::new(path, Ring::default(), 1, &Settings::new("lo")).err().unwrap();
         assert_eq!(error.to_string(), "/weft-no-such-folder/x.pcapng: cannot be written: its folder does not exist");

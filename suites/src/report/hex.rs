@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_that_mean_the_same_are_one_run() {
+    fn joins_bytes_with_the_same_meaning() {
         let mut octets = Octets::new(b"abcdefghijklmnopqr");
         octets.marks.push(Mark { start: 1, end: 3, label: "two".into(), kind: MarkKind::Field });
         octets.marks.push(Mark { start: 3, end: 4, label: "next".into(), kind: MarkKind::Stimulus });

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_an_arrow_and_what_is_observed_a_note() {
+    fn sent_steps_are_arrows_and_observed_steps_are_notes() {
         let ladder = ladder(&[
             step(Direction::Sent, StepKind::Octets, "an MPA Request"),
             step(Direction::Received, StepKind::Fin, "close"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_transcript_is_cut_and_says_so() {
+    fn a_long_transcript_is_cut_with_a_note() {
         let steps = vec![step(Direction::Sent, StepKind::Octets, &"x".repeat(500)); MAX_STEPS + 3];
         let ladder = ladder(&steps);
         assert_eq!((ladder.rows.len(), ladder.more), (MAX_STEPS, 3));

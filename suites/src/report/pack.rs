@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_makes_no_pack() {
+    fn an_empty_packer_makes_no_pack() {
         assert!(Packer::new("x").finish().unwrap().is_empty());
     }
 }

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn each_message_is_a_write_of_its_own() {
+    fn writes_each_message_separately() {
         for size in [1, 64, 2 << 20] {
             let mut calls = Calls(Vec::new());
             write(&mut calls, 3, &vec![0; size]).unwrap();

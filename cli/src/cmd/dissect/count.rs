@@ -121,13 +121,13 @@ impl Counts {
 
     /// Formats the counts in one line. With a filter, all counts except frames and connections are
     /// of what passed it. Findings appear if the command looks for them (`judged`).
-    pub(crate) fn told(&self, filtered: bool, judged: bool) -> Told<'_> {
-        Told { counts: self, filtered, judged }
+    pub(crate) fn summary(&self, filtered: bool, judged: bool) -> Summary<'_> {
+        Summary { counts: self, filtered, judged }
     }
 }
 
 /// Counts as text.
-pub(crate) struct Told<'c> {
+pub(crate) struct Summary<'c> {
     counts: &'c Counts,
     filtered: bool,
     judged: bool,
@@ -153,7 +153,7 @@ impl fmt::Display for Nothing<'_> {
     }
 }
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.counts.write(self.filtered, f)?;
         if self.judged { self.counts.write_findings(f) } else { Ok(()) }

@@ -18,7 +18,7 @@ const CLOSED: u8 = 8;
 /// The events that were reported, by connection.
 #[derive(Default)]
 pub(super) struct Events {
-    told: BTreeMap<u32, u8>,
+    reported: BTreeMap<u32, u8>,
     /// Refused or reset connections.
     pub(super) resets: u64,
 }
@@ -30,14 +30,14 @@ impl Events {
         if !(syn || fin || rst) {
             return None;
         }
-        if self.told.len() == REMEMBERED && !self.told.contains_key(&stream) {
-            self.told.pop_first();
+        if self.reported.len() == REMEMBERED && !self.reported.contains_key(&stream) {
+            self.reported.pop_first();
         }
-        let told = self.told.entry(stream).or_default();
+        let reported = self.reported.entry(stream).or_default();
         let who = packet.src.ip();
         let mut once = |bit: u8| {
-            let first = *told & bit == 0;
-            *told |= bit;
+            let first = *reported & bit == 0;
+            *reported |= bit;
             first
         };
         if rst {
@@ -79,36 +79,36 @@ mod tests {
 
     /// The events of these packets, each from the opening end (`>`) or from the other (`<`), with
     /// its flags.
-    fn told(packets: &[&str]) -> (Vec<String>, u64) {
+    fn events_of(packets: &[&str]) -> (Vec<String>, u64) {
         let mut events = Events::default();
         let each = packets.iter().filter_map(|text| events.of(&packet(0, text.starts_with('>'), &text[1..])));
-        let told = each.map(|(_, what)| what).collect();
-        (told, events.resets)
+        let lines = each.map(|(_, what)| what).collect();
+        (lines, events.resets)
     }
 
     const BEGUN: &str = "TCP connection begun by 10.0.0.2 with SYN";
 
     #[test]
     fn a_connection_is_begun_and_closed_by_both() {
-        let (told, resets) = told(&[">S", "<SA", ">A", ">S", ">FA", ">FA", "<FA"]);
+        let (events, resets) = events_of(&[">S", "<SA", ">A", ">S", ">FA", ">FA", "<FA"]);
         let closed = ["TCP closed by 10.0.0.2 with FIN", "TCP closed by 10.0.0.1 with FIN"];
-        assert_eq!(told, [BEGUN, closed[0], closed[1]]);
+        assert_eq!(events, [BEGUN, closed[0], closed[1]]);
         assert_eq!(resets, 0);
     }
 
     #[test]
     fn a_syn_that_is_answered_by_rst_was_refused() {
-        let (told, resets) = told(&[">S", "<RA", ">S", "<RA"]);
-        assert_eq!(told, [BEGUN, "TCP connection refused by 10.0.0.1 with RST"]);
+        let (events, resets) = events_of(&[">S", "<RA", ">S", "<RA"]);
+        assert_eq!(events, [BEGUN, "TCP connection refused by 10.0.0.1 with RST"]);
         assert_eq!(resets, 1);
     }
 
     #[test]
     fn an_accepted_connection_is_reset() {
         for packets in [&[">S", "<SA", ">A", ">RA", "<R"][..], &[">S", "<SA", "<R"]] {
-            let (told, resets) = told(packets);
+            let (events, resets) = events_of(packets);
             let who = if packets.len() == 5 { "10.0.0.2" } else { "10.0.0.1" };
-            assert_eq!(told, [BEGUN.to_owned(), format!("TCP connection reset by {who} with RST")]);
+            assert_eq!(events, [BEGUN.to_owned(), format!("TCP connection reset by {who} with RST")]);
             assert_eq!(resets, 1);
         }
     }
@@ -116,17 +116,17 @@ mod tests {
     /// A capture that starts in mid-stream has no SYN, but its end belongs to a connection.
     #[test]
     fn without_a_syn_nothing_was_refused() {
-        let (told, _) = told(&[">A", "<R"]);
-        assert_eq!(told, ["TCP connection reset by 10.0.0.1 with RST"]);
+        let (events, _) = events_of(&[">A", "<R"]);
+        assert_eq!(events, ["TCP connection reset by 10.0.0.1 with RST"]);
     }
 
     #[test]
-    fn what_is_remembered_has_a_limit() {
+    fn remembers_a_limited_number_of_connections() {
         let mut events = Events::default();
         for stream in 0..=REMEMBERED as u32 {
             assert!(events.of(&packet(stream, true, "S")).is_some());
         }
-        assert_eq!(events.told.len(), REMEMBERED);
-        assert!(!events.told.contains_key(&0));
+        assert_eq!(events.reported.len(), REMEMBERED);
+        assert!(!events.reported.contains_key(&0));
     }
 }

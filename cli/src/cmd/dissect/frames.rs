@@ -89,7 +89,7 @@ impl<'f> Reading<'f> {
     pub(super) fn new(arguments: &Arguments, wanted: Wanted, keep: Keep, filter: Option<&'f Filter>) -> Self {
         let judged = keep.findings || wanted.findings();
         let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
-        let dissector = arguments.file.decode.tell(dissector);
+        let dissector = arguments.file.decode.apply(dissector);
         let tally = arguments.summary.then(Tally::default);
         let gather = Gather { frames: Frames::new(wanted, keep), senders: Senders::default(), tally, matched: false };
         Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
@@ -134,7 +134,7 @@ impl<'f> Reading<'f> {
         }
         if let Some(Tally { passed: mut counts, .. }) = self.gather.tally {
             counts.frames = input.frames();
-            note(&format!("{}: {}", input.name(), counts.told(self.filter.is_some(), self.judged)));
+            note(&format!("{}: {}", input.name(), counts.summary(self.filter.is_some(), self.judged)));
         }
         let name = input.name().to_owned();
         input.close()?;

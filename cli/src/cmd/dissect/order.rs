@@ -36,7 +36,7 @@ struct Entry {
 pub(super) struct Ordered {
     waiting: BTreeMap<(u64, Rank, u64), Entry>,
     /// Bytes of the waiting lines.
-    held: usize,
+    size: usize,
     /// Entries so far: keeps the order of entries of the same frame and rank.
     count: u64,
     newest: u64,
@@ -51,7 +51,7 @@ impl Ordered {
     /// Adds lines of frame `frame`; 0 means no frame, so the lines belong to the current position.
     pub(super) fn add(&mut self, frame: u64, rank: Rank, place: Option<Place>, text: Vec<u8>) {
         let frame = if frame == 0 { self.newest } else { frame };
-        self.held += text.len();
+        self.size += text.len();
         self.waiting.insert((frame, rank, self.count), Entry { place, text });
         self.count += 1;
     }
@@ -62,7 +62,7 @@ impl Ordered {
         let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
         match self.waiting.range_mut(units).rev().find(|(_, entry)| entry.place == Some(place)) {
             Some((_, entry)) => {
-                self.held += text.len();
+                self.size += text.len();
                 entry.text.extend_from_slice(&text);
             }
             None => self.add(frame, Rank::Alone, Some(place), text),
@@ -72,11 +72,11 @@ impl Ordered {
     /// Writes the lines that have left the window.
     pub(super) fn drain(&mut self, out: &mut dyn Write) -> io::Result<()> {
         while let Some(first) = self.waiting.first_entry() {
-            if self.held <= MOST_HELD && first.key().0 + WINDOW as u64 > self.newest {
+            if self.size <= MOST_HELD && first.key().0 + WINDOW as u64 > self.newest {
                 break;
             }
             let entry = first.remove();
-            self.held -= entry.text.len();
+            self.size -= entry.text.len();
             out.write_all(&entry.text)?;
         }
         Ok(())
@@ -84,7 +84,7 @@ impl Ordered {
 
     /// Writes all lines.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.held = 0;
+        self.size = 0;
         std::mem::take(&mut self.waiting).into_values().try_for_each(|entry| out.write_all(&entry.text))
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_leave_in_the_order_of_frames_findings_below_their_unit() {
+    fn prints_lines_by_frame_and_findings_below_their_unit() {
         let mut lines = Ordered::default();
         lines.begin(3);
         add(&mut lines, 3, Rank::Closing, "3 closed ");

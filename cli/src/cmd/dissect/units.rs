@@ -49,8 +49,8 @@ pub(crate) fn run(
         wanted,
         values: Values::default(),
         frames: Vec::new(),
-        held: None,
-        held_values: Values::default(),
+        waiting: None,
+        waiting_values: Values::default(),
         last: None,
         verdicts: BTreeMap::new(),
         matched: false,
@@ -59,7 +59,7 @@ pub(crate) fn run(
     let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
     let mut output =
         Output { printer, selection, counts: Counts::default(), now: 0, events: Events::default(), found: false };
-    let mut dissector = arguments.file.decode.tell(Dissector::default());
+    let mut dissector = arguments.file.decode.apply(Dissector::default());
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
         let frame = match input.next() {
@@ -91,7 +91,7 @@ pub(crate) fn run(
     output.printer.finish()?;
     output.counts.frames = input.frames();
     if arguments.summary || arguments.quiet {
-        note(&format!("{}: {}", input.name(), output.counts.told(filter.is_some(), true)));
+        note(&format!("{}: {}", input.name(), output.counts.summary(filter.is_some(), true)));
     }
     let (name, frames) = (input.name().to_owned(), input.frames());
     let nothing = Nothing { counts: &output.counts, resets: output.events.resets };
@@ -133,8 +133,8 @@ struct Selection<'f> {
     values: Values,
     frames: Vec<FrameFacts>,
     /// The waiting unit, if the filter uses findings.
-    held: Option<Held>,
-    held_values: Values,
+    waiting: Option<Waiting>,
+    waiting_values: Values,
     /// The last unit that did not wait, and whether it passed; it decides about the findings that
     /// follow it.
     last: Option<(Place, bool)>,
@@ -144,7 +144,7 @@ struct Selection<'f> {
     matched: bool,
 }
 
-struct Held {
+struct Waiting {
     place: Place,
     /// The rendered unit and its findings, written if it passes.
     rendered: Vec<u8>,
@@ -217,12 +217,12 @@ impl Output<'_, '_> {
     /// Decides about the waiting unit.
     fn release(&mut self) {
         let Some(selection) = &mut self.selection else { return };
-        if let Some(held) = selection.held.take()
-            && selection.filter.matches(&selection.held_values)
+        if let Some(waiting) = selection.waiting.take()
+            && selection.filter.matches(&selection.waiting_values)
         {
             selection.matched = true;
-            self.counts.add(&held.counts);
-            self.printer.octets(held.place, held.rendered);
+            self.counts.add(&waiting.counts);
+            self.printer.octets(waiting.place, waiting.rendered);
         }
     }
 }
@@ -239,13 +239,13 @@ impl Sink for Output<'_, '_> {
         };
         selection.collect(unit, origin);
         if selection.wanted.findings() {
-            std::mem::swap(&mut selection.values, &mut selection.held_values);
+            std::mem::swap(&mut selection.values, &mut selection.waiting_values);
             let mut rendered = Vec::new();
             // Writing to memory cannot fail.
             let _ = self.printer.format.unit(unit, origin, &mut rendered);
             let mut counts = Counts::default();
             counts.unit(unit);
-            selection.held = Some(Held { place, rendered, counts });
+            selection.waiting = Some(Waiting { place, rendered, counts });
             return;
         }
         let passed = selection.filter.matches(&selection.values);
@@ -263,10 +263,10 @@ impl Sink for Output<'_, '_> {
             return self.printer.finding(finding);
         };
         let place = (finding.stream, finding.direction, finding.frame);
-        if let Some(held) = selection.held.as_mut().filter(|held| held.place == place) {
-            selection.wanted.finding(finding, &mut selection.held_values);
-            held.counts.finding(finding);
-            let _ = self.printer.format.finding(finding, &mut held.rendered);
+        if let Some(waiting) = selection.waiting.as_mut().filter(|waiting| waiting.place == place) {
+            selection.wanted.finding(finding, &mut selection.waiting_values);
+            waiting.counts.finding(finding);
+            let _ = self.printer.format.finding(finding, &mut waiting.rendered);
             return;
         }
         let verdict = if selection.wanted.findings() { None } else { selection.verdict(place) };

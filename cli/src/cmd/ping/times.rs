@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_are_told_exactly() {
+    fn few_times_have_an_exact_summary() {
         assert_eq!(Times::default().summary(), [Duration::ZERO; 3]);
         let mut times = Times::default();
         [30, 10, 20].into_iter().for_each(|us| times.add(Duration::from_micros(us)));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_told_by_a_part_of_them() {
+    fn many_times_have_a_sampled_median() {
         let mut times = Times::default();
         let rounds = 10 * MOST as u64;
         (0..rounds).for_each(|us| times.add(Duration::from_micros(us)));

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
             None => SocketAddr::new(service.ip(), UDP_PORT),
         };
-        let (connecting, held) = connecting(arguments, service).await?;
+        let (connecting, reserved) = connecting(arguments, service).await?;
         let settings = ClientSettings {
             wait: Duration::from_millis(arguments.wait),
             repeats: arguments.repeats,
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .map_err(|error| BadInput(format!("cannot query from {local}: {error}")))?;
         let ask = Ask { mapper, service, connecting };
         let outcome = tokio::select! {
-            outcome = questions(arguments, &client, ask, held) => outcome,
+            outcome = questions(arguments, &client, ask, reserved) => outcome,
             stop = signals::interrupted() => Err(stop.before("the last answer")),
         };
         tokio::time::sleep(Duration::from_millis(arguments.linger)).await;
@@ -125,9 +125,9 @@ async fn questions(
     arguments: &Arguments,
     client: &PmClient,
     ask: Ask,
-    held: TcpSocket,
+    reserved: TcpSocket,
 ) -> anyhow::Result<Option<Resolution>> {
-    let mut held = Some(held);
+    let mut reserved = Some(reserved);
     let mut last = None;
     for number in 0..arguments.count {
         if number > 0 {
@@ -137,10 +137,10 @@ async fn questions(
             PmError::Ask(error) => anyhow::Error::new(BadInput(error.to_string())),
             PmError::Ended => Unsuccessful { code: HARNESS, text: error.to_string() }.into(),
         })?;
-        tell(arguments, &resolved);
+        print(arguments, &resolved);
         last = Some(resolved.resolution);
         if arguments.connect {
-            let socket = match held.take() {
+            let socket = match reserved.take() {
                 Some(socket) => socket,
                 None => bound(SocketAddr::new(ask.connecting.ip(), 0))?.0,
             };
@@ -163,7 +163,7 @@ async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: Tc
 }
 
 /// Prints a resolution, one line.
-fn tell(arguments: &Arguments, resolved: &Resolved) {
+fn print(arguments: &Arguments, resolved: &Resolved) {
     let Resolved { ask, resolution, requests, .. } = resolved;
     if arguments.json {
         let (result, pm_time, cached) = match resolution {
@@ -173,11 +173,11 @@ fn tell(arguments: &Arguments, resolved: &Resolved) {
             Resolution::Conventional { why: Fallback::Absent, .. } => ("absent", None, false),
             Resolution::Conventional { why: Fallback::Reset, .. } => ("reset", None, false),
         };
-        let told = json!({
+        let line = json!({
             "kind": "pm_answer", "service": ask.service, "mapper": ask.mapper, "connecting": ask.connecting,
             "result": result, "address": resolution.address(), "pm_time": pm_time, "cached": cached, "requests": requests,
         });
-        return say!("{told}");
+        return say!("{line}");
     }
     let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
     match resolution {

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_are_read() {
+    fn parses_mappings() {
         let target = |text: &str| mapping(text, PmTime(0)).unwrap().target;
         let fixed = |addresses: &[&str]| Target::Fixed(addresses.iter().map(|it| it.parse().unwrap()).collect());
         let made = |at: &str, ports| Target::Made { at: at.parse().unwrap(), ports };

@@ -29,7 +29,7 @@ use self::connect::Wish;
 use self::failures::Failures;
 use self::listen::Listeners;
 use self::names::NameTable;
-use super::ledger::{Ledger, Telling};
+use super::ledger::{Format, Ledger};
 use super::outward::Outward;
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, note, say};
@@ -132,10 +132,10 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         };
         BadInput(format!("cannot listen on {}: {why}", arguments.socket.display()))
     })?;
-    let telling = match (arguments.json, arguments.quiet) {
-        (true, _) => Telling::Json,
-        (false, true) => Telling::Quiet,
-        (false, false) => Telling::Lines,
+    let format = match (arguments.json, arguments.quiet) {
+        (true, _) => Format::Json,
+        (false, true) => Format::Quiet,
+        (false, false) => Format::Lines,
     };
     let (stopper, stop) = watch::channel(false);
     let room = Arc::new(Semaphore::new(arguments.most as usize));
@@ -144,7 +144,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         outward,
         sdp: arguments.sdp.clone(),
         mapper: mapper.transpose()?,
-        ledger: Ledger::new(telling),
+        ledger: Ledger::new(format),
         names: NameTable::default(),
         failures: Failures::default(),
         listeners: Listeners::default(),

@@ -119,7 +119,7 @@ async fn compare(
     }
     let mut of = None;
     for subject in &mut subjects {
-        let median = subject.tell(arguments, count, size, of);
+        let median = subject.report(arguments, count, size, of);
         of.get_or_insert(median);
     }
     Ok(())
@@ -127,7 +127,7 @@ async fn compare(
 
 impl Subject {
     /// Prints and returns the median: microseconds per round trip, or MB/s (10^6 bytes).
-    fn tell(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
+    fn report(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
         let (latency, octets) = (arguments.latency, count as f64 * f64::from(size));
         let value = |time: &Duration| {
             let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);

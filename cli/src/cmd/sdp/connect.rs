@@ -7,7 +7,7 @@ use weft_core::wire::portmap::UDP_PORT;
 use weft_peer::driver::Tape;
 use weft_peer::driver::sdp::{SdpStream, Side};
 
-use super::deeds::{Deed, Deeds, all_within};
+use super::actions::{Action, Actions, all_within};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
     /// moves the peer to another listener of this side.
     #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move", requires = "octets", conflicts_with = "pm")]
-    at: Vec<Deed>,
+    at: Vec<Action>,
     #[command(flatten)]
     sdp: SdpArguments,
     #[command(flatten)]
@@ -94,8 +94,8 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     match connected {
         Side::Sdp(stream) => {
             arguments.sdp.set_mode(&stream)?;
-            let deeds = Deeds::new(&device, arguments.sdp.settings(), &arguments.at);
-            arguments.exchange_by_sdp(&stream, deeds).await?;
+            let actions = Actions::new(&device, arguments.sdp.settings(), &arguments.at);
+            arguments.exchange_by_sdp(&stream, actions).await?;
             stream.ended().await.map_err(broken)?;
         }
         Side::Tcp(mut stream) => {
@@ -108,14 +108,14 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
 }
 
 impl Arguments {
-    async fn exchange_by_sdp(&self, stream: &SdpStream, mut deeds: Deeds<'_>) -> anyhow::Result<()> {
+    async fn exchange_by_sdp(&self, stream: &SdpStream, mut actions: Actions<'_>) -> anyhow::Result<()> {
         let (mut reader, mut writer) = (stream, stream);
         let Some(octets) = self.octets else { return cat(&mut reader, &mut writer).await };
         let sent = pattern(octets);
         let up = async {
-            deeds.act_on_time(stream).await?;
+            actions.act_on_time(stream).await?;
             for piece in sent.chunks(self.piece as usize) {
-                deeds.write_all(stream, piece).await?;
+                actions.write_all(stream, piece).await?;
             }
             writer.shutdown().await
         };

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_read() {
+    fn parses_endpoints() {
         let read = |text: &str| text.parse::<Endpoint>();
         let sdp = Endpoint { protocol: Protocol::Sdp, at: "[::1]:7".to_owned() };
         assert_eq!(read("sdp://[::1]:7"), Ok(sdp.clone()));

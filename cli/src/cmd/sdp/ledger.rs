@@ -12,7 +12,7 @@ use crate::exit::{note, say};
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum Format {
     Json,
     Lines,
     Quiet,
@@ -21,7 +21,7 @@ pub(super) enum Telling {
 /// The ledger of a relay.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    telling: Telling,
+    format: Format,
     next: AtomicU64,
     totals: Mutex<Totals>,
 }
@@ -48,8 +48,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl Ledger {
-    pub(super) fn new(telling: Telling) -> Self {
-        Ledger { telling, next: AtomicU64::new(1), totals: Mutex::default() }
+    pub(super) fn new(format: Format) -> Self {
+        Ledger { format, next: AtomicU64::new(1), totals: Mutex::default() }
     }
 
     fn totals(&self) -> MutexGuard<'_, Totals> {
@@ -68,29 +68,29 @@ impl Ledger {
 
     /// Prints an event that belongs to no connection.
     pub(super) fn trouble(&self, what: &str) {
-        match self.telling {
-            Telling::Json => say!("{}", json!({"kind": "sdp_trouble", "error": what})),
-            Telling::Lines | Telling::Quiet => note(what),
+        match self.format {
+            Format::Json => say!("{}", json!({"kind": "sdp_trouble", "error": what})),
+            Format::Lines | Format::Quiet => note(what),
         }
     }
 
     /// Prints the totals.
     pub(super) fn finish(&self) {
         let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *self.totals();
-        match self.telling {
-            Telling::Json => say!(
+        match self.format {
+            Format::Json => say!(
                 "{}",
                 json!({
                     "kind": "sdp_totals", "connections": connections, "most": most, "failed": failed, "reset": reset,
                     "stopped": stopped, "forth": forth, "back": back,
                 })
             ),
-            Telling::Lines => say!(
+            Format::Lines => say!(
                 "{}, at most {most} at a time; {failed} failed, {reset} reset, {stopped} stopped; \
                  {forth} bytes forth, {back} back",
                 counted(connections, "connection")
             ),
-            Telling::Quiet => {}
+            Format::Quiet => {}
         }
     }
 }
@@ -99,7 +99,7 @@ impl Entry<'_> {
     /// The second side could not be connected.
     pub(super) fn failed(self, error: &dyn std::fmt::Display) {
         self.ledger.totals().failed += 1;
-        self.tell("failed", None, Some(error));
+        self.print("failed", None, Some(error));
     }
 
     /// The connection has ended.
@@ -114,30 +114,30 @@ impl Entry<'_> {
         }
         drop(totals);
         match &relayed.end {
-            End::Graceful => self.tell("closed", Some(relayed), None),
-            End::First(error) => self.tell("reset by the first side", Some(relayed), Some(error)),
-            End::Second(error) => self.tell("reset by the second side", Some(relayed), Some(error)),
-            End::Stopped => self.tell("stopped", Some(relayed), None),
+            End::Graceful => self.print("closed", Some(relayed), None),
+            End::First(error) => self.print("reset by the first side", Some(relayed), Some(error)),
+            End::Second(error) => self.print("reset by the second side", Some(relayed), Some(error)),
+            End::Stopped => self.print("stopped", Some(relayed), None),
         }
     }
 
-    fn tell(&self, end: &str, relayed: Option<&Relayed>, error: Option<&dyn std::fmt::Display>) {
+    fn print(&self, end: &str, relayed: Option<&Relayed>, error: Option<&dyn std::fmt::Display>) {
         let Entry { number, what, .. } = self;
         let (forth, back) = relayed.map_or((0, 0), |relayed| (relayed.forth, relayed.back));
         let time = self.begin.elapsed();
-        match self.ledger.telling {
-            Telling::Json => say!(
+        match self.ledger.format {
+            Format::Json => say!(
                 "{}",
                 json!({
                     "kind": "sdp_connection", "number": number, "what": what, "end": end, "forth": forth, "back": back,
                     "ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "error": error.map(ToString::to_string),
                 })
             ),
-            Telling::Lines => {
+            Format::Lines => {
                 let why = error.map_or_else(String::new, |error| format!(": {error}"));
                 say!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {}", seconds(time));
             }
-            Telling::Quiet => {}
+            Format::Quiet => {}
         }
     }
 }

@@ -17,7 +17,7 @@ use weft_peer::driver::{Device, Tape};
 use weft_peer::portmap::{Mapping, ServerSettings, Table, Target};
 
 use super::endpoint::{Endpoint, Protocol};
-use super::ledger::{Ledger, Telling};
+use super::ledger::{Format, Ledger};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, say};
@@ -142,13 +142,13 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     if let Some(server) = &mapped {
         server.local_addrs().iter().for_each(|address| say!("port mapper on {address}"));
     }
-    let telling = match (arguments.json, arguments.quiet) {
-        (true, _) => Telling::Json,
-        (false, true) => Telling::Quiet,
-        (false, false) => Telling::Lines,
+    let format = match (arguments.json, arguments.quiet) {
+        (true, _) => Format::Json,
+        (false, true) => Format::Quiet,
+        (false, false) => Format::Lines,
     };
     let (stopper, stop) = watch::channel(false);
-    let proxy = Arc::new(Proxy { to, mapped, ledger: Ledger::new(telling), sdp: arguments.sdp.clone(), stop });
+    let proxy = Arc::new(Proxy { to, mapped, ledger: Ledger::new(format), sdp: arguments.sdp.clone(), stop });
     let mut connections = accept(&proxy, listener, arguments.most as usize, interrupted).await;
     end(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
     proxy.ledger.finish();

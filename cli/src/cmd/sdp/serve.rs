@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
 use weft_peer::driver::{Device, Tape};
 
-use super::deeds::{Deed, Deeds, all_within};
+use super::actions::{Action, Actions, all_within};
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
 use crate::rnic::{cannot_listen, host_and_port};
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
     /// moves the peer to another listener of this side.
     #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move")]
-    at: Vec<Deed>,
+    at: Vec<Action>,
     /// Serve one connection, and exit with its result
     #[arg(long)]
     once: bool,
@@ -112,8 +112,8 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     if arguments.once {
         let incoming = listener.incoming().await?;
         drop(listener);
-        let told = one.serve(incoming).await;
-        let text = told.map_err(|error| Unsuccessful { code: UNEXPECTED, text: format!("{error:#}") })?;
+        let done = one.serve(incoming).await;
+        let text = done.map_err(|error| Unsuccessful { code: UNEXPECTED, text: format!("{error:#}") })?;
         if !arguments.quiet {
             say!("{text}");
         }
@@ -136,7 +136,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         tokio::spawn(async move {
             let from: SocketAddr = incoming.peer_addr();
             match one.serve(incoming).await {
-                Ok(told) if !quiet => say!("{from}: {told}"),
+                Ok(done) if !quiet => say!("{from}: {done}"),
                 Err(error) if !quiet => say!("{from}: {error:#}"),
                 _ => {}
             }
@@ -149,7 +149,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
 struct One {
     what: What,
     octets: u64,
-    at: Vec<Deed>,
+    at: Vec<Action>,
     device: Device,
     sdp: SdpArguments,
 }
@@ -159,27 +159,27 @@ impl One {
     async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
-        let mut deeds = Deeds::new(&self.device, self.sdp.settings(), &self.at);
-        deeds.act_on_time(&stream).await?;
-        let told = match self.what {
-            What::Echo => format!("echoed {}", take(&mut stream, Some(&mut deeds)).await?),
+        let mut actions = Actions::new(&self.device, self.sdp.settings(), &self.at);
+        actions.act_on_time(&stream).await?;
+        let done = match self.what {
+            What::Echo => format!("echoed {}", take(&mut stream, Some(&mut actions)).await?),
             What::Sink => format!("received {}", take(&mut stream, None).await?),
             What::Source => {
-                give(&stream, self.octets, &mut deeds).await?;
+                give(&stream, self.octets, &mut actions).await?;
                 format!("sent {}", self.octets)
             }
         };
         stream.shutdown().await?;
         stream.ended().await?;
-        if let Some(undone) = deeds.undone() {
+        if let Some(undone) = actions.undone() {
             note(&undone);
         }
-        Ok(told)
+        Ok(done)
     }
 }
 
 /// Reads to the end, and sends the bytes back if `back` is given; returns the number of bytes.
-async fn take(stream: &mut SdpStream, mut back: Option<&mut Deeds<'_>>) -> std::io::Result<u64> {
+async fn take(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std::io::Result<u64> {
     let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
     loop {
         let read = stream.read(&mut buffer).await?;
@@ -187,18 +187,18 @@ async fn take(stream: &mut SdpStream, mut back: Option<&mut Deeds<'_>>) -> std::
             return Ok(all);
         }
         all += read as u64;
-        if let Some(deeds) = &mut back {
-            deeds.write_all(stream, buffer.get(..read).unwrap_or_default()).await?;
+        if let Some(actions) = &mut back {
+            actions.write_all(stream, buffer.get(..read).unwrap_or_default()).await?;
         }
     }
 }
 
 /// Sends bytes.
-async fn give(stream: &SdpStream, octets: u64, deeds: &mut Deeds<'_>) -> std::io::Result<()> {
+async fn give(stream: &SdpStream, octets: u64, actions: &mut Actions<'_>) -> std::io::Result<()> {
     let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
     while left > 0 {
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        deeds.write_all(stream, buffer.get(..len).unwrap_or_default()).await?;
+        actions.write_all(stream, buffer.get(..len).unwrap_or_default()).await?;
         left -= len as u64;
     }
     Ok(())

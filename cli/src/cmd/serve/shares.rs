@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn greedy_peers_leave_something_for_one_more() {
+    fn greedy_peers_leave_memory_for_one_more() {
         let shares = Shares::of(4 << 30);
         let mut bookings = Vec::new();
         for last in 1..=16 {

@@ -76,12 +76,12 @@ async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectReq
 }
 
 /// Bytes of registered memory that this side of a workload needs.
-fn memory(asked: &[u8]) -> u64 {
-    if let Some((plan, _)) = Plan::parse(asked) {
+fn memory(private_data: &[u8]) -> u64 {
+    if let Some((plan, _)) = Plan::parse(private_data) {
         plan.memory()
-    } else if Ask::parse(asked).is_some() {
+    } else if Ask::parse(private_data).is_some() {
         Cat::MEMORY
-    } else if probe::is_asked_for(asked) {
+    } else if probe::is_asked_for(private_data) {
         probe_settings().memory()
     } else {
         Server::memory(*SIZES.end())
@@ -94,12 +94,12 @@ fn probe_settings() -> ProbeSettings {
 
 /// Serves one peer to its end; returns a description.
 async fn serve(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
-    let asked = request.peer().private_data.as_octets();
-    if Plan::parse(asked).is_some() {
+    let private_data = request.peer().private_data.as_octets();
+    if Plan::parse(private_data).is_some() {
         bench::serve(device, request).await?;
         return Ok("bench: done".to_owned());
     }
-    if let Some((Ask { pull, .. }, _)) = Ask::parse(asked) {
+    if let Some((Ask { pull, .. }, _)) = Ask::parse(private_data) {
         if pull {
             let reason = PrivateData::new(&b"nothing to give"[..]).unwrap_or_default();
             request.reject(&reason).await?;
@@ -110,7 +110,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         cat.ended().await?;
         return Ok(format!("cat: {length} bytes received and discarded, FNV-1a hash {hash:016x}"));
     }
-    if probe::is_asked_for(asked) {
+    if probe::is_asked_for(private_data) {
         return probed(device, request).await;
     }
     let (mut server, request) = or_reject(request, Server::new(device, *SIZES.end())).await?;

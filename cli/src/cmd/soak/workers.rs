@@ -28,7 +28,7 @@ pub(super) struct Work {
 }
 
 /// The result of a run.
-pub(super) enum Told {
+pub(super) enum Outcome {
     /// All checks passed.
     Played {
         /// How the ends were joined.
@@ -48,16 +48,16 @@ pub(super) enum Told {
 }
 
 /// Starts a thread that works until it is done, or until a check fails.
-pub(super) fn start(work: Work, tell: Sender<Told>) -> io::Result<()> {
-    let told = panic::take_hook();
+pub(super) fn start(work: Work, sender: Sender<Outcome>) -> io::Result<()> {
+    let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         PANICKED.store(true, Ordering::SeqCst);
-        told(info);
+        hook(info);
     }));
     let thread = thread::Builder::new();
     match work.over {
-        Over::Virtual => thread.spawn(move || in_process(&work, &tell)),
-        Over::Tcp => thread.spawn(move || over_tcp(&work, &tell)),
+        Over::Virtual => thread.spawn(move || in_process(&work, &sender)),
+        Over::Tcp => thread.spawn(move || over_tcp(&work, &sender)),
     }?;
     Ok(())
 }
@@ -70,23 +70,23 @@ impl Work {
     }
 }
 
-fn in_process(work: &Work, tell: &Sender<Told>) {
+fn in_process(work: &Work, sender: &Sender<Outcome>) {
     let over = Over::Virtual;
     for seed in work.seeds() {
         let played = panic::catch_unwind(AssertUnwindSafe(|| play(seed, work.plan.as_ref())));
-        let (told, ends) = match played {
-            Ok(Ok(played)) => (Told::Played { over, octets: played.octets }, false),
-            Ok(Err(error)) => (Told::Broken { over, seed, why: error.to_string() }, true),
-            Err(_) => (Told::Broken { over, seed, why: panic_told() }, true),
+        let (outcome, ends) = match played {
+            Ok(Ok(played)) => (Outcome::Played { over, octets: played.octets }, false),
+            Ok(Err(error)) => (Outcome::Broken { over, seed, why: error.to_string() }, true),
+            Err(_) => (Outcome::Broken { over, seed, why: panic_text() }, true),
         };
         // After a failure, the receiver may be gone.
-        if tell.send(told).is_err() || ends {
+        if sender.send(outcome).is_err() || ends {
             return;
         }
     }
 }
 
-fn over_tcp(work: &Work, tell: &Sender<Told>) {
+fn over_tcp(work: &Work, sender: &Sender<Outcome>) {
     let plan = work.plan.clone().unwrap_or_else(Plan::all);
     let lanes = if work.runs == Some(1) { 1 } else { work.lanes };
     let played = runtime::on_one_thread(async {
@@ -94,28 +94,28 @@ fn over_tcp(work: &Work, tell: &Sender<Told>) {
         for lane in 0..u64::from(lanes) {
             // Far enough from each other to be distinct.
             let first = work.first.wrapping_add(lane << 40);
-            let (work, plan, tell) = (Work { first, ..work.clone() }, plan.clone(), tell.clone());
-            tasks.spawn(async move { one_lane(&work, &plan, &tell).await });
+            let (work, plan, sender) = (Work { first, ..work.clone() }, plan.clone(), sender.clone());
+            tasks.spawn(async move { one_lane(&work, &plan, &sender).await });
         }
         while tasks.join_next().await.is_some() {}
         Ok(std::process::ExitCode::SUCCESS)
     });
     if let Err(error) = played {
-        let _ = tell.send(Told::Broken { over: Over::Tcp, seed: work.first, why: error.to_string() });
+        let _ = sender.send(Outcome::Broken { over: Over::Tcp, seed: work.first, why: error.to_string() });
     }
 }
 
 /// The hook has printed it.
-fn panic_told() -> String {
+fn panic_text() -> String {
     "a panic, printed above".to_owned()
 }
 
-async fn one_lane(work: &Work, plan: &Plan, tell: &Sender<Told>) {
+async fn one_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
     let over = Over::Tcp;
     let mut lane = match Lane::new(plan, work.first) {
         Ok(lane) => lane,
         Err(error) => {
-            let _ = tell.send(Told::Broken { over, seed: work.first, why: error.to_string() });
+            let _ = sender.send(Outcome::Broken { over, seed: work.first, why: error.to_string() });
             return;
         }
     };
@@ -129,16 +129,16 @@ async fn one_lane(work: &Work, plan: &Plan, tell: &Sender<Told>) {
             Ok((same, played)) => {
                 lane = same;
                 let panicked = PANICKED.load(Ordering::SeqCst);
-                played.err().map(|error| error.to_string()).or_else(|| panicked.then(panic_told))
+                played.err().map(|error| error.to_string()).or_else(|| panicked.then(panic_text))
             }
             Err(_) => {
-                let _ = tell.send(Told::Broken { over, seed, why: panic_told() });
+                let _ = sender.send(Outcome::Broken { over, seed, why: panic_text() });
                 return;
             }
         };
         let ends = why.is_some();
-        let told = why.map_or(Told::Played { over, octets: 0 }, |why| Told::Broken { over, seed, why });
-        if tell.send(told).is_err() || ends {
+        let outcome = why.map_or(Outcome::Played { over, octets: 0 }, |why| Outcome::Broken { over, seed, why });
+        if sender.send(outcome).is_err() || ends {
             return;
         }
     }

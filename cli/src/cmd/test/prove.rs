@@ -71,6 +71,6 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
         unproven.len()
     );
     say!("{} for `weft coverage --from {}`", counted(matrix.proven.len() as u64, "proof"), out.display());
-    let whole = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
-    Ok(ExitCode::from(u8::from(!whole)))
+    let complete = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
+    Ok(ExitCode::from(u8::from(!complete)))
 }

@@ -46,12 +46,12 @@ fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Resul
     while !recording.is_left() {
         match input.next() {
             Next::Frame(_) => {}
-            Next::Idle => tell(&mut input, recording, what),
+            Next::Idle => publish(&mut input, recording, what),
             Next::End => break,
         }
     }
     input.flush();
-    tell(&mut input, recording, what);
+    publish(&mut input, recording, what);
     recording.end();
     // Temporary files remain as long as the screen is open.
     recording.wait_until_left();
@@ -59,7 +59,7 @@ fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Resul
 }
 
 /// Updates the screen's state: the readable files and the losses.
-fn tell(input: &mut Input, recording: &Recording, what: &str) {
+fn publish(input: &mut Input, recording: &Recording, what: &str) {
     let Some(so_far) = input.so_far() else { return };
     let Some(written) = so_far.written else { return };
     let parts = written.files.into_iter().map(|(path, before): (PathBuf, u64)| Part { path, before });

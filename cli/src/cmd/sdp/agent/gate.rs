@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_comes_about_when_it_is_admitted() {
+    async fn an_admitted_connection_completes() {
         for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let gate = Gate::shut(ip).unwrap();
             let (program, from) = program(gate.at());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_refused_never_comes_about() {
+    async fn a_refused_connection_never_completes() {
         for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let gate = Gate::shut(ip).unwrap();
             let (program, from) = program(gate.at());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_has_gone_is_not_admitted() {
+    async fn rejects_a_program_that_is_gone() {
         let gate = Gate::shut(Ipv4Addr::LOCALHOST.into()).unwrap();
         let (program, from) = program(gate.at());
         drop(program);

@@ -72,16 +72,16 @@ impl Agent {
 
     /// Accepts until the program is gone.
     async fn accept(self: &Arc<Self>, listener: SdpListener, service: SocketAddr) {
-        let (told, mut gone) = tokio::sync::mpsc::channel::<()>(1);
+        let (end, mut gone) = tokio::sync::mpsc::channel::<()>(1);
         loop {
             tokio::select! {
                 came = listener.incoming() => match (came, Arc::clone(&self.room).try_acquire_owned()) {
                     (Ok(incoming), Ok(permit)) => {
-                        let (agent, told) = (Arc::clone(self), told.clone());
+                        let (agent, end) = (Arc::clone(self), end.clone());
                         tokio::spawn(async move {
                             if agent.serve(incoming, service, permit).await == Program::Gone {
                                 // One message is enough.
-                                let _ = told.try_send(());
+                                let _ = end.try_send(());
                             }
                         });
                     }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_the_library_does_not_reach_are_known() {
+    fn warns_about_programs_that_the_library_does_not_reach() {
         let linker = (INTERPRETER, &b"/lib64/ld-linux-x86-64.so.2\0"[..]);
         let go = (NOTE, &b"\x04\0\0\0\x53\0\0\0\x04\0\0\0Go\0\0id"[..]);
         let gnu = (NOTE, &b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0id"[..]);
@@ -143,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_not_judged() {
-        let whole = elf(&[(NOTE, b"")]);
+    fn does_not_warn_about_other_files() {
+        let complete = elf(&[(NOTE, b"")]);
         for len in 0..120 {
-            of_binary(&whole[..len]);
+            of_binary(&complete[..len]);
         }
-        let mut wild = whole.clone();
+        let mut wild = complete.clone();
         wild[32..40].fill(0xff);
         assert!(of_binary(&wild).is_empty());
         assert!(of_binary(b"text").is_empty());

@@ -16,7 +16,7 @@ const URGENT: u8 = b'!';
 
 /// An action after a number of written bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Deed {
+pub(super) struct Action {
     at: u64,
     what: What,
 }
@@ -31,7 +31,7 @@ enum What {
     Urgent,
 }
 
-impl FromStr for Deed {
+impl FromStr for Action {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -43,11 +43,11 @@ impl FromStr for Deed {
             Some(("resize", size)) => What::Resize(size.parse().map_err(|_| wrong())?),
             _ => return Err(wrong()),
         };
-        Ok(Deed { at: at.parse().map_err(|_| wrong())?, what })
+        Ok(Action { at: at.parse().map_err(|_| wrong())?, what })
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.what {
             What::Move => write!(f, "{}:move", self.at),
@@ -58,35 +58,35 @@ impl fmt::Display for Deed {
 }
 
 /// Rejects an action after more bytes than are ever written.
-pub(super) fn all_within(deeds: &[Deed], octets: u64) -> Result<(), BadInput> {
-    match deeds.iter().find(|deed| deed.at > octets) {
+pub(super) fn all_within(actions: &[Action], octets: u64) -> Result<(), BadInput> {
+    match actions.iter().find(|action| action.at > octets) {
         Some(late) => Err(BadInput(format!("--at {late} is never reached: only {octets} bytes are written"))),
         None => Ok(()),
     }
 }
 
 /// The remaining actions of one connection, and its position.
-pub(super) struct Deeds<'a> {
+pub(super) struct Actions<'a> {
     device: &'a Device,
     settings: SdpSettings,
     /// In reverse order.
-    left: Vec<Deed>,
+    left: Vec<Action>,
     written: u64,
 }
 
-impl<'a> Deeds<'a> {
-    pub(super) fn new(device: &'a Device, settings: SdpSettings, deeds: &[Deed]) -> Self {
-        let mut left = deeds.to_vec();
+impl<'a> Actions<'a> {
+    pub(super) fn new(device: &'a Device, settings: SdpSettings, actions: &[Action]) -> Self {
+        let mut left = actions.to_vec();
         // Actions at the same position run in the given order.
         left.reverse();
-        left.sort_by_key(|deed| std::cmp::Reverse(deed.at));
-        Deeds { device, settings, left, written: 0 }
+        left.sort_by_key(|action| std::cmp::Reverse(action.at));
+        Actions { device, settings, left, written: 0 }
     }
 
     /// Runs the actions that are due at the current position.
     pub(super) async fn act_on_time(&mut self, stream: &SdpStream) -> std::io::Result<()> {
-        while let Some(deed) = self.left.pop_if(|deed| deed.at <= self.written) {
-            self.act(deed.what, stream).await?;
+        while let Some(action) = self.left.pop_if(|action| action.at <= self.written) {
+            self.act(action.what, stream).await?;
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl<'a> Deeds<'a> {
     pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
         loop {
             self.act_on_time(stream).await?;
-            let before = self.left.last().map_or(u64::MAX, |deed| deed.at - self.written);
+            let before = self.left.last().map_or(u64::MAX, |action| action.at - self.written);
             let len = usize::try_from(before).unwrap_or(usize::MAX).min(octets.len());
             if len == 0 {
                 return Ok(());
@@ -133,11 +133,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deeds_are_read_as_they_are_told() {
-        let read = |text: &str| text.parse::<Deed>();
-        assert_eq!(read("5:move"), Ok(Deed { at: 5, what: What::Move }));
-        assert_eq!(read("0:urgent"), Ok(Deed { at: 0, what: What::Urgent }));
-        assert_eq!(read("70000:resize=512"), Ok(Deed { at: 70_000, what: What::Resize(512) }));
+    fn parses_and_prints_actions() {
+        let read = |text: &str| text.parse::<Action>();
+        assert_eq!(read("5:move"), Ok(Action { at: 5, what: What::Move }));
+        assert_eq!(read("0:urgent"), Ok(Action { at: 0, what: What::Urgent }));
+        assert_eq!(read("70000:resize=512"), Ok(Action { at: 70_000, what: What::Resize(512) }));
         for text in ["5:move", "0:urgent", "70000:resize=512"] {
             assert_eq!(read(text).unwrap().to_string(), text);
         }
@@ -159,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn a_deed_behind_the_last_octet_is_refused() {
-        let deeds: Vec<Deed> = ["5:urgent", "0:move"].map(|text| text.parse().unwrap()).into();
-        assert!(all_within(&deeds, 5).is_ok() && all_within(&[], 0).is_ok());
+    fn rejects_an_action_after_the_last_byte() {
+        let actions: Vec<Action> = ["5:urgent", "0:move"].map(|text| text.parse().unwrap()).into();
+        assert!(all_within(&actions, 5).is_ok() && all_within(&[], 0).is_ok());
         assert_eq!(
-            all_within(&deeds, 4).unwrap_err().to_string(),
+            all_within(&actions, 4).unwrap_err().to_string(),
             "--at 5:urgent is never reached: only 4 bytes are written"
         );
     }
