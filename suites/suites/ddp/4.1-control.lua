@@ -1,9 +1,9 @@
--- RFC 5041 section 4.1: the first octet of a DDP segment, as a Data Sink takes it.
+-- RFC 5041 section 4.1: how a Data Sink treats the first byte of a DDP segment.
 
 case {
   id = "ddp/4.1-control/reserved",
   version = 2,
-  title = "The four reserved bits of a segment are not looked at",
+  title = "The target ignores the four reserved bits of a segment",
   requirements = { "DDP-4.1-11" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -23,7 +23,7 @@ case {
 case {
   id = "ddp/4.1-control/last",
   version = 2,
-  title = "A Send is delivered when its last segment is there, and not before",
+  title = "The target delivers a Send when its last segment has arrived, and not before",
   requirements = { "DDP-4.1-9", "DDP-5.4-2" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -38,8 +38,8 @@ case {
     conn:expect_silence { requirement = { "DDP-4.1-9", "DDP-5.4-2" }, within = 1 }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = tail, msn = op.msn, mo = p.first } }, { deviates = true })
     local fpdu = conn:expect_fpdu { requirement = { "DDP-4.1-9", "DDP-5.4-2" }, opcode = 3, overdue_fails = true }
-    -- Where the octets of each segment go is for a basic case.
-    t:check(fpdu.payload == payload, { expected = "the octets of both segments", actual = ("%d octets that differ"):format(#fpdu.payload) })
+    -- A basic case checks where the target places the bytes of each segment.
+    t:check(fpdu.payload == payload, { expected = "the bytes of both segments", actual = ("%d bytes that differ"):format(#fpdu.payload) })
     conn:close()
 
     t:liveness()
@@ -49,7 +49,7 @@ case {
 case {
   id = "ddp/4.1-control/version-untagged",
   version = 2,
-  title = "An untagged segment of another DDP version is refused",
+  title = "The target rejects an untagged segment of another DDP version",
   requirements = { "DDP-4.1-13", "DDP-7.2-13", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -71,7 +71,7 @@ case {
 case {
   id = "ddp/4.1-control/version-tagged",
   version = 2,
-  title = "A tagged segment of another DDP version is refused",
+  title = "The target rejects a tagged segment of another DDP version",
   requirements = { "DDP-4.1-13", "DDP-7.2-7", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -93,7 +93,7 @@ case {
 case {
   id = "ddp/4.1-control/version-at-first",
   version = 2,
-  title = "The first segment of a connection is refused, too, when it is of another DDP version",
+  title = "The target rejects another DDP version also in the first segment of a connection",
   requirements = { "DDP-4.1-13" },
   roles = { "responder", "initiator" },
   tags = { "segment", "refusal" },
@@ -102,7 +102,7 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    -- No service is needed: nobody has got so far as to have one.
+    -- No service is needed, because none has started yet.
     local conn = t:start_up()
     local made
     if p.kind == "tagged" then
@@ -111,7 +111,7 @@ case {
       made = rdmap.send { payload = "weft", ddp_version = p.version }
     end
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
-    -- With which code is for the cases above.
+    -- The cases above check the error code.
     conn:expect_terminate { requirement = "DDP-4.1-13" }
     conn:expect_close()
 

@@ -1,8 +1,9 @@
--- RFC 5041 sections 4.3 and 7.1: the numbers of untagged segments that every other case rests on.
+-- RFC 5041 sections 4.3 and 7.1: basic checks of the numbers in untagged segments. Every other case
+-- relies on them.
 
---- A Terminate 12 02 or 12 03 refuses the MSN of the Send, which is 1 (RFC 5041 section 7.1).
-local function check_msn_is_accepted(t, what, fpdu, expected)
-  if what ~= "fpdu" or fpdu.opcode ~= 7 then return end
+--- A Terminate 12 02 or 12 03 rejects the MSN of the Send, which is 1 (RFC 5041 section 7.1).
+local function check_msn_is_accepted(t, event, fpdu, expected)
+  if event ~= "fpdu" or fpdu.opcode ~= 7 then return end
   local layer, code = fpdu.payload:byte(1, 2)
   t:check(layer ~= 0x12 or code ~= 2 and code ~= 3, {
     requirement = "DDP-4.3-7", expected = expected, actual = ("Terminate %02x %02x, as for a wrong MSN"):format(layer or 0, code or 0),
@@ -20,12 +21,12 @@ case {
 
   run = function(t)
     local conn, frame = t:start_up()
-    -- An initiator has opened with the first message.
+    -- An initiator has already sent the first message.
     local due = frame.kind == "request" and 2 or 1
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
-    local what, fpdu = conn:next { within = 3 }
-    check_msn_is_accepted(t, what, fpdu, "the echo of a Send with MSN 1")
-    t:check(what == "fpdu" and fpdu.opcode == 3, { expected = "the echo", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
+    local event, fpdu = conn:next { within = 3 }
+    check_msn_is_accepted(t, event, fpdu, "the echo of a Send with MSN 1")
+    t:check(event == "fpdu" and fpdu.opcode == 3, { expected = "the echo", actual = event == "fpdu" and "another FPDU" or event or "nothing" })
     t:check(fpdu.msn == due, {
       requirement = "DDP-4.3-7", expected = ("MSN %d"):format(due), actual = ("MSN %d"):format(fpdu.msn or -1),
     })
@@ -38,28 +39,29 @@ case {
 case {
   id = "ddp/4.3-basic/offset",
   version = 1,
-  title = "A Send of two segments comes back: each segment goes where its MO says",
+  title = "The target returns a Send of two segments, with each segment in the place that its MO gives",
   requirements = { "DDP-5.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "basic", "send", "segment" },
 
   run = function(t)
-    -- A Send of one segment is taken: what fails then is the second.
+    -- The target has to accept a Send of one segment first, so that a failure concerns the second
+    -- segment.
     t:good_exchange()
 
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "one and ", last = false } } .. mpa.fpdu { ulpdu = rdmap.send { payload = "two segments", mo = 8 } })
     local echo = ""
     repeat
-      local what, fpdu = conn:next { within = 3 }
-      t:check(what == "fpdu" and fpdu.opcode == 3, {
-        requirement = "DDP-5.2-4", expected = "the echo", actual = what == "fpdu" and "another FPDU" or what or "nothing, and the connection stays open",
+      local event, fpdu = conn:next { within = 3 }
+      t:check(event == "fpdu" and fpdu.opcode == 3, {
+        requirement = "DDP-5.2-4", expected = "the echo", actual = event == "fpdu" and "another FPDU" or event or "nothing, and the connection stays open",
       })
       echo = echo .. fpdu.payload
     until fpdu.last
     t:check(echo == "one and two segments", {
-      requirement = "DDP-5.2-4", expected = "the octets of both segments, in their places", actual = ("%d octets that differ"):format(#echo),
+      requirement = "DDP-5.2-4", expected = "the bytes of both segments, in their places", actual = ("%d bytes that differ"):format(#echo),
     })
     conn:close()
 
@@ -67,13 +69,14 @@ case {
   end,
 }
 
---- What rping's client sends first: where its data is, and how many octets. The server reads them.
+--- The first message of rping's client: the address, STag and length of its data. The server reads
+--- it.
 local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
 
 case {
   id = "ddp/4.3-basic/first-number-rping",
   version = 1,
-  title = "rping's first Send has MSN 1, and so have the Read Request and the Send that answer it",
+  title = "The target answers rping's first Send with a Read Request and a Send that both have MSN 1",
   requirements = { "DDP-4.3-7" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -82,16 +85,16 @@ case {
   run = function(t)
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = RPING } })
-    local what, fpdu = conn:next { within = 3 }
-    check_msn_is_accepted(t, what, fpdu, "the Read Request behind a Send with MSN 1")
-    local is_read = what == "fpdu" and fpdu.opcode == 1
-    t:check(is_read, { expected = "the Read Request", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
+    local event, fpdu = conn:next { within = 3 }
+    check_msn_is_accepted(t, event, fpdu, "a Read Request after a Send with MSN 1")
+    local is_read = event == "fpdu" and fpdu.opcode == 1
+    t:check(is_read, { expected = "the Read Request", actual = event == "fpdu" and "another FPDU" or event or "nothing" })
     local numbers = { fpdu.msn }
-    -- Sink STag and TO stand first in a Read Request.
+    -- A Read Request begins with the sink's STag and TO.
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, payload = octets.counted(64) }:replace(2, fpdu.payload:sub(1, 12)) })
-    what, fpdu = conn:next { within = 3 }
-    local is_send = what == "fpdu" and fpdu.opcode == 3
-    t:check(is_send, { expected = "the go-ahead", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
+    event, fpdu = conn:next { within = 3 }
+    local is_send = event == "fpdu" and fpdu.opcode == 3
+    t:check(is_send, { expected = "the Send that follows the Read", actual = event == "fpdu" and "another FPDU" or event or "nothing" })
     numbers[2] = fpdu.msn
     t:check(numbers[1] == 1 and numbers[2] == 1, {
       requirement = "DDP-4.3-7",
@@ -107,31 +110,32 @@ case {
 case {
   id = "ddp/4.3-basic/offset-rping",
   version = 1,
-  title = "rping's first Send in two segments is taken: each segment goes where its MO says",
+  title = "The target accepts rping's first Send in two segments, each in the place that its MO gives",
   requirements = { "DDP-5.2-4" },
   roles = { "responder" },
   capabilities = { "rping" },
   tags = { "basic", "send", "segment" },
 
   run = function(t)
-    -- A Send of one segment is taken: what fails then is the second.
+    -- The target has to accept a Send of one segment first, so that a failure concerns the second
+    -- segment.
     t:good_exchange()
 
     local conn = t:start_up()
     conn:send(
       mpa.fpdu { ulpdu = rdmap.send { payload = RPING:sub(1, 8), last = false } } .. mpa.fpdu { ulpdu = rdmap.send { payload = RPING:sub(9), mo = 8 } }
     )
-    local what, fpdu = conn:next { within = 3 }
-    t:check(what == "fpdu" and fpdu.opcode == 1, {
+    local event, fpdu = conn:next { within = 3 }
+    t:check(event == "fpdu" and fpdu.opcode == 1, {
       requirement = "DDP-5.2-4",
       expected = "the Read Request",
-      actual = what == "fpdu" and "another FPDU" or what or "nothing, and the connection stays open",
+      actual = event == "fpdu" and "another FPDU" or event or "nothing, and the connection stays open",
     })
-    -- Size, STag and TO of the source stand last in it.
+    -- It ends with the size, STag and TO of the source.
     t:check(fpdu.payload:sub(13) == string.pack(">I4I4I8", 64, 0x77656601, 0x1000), {
       requirement = "DDP-5.2-4",
-      expected = "a Read of what the two segments said",
-      actual = "a Read of other octets",
+      expected = "a Read of the buffer that the two segments describe",
+      actual = "a Read of another buffer",
     })
     conn:close()
 

@@ -3,7 +3,7 @@
 case {
   id = "ddp/4.3-numbers/queues",
   version = 1,
-  title = "The messages of each queue are numbered from 1 on, whatever the other queues have had",
+  title = "The target numbers the messages of each queue from 1, independently of the other queues",
   requirements = { "DDP-4.3-7", "DDP-4.3-6" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -13,16 +13,16 @@ case {
     t:good_exchange()
 
     local data = ("weft"):rep(16)
-    local function tell(msn, to)
+    local function advertise(msn, to)
       return mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", to, 0x77656600 + msn, #data), msn = msn } }
     end
     local conn = t:start_up()
-    conn:send(tell(1, 0x1000))
+    conn:send(advertise(1, 0x1000))
     local request = conn:expect_fpdu { requirement = "DDP-4.3-7", opcode = 1, qn = 1, msn = 1, overdue_fails = true }
     local stag, to = string.unpack(">I4i8", request.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = data } })
     conn:expect_fpdu { requirement = "DDP-4.3-7", opcode = 3, qn = 0, msn = 1, overdue_fails = true }
-    conn:send(tell(2, 0x2000))
+    conn:send(advertise(2, 0x2000))
     conn:expect_fpdu { opcode = 0 }
     conn:expect_fpdu { requirement = "DDP-4.3-6", opcode = 3, qn = 0, msn = 2, overdue_fails = true }
     conn:close()
@@ -31,7 +31,7 @@ case {
   end,
 }
 
---- Sends these octets, and gives the segments in which they come back.
+--- Sends `length` bytes, and returns the segments of the echo.
 local function echoed(t, conn, msn, length)
   for at = 0, length - 1, 1024 do
     local size = math.min(1024, length - at)
@@ -48,7 +48,7 @@ end
 case {
   id = "ddp/4.3-numbers/place",
   version = 2,
-  title = "The first segment of a message has MO 0, behind a message of several segments, too",
+  title = "The target sends MO 0 in the first segment of a message, also after a message of several segments",
   requirements = { "DDP-4.3-10", "DDP-1.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -74,12 +74,12 @@ case {
 case {
   id = "ddp/4.3-numbers/last",
   version = 2,
-  title = "The last segment of a message has L set, where it is as long as a segment can be, too",
+  title = "The target sets L in the last segment of a message, even if it is as long as a segment can be",
   requirements = { "DDP-4.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "send", "segment" },
-  -- An EMSS of 1460 or 1448 octets leaves 1436 or 1424 to the payload of a Send.
+  -- An EMSS of 1460 or 1448 bytes leaves 1436 or 1424 bytes for the payload of a Send.
   parameters = { length = { 1424, 1436, 2848, 2872 } },
 
   run = function(t, p)
@@ -88,7 +88,7 @@ case {
     local conn, op = t:operate()
     local segments = echoed(t, conn, op.msn, p.length)
     t:check(segments[#segments].last, {
-      requirement = "DDP-4.1-4", expected = "L set in the segment with the last octet", actual = ("L clear, in segment %d"):format(#segments),
+      requirement = "DDP-4.1-4", expected = "L=1 in the segment with the last byte", actual = ("L=0 in segment %d"):format(#segments),
     })
     conn:close()
 

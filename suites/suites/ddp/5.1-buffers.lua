@@ -1,6 +1,7 @@
--- RFC 5041 sections 4.2, 5.1 and 5.2: where a Data Sink puts tagged segments. rping's buffer is written to and read back.
+-- RFC 5041 sections 4.2, 5.1 and 5.2: where a Data Sink puts tagged segments. The cases write to
+-- rping's buffer and read it back.
 
---- Reads octets of the target's buffer and holds them against these.
+--- Reads bytes of the target's buffer and compares them with `data`.
 local function expect_data(conn, op, at, data, msn, requirement)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to + at, msn = msn },
@@ -13,7 +14,7 @@ local function expect_data(conn, op, at, data, msn, requirement)
   return got == data
 end
 
---- Writes 64 octets, other ones into them, and looks at these and one neighbour on each side.
+--- Writes 64 bytes, overwrites `length` of them, and checks these and one neighbour on each side.
 local function write_within(t, conn, op, first, at, length, requirement)
   conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first, payload = ("."):rep(64) } })
   conn:send(mpa.fpdu {
@@ -23,8 +24,8 @@ local function write_within(t, conn, op, first, at, length, requirement)
   local same = expect_data(conn, op, first + at - 1, around, 1, requirement)
   t:check(same, {
     requirement = requirement,
-    expected = "the octets written, and those around them as they were",
-    actual = same and "they are" or "others",
+    expected = "the written bytes, and unchanged bytes around them",
+    actual = same and "as expected" or "other bytes",
   })
   conn:close()
 end
@@ -32,7 +33,7 @@ end
 case {
   id = "ddp/5.1-buffers/any-offset",
   version = 2,
-  title = "A Write may begin at any octet, and its neighbours stay as they are",
+  title = "The target places a Write at any byte of its buffer, and leaves the neighbours unchanged",
   requirements = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -41,7 +42,7 @@ case {
 
   run = function(t, p)
     local conn, op = t:operate()
-    -- Where a page ends is for the next case.
+    -- The next case covers the end of a page.
     local into = op.to % 4096
     local first = into > 4096 - 64 and 4096 - into or 0
     if first + 64 > op.length then
@@ -56,7 +57,7 @@ case {
 case {
   id = "ddp/5.1-buffers/page",
   version = 1,
-  title = "A Write, and a Read of it, may cross the end of a page of the target's memory, wherever in them that is",
+  title = "The target accepts a Write, and a Read of it, that cross a page boundary at any of their bytes",
   requirements = { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -65,13 +66,14 @@ case {
 
   run = function(t, p)
     local conn, op = t:operate()
-    -- The pages of nearly every system end where 4096 divides the address, and the TO of nearly every buffer is its address.
+    -- Page boundaries of nearly every system are multiples of 4096. The TO of nearly every buffer
+    -- is its address.
     local page = 4096 - op.to % 4096
     if page < 32 then
       page = page + 4096
     end
     if page + 64 > op.length then
-      t:unimplemented("the buffer lies in one page")
+      t:unimplemented("The buffer lies in one page.")
     end
     write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
 
@@ -82,7 +84,7 @@ case {
 case {
   id = "ddp/5.1-buffers/again",
   version = 1,
-  title = "The same octets can be written again and again",
+  title = "The target accepts repeated Writes to the same bytes",
   requirements = { "DDP-5.1.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -97,8 +99,8 @@ case {
     local same = expect_data(conn, op, 0, ("time %02d"):format(p.times), 1, "DDP-5.1.1-4")
     t:check(same, {
       requirement = "DDP-5.1.1-4",
-      expected = "the octets of the last Write",
-      actual = same and "they are" or "others",
+      expected = "the bytes of the last Write",
+      actual = same and "as expected" or "other bytes",
     })
     conn:close()
 
@@ -109,7 +111,7 @@ case {
 case {
   id = "ddp/5.1-buffers/no-octets",
   version = 2,
-  title = "STag and TO of a tagged message of no octets are not looked at",
+  title = "The target ignores STag and TO of a tagged message without payload",
   requirements = { "DDP-5.2-10", "RDMAP-5.1-12" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -121,7 +123,7 @@ case {
 
     local conn = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = p.stag, tagged_offset = p.to } }, { deviates = true })
-    -- It has no effect, so nothing comes of it: no Terminate, and no close.
+    -- It has no effect: the target sends no Terminate and does not close.
     conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
     conn:close()
 
@@ -132,7 +134,7 @@ case {
 case {
   id = "ddp/5.1-buffers/own-queues",
   version = 1,
-  title = "A Read Request does not use up a receive, and needs none",
+  title = "The target answers a Read Request without a receive, and uses none",
   requirements = { "DDP-5.1.2-5" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -141,8 +143,9 @@ case {
   run = function(t)
     t:good_exchange()
 
-    -- No Send came before it: whatever was posted for those was not touched. Of no octets, it asks for no right either. The Write in
-    -- front shows that it is no ready-to-receive message.
+    -- No Send comes before it, so the receives that are posted for Sends are untouched. A Read of
+    -- no bytes needs no access right. The Write before it shows that it is not a ready-to-receive
+    -- message.
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.write() })
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
@@ -156,9 +159,10 @@ case {
 case {
   id = "ddp/5.1-buffers/empty-segment",
   version = 1,
-  title = "A Write of several segments, one of which has no octets, is placed, or refused by a Terminate",
-  -- RFC 5041 neither forbids such a segment nor says what it is good for. A Read behind it is valid all the same, and where no Terminate says why it is not
-  -- answered, it has to be: a target that closes without a word, or stops working, breaks that.
+  title = "The target places a Write that has an empty segment, or rejects it with a Terminate",
+  -- RFC 5041 neither forbids such a segment nor defines its use. A Read after it is valid: the
+  -- target has to answer it, or to give the reason in a Terminate. A target that closes without a
+  -- Terminate, or stops working, fails.
   requirements = { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -172,7 +176,8 @@ case {
     local function segment(at, payload, last)
       return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
     end
-    -- With `again` the Write goes on where one before it ended: siw looks up the buffer of a Write at its first segment that has octets.
+    -- With `again` the Write continues where an earlier one ended: siw looks up the buffer of a
+    -- Write at its first segment with payload.
     local at = p.again and 8 or 0
     local write = ({
       first = segment(at, "", false) .. segment(at, "weftweft", true),
@@ -184,19 +189,19 @@ case {
     end
     conn:send(write)
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to + at } })
-    local what, answer = conn:next { within = 5 }
-    if what == "fpdu" and answer.opcode == 7 then
+    local event, answer = conn:next { within = 5 }
+    if event == "fpdu" and answer.opcode == 7 then
       conn:close()
       t:liveness()
-      t:unimplemented("The target refuses a segment of no octets that is not all of its message, which RFC 5041 leaves open.")
+      t:unimplemented("The target rejects an empty segment that is only a part of its message. RFC 5041 leaves this open.")
     end
-    t:check(what == "fpdu" and answer.opcode == 2, {
+    t:check(event == "fpdu" and answer.opcode == 2, {
       requirement = "RDMAP-5.2.1-18",
       expected = "the Read Response, or a Terminate",
-      actual = what == "fpdu" and "an FPDU of opcode " .. answer.opcode or what or "nothing, and the connection stays open",
+      actual = event == "fpdu" and "an FPDU of opcode " .. answer.opcode or event or "nothing, and the connection stays open",
     })
     local same = answer.payload == "weftweft"
-    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the octets written", actual = same and "they are" or "others" })
+    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes" })
     conn:close()
 
     t:liveness()

@@ -1,6 +1,7 @@
--- RFC 5041 sections 4.3, 5.2 and 5.3: the untagged segments that a target sends, seen in what it echoes.
+-- RFC 5041 sections 4.3, 5.2 and 5.3: the untagged segments that a target sends, observed in its
+-- echoes.
 
--- By the field that decides them.
+-- The requirements, by the field that decides them.
 local KIND = {
   "DDP-4.1-3", "RDMAP-4.1-9", "RDMAP-4.1-20", "RDMAP-5.3-1", "RDMAP-5.3-12", "DDP-4.3-1",
 }
@@ -8,9 +9,9 @@ local QUEUE = { "DDP-4.3-5", "DDP-4.3-14", "DDP-4.3-15", "RDMAP-3.1-2", "RDMAP-5
 local NUMBER = { "DDP-4.3-9", "DDP-4.3-16" }
 local OFFSET = { "DDP-1.2-5", "DDP-4.3-10", "DDP-4.3-11", "DDP-5.2-5" }
 local LAST = { "DDP-4.1-4", "DDP-4.1-5" }
-local WHOLE = { "DDP-5.2-1", "DDP-5.2-3", "DDP-4.4-1" }
--- What the monitor says about each segment decides these.
-local SEEN = {
+local COMPLETE = { "DDP-5.2-1", "DDP-5.2-3", "DDP-4.4-1" }
+-- The monitor judges these in each segment.
+local MONITORED = {
   "DDP-4.1-1", "DDP-4.1-6", "DDP-4.1-7", "DDP-4.1-10", "DDP-4.1-12", "DDP-4.3-3", "RDMAP-3.1-1", "RDMAP-3.1-9", "RDMAP-4.1-1",
   "RDMAP-4.1-2", "RDMAP-4.1-4", "RDMAP-4.1-16",
 }
@@ -25,7 +26,7 @@ local function all(...)
   return joined
 end
 
---- Octets that differ from place to place.
+--- Text that differs at each position.
 local function text(length)
   local words = {}
   for number = 1, length // 6 + 1 do
@@ -34,7 +35,7 @@ local function text(length)
   return table.concat(words):sub(1, length)
 end
 
---- A Send in segments of so many octets.
+--- A Send in segments of at most `most` bytes.
 local function cut(payload, msn, most)
   local fpdus
   for mo = 0, math.max(#payload - 1, 0), most do
@@ -45,36 +46,36 @@ local function cut(payload, msn, most)
   return fpdus
 end
 
---- The echo of a Send: right in each field of each segment, and the same octets.
+--- Checks each field of each segment of a Send's echo, and its payload.
 local function expect_echo(t, conn, payload)
   local echo = ""
-  local function holds(ok, requirement, expected, actual)
+  local function check(ok, requirement, expected, actual)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual })
   end
   local number
   repeat
-    -- That an echo comes at all is for the basic cases.
-    local fpdu = conn:expect_fpdu { shows = SEEN }
+    -- The basic cases check that an echo arrives at all.
+    local fpdu = conn:expect_fpdu { shows = MONITORED }
     t:check(fpdu.opcode ~= 7, { expected = "an echo", actual = "a Terminate" })
-    holds(fpdu.opcode == 3, KIND, "opcode 3", ("opcode %d"):format(fpdu.opcode))
-    holds(not fpdu.tagged, KIND, "an untagged segment", "a tagged one")
-    holds(fpdu.qn == 0, QUEUE, "QN 0", ("QN %d"):format(fpdu.qn))
-    -- With which number the first message begins is for the basic cases.
+    check(fpdu.opcode == 3, KIND, "opcode 3", ("opcode %d"):format(fpdu.opcode))
+    check(not fpdu.tagged, KIND, "an untagged segment", "a tagged one")
+    check(fpdu.qn == 0, QUEUE, "QN 0", ("QN %d"):format(fpdu.qn))
+    -- The basic cases check the number of the first message.
     number = number or fpdu.msn
-    holds(fpdu.msn == number, NUMBER, ("MSN %d"):format(number), ("MSN %d"):format(fpdu.msn))
-    holds(fpdu.mo == #echo, OFFSET, ("MO %d"):format(#echo), ("MO %d"):format(fpdu.mo))
+    check(fpdu.msn == number, NUMBER, ("MSN %d"):format(number), ("MSN %d"):format(fpdu.msn))
+    check(fpdu.mo == #echo, OFFSET, ("MO %d"):format(#echo), ("MO %d"):format(fpdu.mo))
     echo = echo .. fpdu.payload
     local last = #echo >= #payload
-    holds(fpdu.last == last, LAST, ("L=%s with %d of %d octets"):format(last, #echo, #payload), ("L=%s"):format(fpdu.last))
+    check(fpdu.last == last, LAST, ("L=%s with %d of %d bytes"):format(last, #echo, #payload), ("L=%s"):format(fpdu.last))
   until fpdu.last
-  holds(echo == payload, WHOLE, ("the %d octets that were sent"):format(#payload), ("%d octets that differ"):format(#echo))
+  check(echo == payload, COMPLETE, ("the %d bytes that were sent"):format(#payload), ("%d bytes that differ"):format(#echo))
 end
 
 case {
   id = "ddp/5.2-segmentation/echo",
   version = 2,
-  title = "The segments of a Send have one queue and one MSN, MO goes on from 0, the last alone has L, and all of the data is there",
-  requirements = all(KIND, QUEUE, NUMBER, OFFSET, LAST, WHOLE, SEEN),
+  title = "The target sends a message with one queue and MSN, rising MO, L only in the last segment, and all data",
+  requirements = all(KIND, QUEUE, NUMBER, OFFSET, LAST, COMPLETE, MONITORED),
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send" },
@@ -94,7 +95,7 @@ case {
 case {
   id = "ddp/5.2-segmentation/empty",
   version = 2,
-  title = "A Send of no octets is one segment of no octets",
+  title = "The target sends an empty Send as one segment without payload",
   requirements = { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -116,7 +117,8 @@ case {
   end,
 }
 
---- What holds the echoes of Sends in their order. That an echo comes at all, and the number of the first, are for the basic cases.
+--- Returns a function that expects the next echo in the order of the Sends. The basic cases check
+--- that an echo arrives at all, and the number of the first.
 local function in_order(t, conn, requirement)
   local first
   return function(number)
@@ -127,12 +129,12 @@ local function in_order(t, conn, requirement)
     t:check(fpdu.opcode == 3 and fpdu.qn == 0 and fpdu.mo == 0 and fpdu.msn == msn and fpdu.payload == wanted, {
       requirement = requirement,
       expected = ("opcode 3, QN 0, MSN %s, MO 0, %q"):format(msn, wanted),
-      actual = ("opcode %d, QN %s, MSN %s, MO %s, %d octets"):format(fpdu.opcode, fpdu.qn, fpdu.msn, fpdu.mo, #fpdu.payload),
+      actual = ("opcode %d, QN %s, MSN %s, MO %s, %d bytes"):format(fpdu.opcode, fpdu.qn, fpdu.msn, fpdu.mo, #fpdu.payload),
     })
   end
 end
 
---- The FPDU of one of them. It has no PAD.
+--- The FPDU of one of the Sends. It has no PAD.
 local function numbered(number)
   return mpa.fpdu { ulpdu = rdmap.send { payload = ("no. %04d"):format(number), msn = number } }
 end
@@ -140,7 +142,7 @@ end
 case {
   id = "ddp/5.2-segmentation/numbers",
   version = 2,
-  title = "Messages are numbered one behind the other, and go out in their order",
+  title = "The target numbers its messages consecutively, and sends them in order",
   requirements = { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -175,8 +177,9 @@ case {
 case {
   id = "ddp/5.2-segmentation/not-too-small",
   version = 2,
-  title = "No segment of a long Send, but for the last, has less than 128 octets",
-  -- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short one does not prove an MULPDU below 128 (MPA-4.5-8).
+  title = "The target sends a long Send in segments of at least 128 bytes, except for the last",
+  -- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short one does not prove an MULPDU
+  -- below 128 (MPA-4.5-8).
   requirements = { "MPA-4.5-6" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -191,8 +194,8 @@ case {
       local fpdu = conn:expect_fpdu { opcode = 3 }
       t:check(fpdu.last or #fpdu.ulpdu >= 128, {
         requirement = "MPA-4.5-6",
-        expected = "a ULPDU of at least 128 octets, since the TCP segment has room for it",
-        actual = #fpdu.ulpdu .. " octets",
+        expected = "a ULPDU of at least 128 bytes, since the TCP segment has room for it",
+        actual = #fpdu.ulpdu .. " bytes",
       })
     until fpdu.last
     conn:close()
@@ -204,8 +207,8 @@ case {
 case {
   id = "ddp/5.2-segmentation/many",
   version = 2,
-  title = "Sends go on to be numbered and taken in their order far behind the first ones",
-  -- A number that is kept in eight bits, and a ring of receives that is taken round, show here.
+  title = "The target numbers and accepts Sends in order after many earlier ones",
+  -- This finds a number that is kept in eight bits, and a ring of receives that wraps around.
   requirements = { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },

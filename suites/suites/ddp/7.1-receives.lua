@@ -1,9 +1,10 @@
--- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has no receive, or a short one, by an agent on the target.
+-- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has
+-- posted no receive, or a short one. Uses an agent on the target.
 
 case {
   id = "ddp/7.1-receives/none",
   version = 1,
-  title = "A Send for which no receive is posted is refused, or waits for one",
+  title = "The target rejects a Send for which no receive is posted, or lets it wait for one",
   requirements = { "DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9", "DDP-7.1-20" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -14,20 +15,21 @@ case {
     local conn, pair, op = target:operate {}
     local region = target:region { octets = 16, access = { "local_write" } }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "early" } })
-    -- RFC 5041 section 7.1: it may be let wait, which nobody sees, or be refused.
-    local what, fpdu = conn:next { within = 3 }
-    if what == nil then
+    -- RFC 5041 section 7.1: the target may reject the Send or let it wait. Waiting is not
+    -- observable.
+    local event, fpdu = conn:next { within = 3 }
+    if event == nil then
       local work = pair:post_receive { region = region }
       pair:expect_completion { work = work, octets = 5, requirement = { "DDP-7.1-2", "DDP-1.2-2" }, overdue_fails = true }
-      t:unimplemented("The device lets a Send wait for its receive: there is no error to be told.")
+      t:unimplemented("The device lets a Send wait for its receive, so there is no error to report.")
     else
-      t:check(what == "close" or what == "fpdu" and fpdu.opcode == 7, {
+      t:check(event == "close" or event == "fpdu" and fpdu.opcode == 7, {
         requirement = { "DDP-7.1-2", "DDP-1.2-2" },
-        expected = "a refusal, or nothing",
-        actual = what == "fpdu" and ("opcode %d"):format(fpdu.opcode) or what,
+        expected = "a rejection, or nothing",
+        actual = event == "fpdu" and ("opcode %d"):format(fpdu.opcode) or event,
       })
-      -- A mere close tells no error.
-      t:check(what == "fpdu", { expected = "a Terminate", actual = what })
+      -- A close without a Terminate reports no error.
+      t:check(event == "fpdu", { expected = "a Terminate", actual = event })
       local layer, code = fpdu.payload:byte(1, 2)
       t:check(layer == 0x12 and code == 2, {
         requirement = "DDP-7.2-9",
@@ -45,12 +47,12 @@ case {
 case {
   id = "ddp/7.1-receives/too-long",
   version = 1,
-  title = "A Send that is longer than its receive is refused and told of, and no octet goes behind the buffer",
+  title = "The target rejects and reports a Send longer than its receive, and writes nothing after the buffer",
   requirements = { "DDP-7.1-8", "RDMAP-5.3-4", "DDP-7.2-12", "DDP-7.1-20" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
   tags = { "send", "refusal", "agent" },
-  -- The buffer is in the midst of a region. In the second choice it is the second segment that is too long.
+  -- The buffer is in the middle of a region. In the second variant the second segment is too long.
   parameters = { size = { 17, 1400 } },
 
   run = function(t, p, target)
@@ -70,8 +72,8 @@ case {
     local was, got = target:pattern(5, 3072), region:get {}
     t:check(got:sub(1, 1024) == was:sub(1, 1024) and got:sub(1025 + length) == was:sub(1025 + length), {
       requirement = "DDP-7.1-8",
-      expected = "the octets in front of the buffer and behind it as they were",
-      actual = "other octets there",
+      expected = "unchanged bytes before and after the buffer",
+      actual = "changed bytes",
     })
 
     t:liveness()

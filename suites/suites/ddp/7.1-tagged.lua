@@ -1,15 +1,16 @@
--- RFC 5041 sections 7.1 and 7.2, RFC 5040 section 4.8: tagged segments that a Data Sink refuses. rping's Read Request names a buffer
--- of the target.
+-- RFC 5041 sections 7.1 and 7.2, RFC 5040 section 4.8: tagged segments that a Data Sink rejects.
+-- rping's Read Request names a buffer of the target.
 
 case {
   id = "ddp/7.1-tagged/stag",
   version = 2,
-  title = "A Write to an STag that is not valid is refused",
+  title = "The target rejects a Write to an invalid STag",
   requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1", "DDP-7.1-11" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
-  -- The key, the index, all of it, and the one that privileged consumers have for themselves.
+  -- A wrong key, a wrong index, all bits wrong, and the STag that is reserved for privileged
+  -- consumers.
   parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
 
   run = function(t, p)
@@ -33,13 +34,13 @@ case {
 case {
   id = "ddp/7.1-tagged/bounds",
   version = 2,
-  title = "A Write of which an octet lies outside of the buffer is refused",
+  title = "The target rejects a Write with any byte outside the buffer",
   requirements = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-7.2-4", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
   parameters = {
-    -- Where it begins, from the begin or from the end of the buffer, and how many octets it has.
+    -- The start of the Write, counted from the begin or the end of the buffer, and its length.
     from = { "begin", "end" },
     at = { -16, -1, 0, 1, 4096 },
     length = { 1, 17 },
@@ -52,11 +53,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(p.length) } }, { deviates = true })
     local ALL = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3" }
     if inside then
-      -- The other side of the line: these octets are good.
+      -- These bytes are still inside the buffer.
       conn:expect_silence { requirement = ALL, shows = { "DDP-7.2-4", "RDMAP-6.2.1-1" }, within = 1, open = true }
       conn:close()
     else
-      -- Before a buffer whose first TO is 0 it is a wrap as well.
+      -- Before a buffer whose first TO is 0, the Write also wraps.
       conn:expect_terminate { requirement = ALL, told = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
       conn:expect_close()
     end
@@ -68,7 +69,7 @@ case {
 case {
   id = "ddp/7.1-tagged/wrap",
   version = 2,
-  title = "A Write that goes beyond the greatest TO is refused",
+  title = "The target rejects a Write that goes beyond the greatest TO",
   requirements = { "DDP-7.1-14", "DDP-7.2-6", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -84,7 +85,7 @@ case {
       requirement = "DDP-7.1-14",
       told = "RDMAP-6.2.1-1",
       code = "DDP-7.2-6",
-      -- Its first octet is outside of the buffer already.
+      -- Its first byte is already outside the buffer.
       error = { "11 03", "11 01" },
     }
     conn:expect_close()

@@ -1,9 +1,9 @@
--- RFC 5041 sections 7.1 and 7.2: untagged segments that a Data Sink refuses.
+-- RFC 5041 sections 7.1 and 7.2: untagged segments that a Data Sink rejects.
 
 case {
   id = "ddp/7.1-untagged/queue-number",
   version = 2,
-  title = "A segment for a queue that the stream does not have is refused",
+  title = "The target rejects a segment for a queue that the stream does not have",
   requirements = { "DDP-7.1-1", "DDP-7.2-8", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -26,12 +26,12 @@ case {
 case {
   id = "ddp/7.1-untagged/msn",
   version = 2,
-  title = "A Send whose MSN has no buffer, since it was used or is far ahead, is refused",
+  title = "The target rejects a Send whose MSN has no buffer, because it is used or far ahead",
   requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- Beside the one that is due: 0 would be right after 2^32 messages.
+  -- Distances from the expected MSN. A distance of 0 is correct again after 2^32 messages.
   parameters = { ahead = { -2, -1, 100000, 0x7fffffff, 0x80000000 } },
 
   run = function(t, p)
@@ -44,7 +44,7 @@ case {
       requirement = { "DDP-7.1-9", "RDMAP-7.2-1" },
       told = "RDMAP-6.2.1-1",
       code = "DDP-7.2-10",
-      -- Which of the two it is depends on how the buffers are kept.
+      -- The error depends on how the target manages its buffers.
       error = { "12 03", "12 02" },
     }
     conn:expect_close()
@@ -56,7 +56,7 @@ case {
 case {
   id = "ddp/7.1-untagged/mo",
   version = 2,
-  title = "A Send whose MO lies behind its buffer is refused",
+  title = "The target rejects a Send whose MO is beyond its buffer",
   requirements = { "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -72,7 +72,7 @@ case {
       requirement = "DDP-7.1-7",
       told = "RDMAP-6.2.1-1",
       code = "DDP-7.2-11",
-      -- It is both: an MO that is no good, and a message that is too long.
+      -- It is both an invalid MO and a message that is too long.
       error = { "12 04", "12 05" },
     }
     conn:expect_close()
@@ -84,7 +84,7 @@ case {
 case {
   id = "ddp/7.1-untagged/too-long",
   version = 2,
-  title = "A Send that is longer than its buffer is refused: rping's has 16 octets",
+  title = "The target rejects a Send longer than its buffer (rping's has 16 bytes)",
   requirements = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4", "DDP-7.2-12", "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -111,7 +111,7 @@ case {
 case {
   id = "ddp/7.1-untagged/too-long-later",
   version = 2,
-  title = "A second segment that goes beyond the end of the buffer is refused: rping's has 16 octets",
+  title = "The target rejects a second segment beyond the end of the buffer (rping's has 16 bytes)",
   requirements = { "DDP-7.1-8", "DDP-7.2-12" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },

@@ -1,10 +1,10 @@
--- RFC 5041 sections 8.2 and 8.3.1, RFC 5040 section 8.1.1: an STag is good on the streams it belongs to. Each of rping's connections has
--- a Protection Domain of its own.
+-- RFC 5041 sections 8.2 and 8.3.1, RFC 5040 section 8.1.1: an STag is valid only on the streams it
+-- belongs to. Each of rping's connections has its own Protection Domain.
 
 case {
   id = "ddp/8.2-association/write",
   version = 1,
-  title = "A Write to the STag of another connection is refused, and that one goes on",
+  title = "The target rejects a Write to another connection's STag, and that connection keeps working",
   requirements = { "DDP-8.2-3", "DDP-8.2-4", "DDP-8.3.1-1", "DDP-8.3.1-2", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2", "DDP-7.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -17,12 +17,12 @@ case {
     local theirs, owner = t:operate()
     local conn, op = t:operate()
     if op.stag == owner.stag then
-      t:unimplemented("Both connections were told the same STag.")
+      t:unimplemented("Both connections have the same STag.")
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = owner.stag, tagged_offset = owner.to, payload = "weft" } })
     conn:expect_terminate { requirement = ALL, told = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
     conn:expect_close()
-    -- It is as it was, and so is its connection.
+    -- That buffer is unchanged, and so is its connection.
     theirs:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },
     })
@@ -36,7 +36,7 @@ case {
 case {
   id = "ddp/8.2-association/read",
   version = 1,
-  title = "A Read of the STag of another connection is refused",
+  title = "The target rejects a Read of another connection's STag",
   requirements = { "RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -48,7 +48,7 @@ case {
     local theirs, owner = t:operate()
     local conn, op = t:operate()
     if op.stag == owner.stag then
-      t:unimplemented("Both connections were told the same STag.")
+      t:unimplemented("Both connections have the same STag.")
     end
     conn:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },

@@ -1,33 +1,34 @@
--- RFC 5041 sections 5.1.1, 7.1, 8.2 and 8.3, RFC 5040 sections 3.2, 4.8 and 8.1.1: an STag is good for the octets, the rights and the streams that the
--- target's user says, and as long as it says so, by an agent on the target.
+-- RFC 5041 sections 5.1.1, 7.1, 8.2 and 8.3, RFC 5040 sections 3.2, 4.8 and 8.1.1: an STag is valid
+-- only for the bytes, the rights, the streams and the time that the target's user sets. Uses an
+-- agent on the target.
 
 local SIZE, SEED = 64, 5
 
---- A region of SIZE octets of a pattern.
+--- A region of SIZE bytes of a pattern.
 local function region_of(target, access, domain)
   return target:region { octets = SIZE, access = access, fill = SEED, domain = domain }
 end
 
 local ALL = { "local_write", "remote_write", "remote_read" }
 
---- Regions that 16 octets at a Tagged Offset may not be written to, or read from: the region, and where.
+--- For each fault: a region, and a Tagged Offset at which 16 bytes may not be written or read.
 local WRONG = {
   right = function(target, missing)
     local access = { "local_write", missing == "remote_write" and "remote_read" or "remote_write" }
     return region_of(target, access), 0
   end,
-  -- One octet beyond the end, and in front of the begin.
+  -- One byte beyond the end, and one before the begin.
   beyond = function(target) return region_of(target, ALL), SIZE - 15 end,
   before = function(target) return region_of(target, ALL), -1 end,
   domain = function(target) return region_of(target, ALL, target:domain()), 0 end,
 }
 
---- Nothing of what was refused is in memory.
-local function unchanged(t, target, region, requirement)
+--- Expects that memory has none of the rejected data.
+local function expect_unchanged(t, target, region, requirement)
   t:check(region:get {} == target:pattern(SEED, SIZE), {
     requirement = requirement,
-    expected = "the region as it was",
-    actual = "other octets in the region",
+    expected = "an unchanged region",
+    actual = "changed bytes in the region",
   })
 end
 
@@ -35,7 +36,7 @@ local function write(wrong, title, requirements, code, errors)
   case {
     id = "ddp/8.3-rights/write-" .. wrong,
     version = 2,
-    title = "A Write " .. title .. " is refused and told of, and changes nothing",
+    title = "The target rejects a Write " .. title .. ", reports it, and changes nothing",
     requirements = { "DDP-7.1-16", "DDP-7.1-20", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
@@ -49,21 +50,22 @@ local function write(wrong, title, requirements, code, errors)
       conn:expect_terminate { requirement = requirements, code = code, error = errors }
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
-      unchanged(t, target, region, { "DDP-7.1-16", requirements })
+      expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
 
       t:liveness()
     end,
   }
 end
 
--- RFC 5041 has no code of its own for a missing right: the verbs draft tells it as an STag that is not the stream's. An error of RDMAP it is in no case, though
--- cxgb4 and irdma tell it as one (01 02): those are for Read Requests (RFC 5040 Figure 10).
+-- RFC 5041 has no error code for a missing right. The verbs draft reports it as an STag of another
+-- stream. It is never an error of RDMAP, although cxgb4 and irdma report 01 02: those errors are
+-- for Read Requests (RFC 5040 Figure 10).
 write("right", "to a region without the right", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
-write("beyond", "of which one octet is behind the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
-write("before", "of which one octet is in front of the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })
+write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
+write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })
 write("domain", "to a region of another Protection Domain", { "DDP-8.2-1", "DDP-8.3-3" }, "DDP-7.2-5", { "11 02", "11 00" })
 
---- Requests 16 octets that the user has not allowed to be read.
+--- A request for 16 bytes that the user has not allowed to be read.
 local function read_request(region, at)
   return mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 16, src_stag = region.stag, src_to = region.address + at },
@@ -74,7 +76,7 @@ local function read(wrong, title, requirements, code, errors)
   case {
     id = "ddp/8.3-rights/read-" .. wrong,
     version = 1,
-    title = "A Read " .. title .. " is refused and told of",
+    title = "The target rejects a Read " .. title .. ", and reports it",
     requirements = { "RDMAP-7.1-1", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
@@ -94,10 +96,10 @@ local function read(wrong, title, requirements, code, errors)
   }
 end
 
--- Which of two errors is told where both hold is left open.
+-- If two errors apply, the target may report either.
 read("right", "from a region without the right", { "RDMAP-8.1.1-5" }, "RDMAP-4.8-20", "01 02")
-read("beyond", "of which one octet is behind the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", "01 01")
-read("before", "of which one octet is in front of the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", { "01 01", "01 04" })
+read("beyond", "with one byte after the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", "01 01")
+read("before", "with one byte before the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", { "01 01", "01 04" })
 read("domain", "from a region of another Protection Domain", { "RDMAP-7.2-5", "RDMAP-8.1.1-1" }, "RDMAP-4.8-21", { "01 03", "01 00" })
 
 local BACK = { "DDP-8.3-1", "DDP-8.3.1-4", "RDMAP-3.2-9", "RDMAP-8.1.1-4" }
@@ -105,7 +107,7 @@ local BACK = { "DDP-8.3-1", "DDP-8.3.1-4", "RDMAP-3.2-9", "RDMAP-8.1.1-4" }
 case {
   id = "ddp/8.3-rights/given-back",
   version = 1,
-  title = "A Write to, and a Read from, a region that was deregistered are refused",
+  title = "The target rejects a Write to, and a Read from, a deregistered region",
   requirements = BACK,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -132,7 +134,7 @@ case {
 case {
   id = "ddp/8.3-rights/edges",
   version = 1,
-  title = "The first and the last octet of a region may be written and read",
+  title = "The target accepts a Write and a Read of the first and of the last byte of a region",
   requirements = { "DDP-5.1.1-1", "RDMAP-4.4-10" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -155,8 +157,8 @@ case {
     pair:expect_completion { work = work, octets = 5 }
     t:check(region:get {} == want, {
       requirement = "DDP-5.1.1-1",
-      expected = ("octet %d written, and no other"):format(p.at),
-      actual = "other octets in the region",
+      expected = ("byte %d written, and no other"):format(p.at),
+      actual = "other bytes in the region",
     })
     conn:reset()
 
@@ -164,12 +166,13 @@ case {
   end,
 }
 
---- A case of a window to which 16 octets may not be written: which octets of the region it has, its rights, and where it is tried.
+--- A case of a window that does not allow a Write of 16 bytes. `it` gives the window's part of the
+--- region, its rights, and the offset of the Write.
 local function window(wrong, title, it, requirements)
   case {
     id = "ddp/8.3-rights/window-" .. wrong,
     version = 1,
-    title = "A Write to a memory window " .. title .. " is refused, and changes nothing",
+    title = "The target rejects a Write to a memory window " .. title .. ", and changes nothing",
     requirements = { "DDP-7.1-16", table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
@@ -183,7 +186,7 @@ local function window(wrong, title, it, requirements)
       local bound, stag = pair:post_bind {
         window = target:window {}, to_region = region, at = it.at, octets = it.octets, access = it.access or { "remote_write" }, may_refuse = true,
       }
-      if not bound then t:unimplemented("The device binds no window by a work request: " .. stag) end
+      if not bound then t:unimplemented("The device rejects the work request to bind a window: " .. stag) end
       pair:expect_completion { work = bound }
       if wrong == "invalidated" then
         pair:expect_completion { work = pair:post_invalidate { stag = stag } }
@@ -193,7 +196,7 @@ local function window(wrong, title, it, requirements)
       wire:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = region.address + it.try, payload = ("w"):rep(16) } }, { deviates = true })
       wire:expect_terminate { requirement = requirements }
       wire:expect_close()
-      unchanged(t, target, region, { "DDP-7.1-16", requirements })
+      expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
       if wrong == "stream" then conn:reset() end
 
       t:liveness()
@@ -201,7 +204,7 @@ local function window(wrong, title, it, requirements)
   }
 end
 
-window("range", "that does not have all of the octets, though the region does", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
+window("range", "that does not have all of the bytes, although the region does", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
 window("right", "without the right", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
   { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
 window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },

@@ -1,11 +1,12 @@
--- RFC 5041 section 8.3.2, RFC 5040 section 8.1.2: receives that streams share, by an agent on the target.
+-- RFC 5041 section 8.3.2, RFC 5040 section 8.1.2: receives that streams share. Uses an agent on the
+-- target.
 
 local LIMIT = { "DDP-8.3.2-7", "RDMAP-8.1.2-9" }
 
 case {
   id = "ddp/8.3-shared/limit",
   version = 1,
-  title = "Who takes more than its share of a shared receive queue can be told: the user hears when less receives are left than its limit",
+  title = "The target reports that a shared receive queue has fewer receives left than its limit",
   requirements = LIMIT,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -19,8 +20,8 @@ case {
     local region = target:region { octets = 64, access = { "local_write" } }
     for _ = 1, 6 do shared:post_receive { region = region } end
     local limited, why = shared:limit(4)
-    if not limited then t:unimplemented("The device tells of no limit: " .. why) end
-    -- Four are left behind the second, and three behind the third.
+    if not limited then t:unimplemented("The device does not report the limit: " .. why) end
+    -- Four receives are left after the second Send, and three after the third.
     for nth = 0, 2 do
       conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "more", msn = op.msn + nth } })
       pair:expect_completion {}
