@@ -1,6 +1,6 @@
--- RFC 6581 section 5: start-up shows in no completion, as an agent on the target is told.
+-- RFC 6581 section 5: start-up frames complete no work request. Uses an agent on the target.
 
---- Where a receive goes.
+--- The buffer of a receive.
 local function sink(target)
   return { region = target:region { octets = 16, access = { "local_write" } } }
 end
@@ -8,7 +8,7 @@ end
 case {
   id = "mpa-p2p/5-completions/responder",
   version = 1,
-  title = "No receive of a Responder completes with Request, Reply or an empty Write that says ready; the first Send takes the first one",
+  title = "The responder completes its first receive with a Send, not with a start-up frame or an empty Write",
   requirements = { "P2P-5-7" },
   roles = { "responder" },
   capabilities = { "agent", "revision-2" },
@@ -27,12 +27,12 @@ case {
     if p.ready == "write" then
       if not reply.rtr_write then
         conn:reset()
-        t:unimplemented("The target does not take a Write as ready-to-receive message.")
+        t:unimplemented("The target does not accept a Write as ready-to-receive message.")
       end
       t:pause(0.2)
       conn:send(mpa.fpdu { ulpdu = rdmap.write {} })
     end
-    -- It may have waited for the ready-to-receive message.
+    -- The target may have waited for the ready-to-receive message.
     pair:expect_event { event = "established" }
     pair:expect_no_completion { within = 1, requirement = "P2P-5-7" }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = 1, payload = "first" } })
@@ -46,7 +46,7 @@ case {
 case {
   id = "mpa-p2p/5-completions/initiator",
   version = 1,
-  title = "No receive of an Initiator completes with Request or Reply; the first Send takes the first one",
+  title = "The initiator completes its first receive with a Send, not with a start-up frame",
   requirements = { "P2P-5-7" },
   roles = { "initiator" },
   capabilities = { "agent" },
@@ -60,7 +60,7 @@ case {
     conn:send(conn:reply())
     pair:expect_event { event = "established" }
     pair:expect_no_completion { within = 1, requirement = "P2P-5-7" }
-    -- A Responder speaks behind the Initiator's first FPDU.
+    -- A Responder sends only after the Initiator's first FPDU.
     pair:post_send { region = target:region { octets = 4, put = "mine" } }
     repeat
       local fpdu = conn:expect_fpdu {}

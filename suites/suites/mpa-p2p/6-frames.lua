@@ -1,9 +1,9 @@
--- RFC 6581 sections 5, 6 and 10: enhanced start-up frames, and who answers which kind.
+-- RFC 6581 sections 5, 6 and 10: enhanced start-up frames, and the frames that answer them.
 
 case {
   id = "mpa-p2p/6-frames/reply",
   version = 1,
-  title = "An enhanced Request gets an enhanced Reply of revision 2 that has its words and no more",
+  title = "The responder answers an enhanced Request with a Reply of revision 2 that ends after IRD and ORD",
   requirements = { "P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-6-1", "P2P-6-4", "P2P-6-6", "P2P-6-10" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -19,13 +19,13 @@ case {
       peer_to_peer = p.peer_to_peer, rtr_write = p.peer_to_peer, rtr_read = p.peer_to_peer, rtr_send = p.peer_to_peer,
     })
     local reply = conn:expect_reply { requirement = { "P2P-10-2", "P2P-10-9", "P2P-5-2" }, reject = false, overdue_fails = true }
-    local flags = ("octet 16 is %02x, revision %s"):format(reply.flags, reply.revision)
+    local flags = ("byte 16 is %02x, revision %s"):format(reply.flags, reply.revision)
     t:check(reply.flags & 0x0f == 0, { requirement = { "P2P-6-4", "P2P-6-1" }, expected = "reserved bits of zero", actual = flags })
     t:check(reply.flags & 0x10 ~= 0, { requirement = { "P2P-10-2", "P2P-10-9", "P2P-5-2" }, expected = "S=1", actual = flags })
     t:check(reply.revision == 2, { requirement = "P2P-6-6", expected = "revision 2", actual = flags })
     local length = #reply.octets - 20
-    t:check(length >= 4, { requirement = "P2P-6-10", expected = "at least the 4 octets of the words", actual = length .. " octets" })
-    -- What PD_Length leaves out would come now.
+    t:check(length >= 4, { requirement = "P2P-6-10", expected = "at least the 4 bytes of IRD and ORD", actual = length .. " bytes" })
+    -- Bytes that PD_Length does not count would arrive now.
     conn:expect_silence { requirement = "P2P-6-10", within = 0.5 }
     conn:close()
 
@@ -36,7 +36,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/unenhanced",
   version = 1,
-  title = "A Request with S=0 gets a Reply with S=0, in revision 2, too",
+  title = "The responder answers a Request with S=0 with a Reply with S=0, also in revision 2",
   requirements = { "P2P-10-3", "P2P-10-11", "P2P-6-3" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -50,10 +50,10 @@ case {
     local conn = t:connect()
     conn:send(mpa.request { revision = p.revision, private_data = p.private_data })
     local reply = conn:expect_reply { requirement = ALL, overdue_fails = true }
-    t:check(reply.flags & 0x10 == 0, { requirement = ALL, expected = "S=0", actual = ("octet 16 is %02x"):format(reply.flags) })
+    t:check(reply.flags & 0x10 == 0, { requirement = ALL, expected = "S=0", actual = ("byte 16 is %02x"):format(reply.flags) })
     t:check(reply.revision <= p.revision, {
       requirement = "P2P-10-3",
-      expected = "no greater revision than the Request's",
+      expected = "at most the revision of the Request",
       actual = "revision " .. reply.revision,
     })
     conn:close()
@@ -65,7 +65,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/revision-1",
   version = 1,
-  title = "An endpoint of revision 2 takes Requests of revision 1",
+  title = "The responder of revision 2 accepts Requests of revision 1",
   requirements = { "P2P-6-8", "P2P-10-10", "P2P-1.1-1" },
   roles = { "responder" },
   capabilities = { "revision-1", "revision-2" },
@@ -84,7 +84,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/reserved",
   version = 1,
-  title = "The four reserved bits behind S are not looked at",
+  title = "The responder ignores the four reserved bits after S",
   requirements = { "P2P-6-5" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -107,7 +107,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/no-room",
   version = 1,
-  title = "A Request with S=1 that has no room for the words is answered by a close or by R=1",
+  title = "The responder closes, or sends R=1, if a Request with S=1 is too short for IRD and ORD",
   requirements = { "P2P-6-12" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -128,7 +128,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/longest",
   version = 1,
-  title = "508 octets of private data fit behind the words",
+  title = "The responder accepts 508 bytes of private data after IRD and ORD",
   requirements = { "P2P-6-10" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -150,7 +150,7 @@ case {
 case {
   id = "mpa-p2p/6-frames/not-supported",
   version = 1,
-  title = "A Responder without the enhanced set-up closes on an enhanced Request, and sends no Reply",
+  title = "The responder without enhanced set-up closes on an enhanced Request, and sends no Reply",
   requirements = { "P2P-10-4" },
   roles = { "responder" },
   tags = { "startup", "enhanced" },
@@ -161,15 +161,15 @@ case {
 
     local conn = t:connect()
     conn:send(t:request { enhanced = true, revision = 2, ird = p.ird, ord = 0, private_data = p.private_data })
-    local what, reply = conn:next { within = 15 }
-    if what == "reply" and reply.flags & 0x10 ~= 0 then
+    local event, reply = conn:next { within = 15 }
+    if event == "reply" and reply.flags & 0x10 ~= 0 then
       conn:close()
-      t:unimplemented("The target has the enhanced set-up.")
+      t:unimplemented("The target supports the enhanced set-up.")
     end
-    t:check(what == "close", {
+    t:check(event == "close", {
       requirement = "P2P-10-4",
-      expected = "the target closes the connection and sends no octet before",
-      actual = what == "reply" and ("a Reply of revision %d with S=0"):format(reply.revision) or what or "nothing, and the connection stays open",
+      expected = "the target closes the connection and sends no byte before",
+      actual = event == "reply" and ("a Reply of revision %d with S=0"):format(reply.revision) or event or "nothing, and the connection stays open",
     })
 
     t:liveness()

@@ -1,15 +1,16 @@
--- RFC 6581 sections 6 to 9 as the Initiator's: its enhanced Request, what it makes of the Reply, its ready-to-receive message.
+-- RFC 6581 sections 6 to 9 for the Initiator: its enhanced Request, its reaction to the Reply, and
+-- its ready-to-receive message.
 
 local NAMES = { send = "rtr_send", write = "rtr_write", read = "rtr_read" }
 local OPCODES = { send = 3, write = 0, read = 1 }
 
---- The enhanced Request of the target, where it sends one. `requirement` is about its form.
-local function asked(t, requirement)
+--- Waits for the enhanced Request of the target. `requirement` concerns its form.
+local function expect_enhanced(t, requirement)
   local conn = t:connect()
   local request = conn:expect_request { requirement = requirement }
   if request.revision == 1 and request.flags & 0x1f == 0 then
     conn:close()
-    t:unimplemented("The target does not ask for anything of RFC 6581.")
+    t:unimplemented("The target does not use RFC 6581.")
   end
   return conn, request
 end
@@ -19,11 +20,11 @@ local function kinds(request)
 end
 
 --- The same, in the peer-to-peer model.
-local function asked_as_peer(t)
-  local conn, request = asked(t)
+local function expect_peer_to_peer(t)
+  local conn, request = expect_enhanced(t)
   if not request.peer_to_peer then
     conn:close()
-    t:unimplemented("The target does not ask for the peer-to-peer model.")
+    t:unimplemented("The target does not request the peer-to-peer model.")
   end
   return conn, request
 end
@@ -31,7 +32,7 @@ end
 case {
   id = "mpa-p2p/9-initiator/request",
   version = 1,
-  title = "An enhanced Request has S=1, revision 2 and four octets of words, which PD_Length counts",
+  title = "The initiator's enhanced Request has S=1, revision 2, and IRD and ORD, which PD_Length counts",
   requirements = { "P2P-6-1", "P2P-6-2", "P2P-6-4", "P2P-6-6", "P2P-6-10", "P2P-9.2-2", "MPA-7.1.1-24" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
@@ -39,16 +40,16 @@ case {
 
   run = function(t)
     local FORM = { "P2P-6-1", "P2P-6-2", "P2P-6-6", "P2P-6-10", "MPA-7.1.1-24" }
-    local conn, request = asked(t, FORM)
+    local conn, request = expect_enhanced(t, FORM)
     t:check(request.revision == 2 and request.flags & 0x10 ~= 0, {
       requirement = FORM,
       expected = "S=1 and revision 2",
-      actual = ("octet 16 is %02x, revision %d"):format(request.flags, request.revision),
+      actual = ("byte 16 is %02x, revision %d"):format(request.flags, request.revision),
     })
     t:check(request.flags & 0x0f == 0, {
       requirement = "P2P-6-4",
       expected = "reserved bits of zero",
-      actual = ("octet 16 is %02x"):format(request.flags),
+      actual = ("byte 16 is %02x"):format(request.flags),
     })
     local some = request.rtr_send or request.rtr_write or request.rtr_read
     t:check(not request.peer_to_peer or some, {
@@ -65,7 +66,7 @@ case {
 case {
   id = "mpa-p2p/9-initiator/ready",
   version = 1,
-  title = "The ready-to-receive message is the first FPDU, the only one of its kind, of the kind that the Reply has, and empty",
+  title = "The initiator sends one empty ready-to-receive message of the Reply's kind as its first FPDU",
   requirements = { "P2P-9.2-9", "P2P-1.1-2", "P2P-1.1-3", "P2P-3-3", "P2P-5-4", "P2P-9.3-1", "P2P-mail.4-1" },
   roles = { "initiator" },
   capabilities = { "revision-2", "operation" },
@@ -73,7 +74,7 @@ case {
   parameters = { kind = { "send", "write", "read" } },
 
   run = function(t, p)
-    local conn, request = asked_as_peer(t)
+    local conn, request = expect_peer_to_peer(t)
     if not request[NAMES[p.kind]] then
       conn:close()
       t:unimplemented(("The target does not offer a %s as ready-to-receive message."):format(p.kind))
@@ -82,14 +83,14 @@ case {
     local FIRST = { "P2P-9.2-9", "P2P-3-3", "P2P-5-4", "P2P-9.3-1", "P2P-mail.4-1" }
     local EMPTY = { "P2P-1.1-2" }
     local fpdu = conn:expect_fpdu { requirement = FIRST, opcode = OPCODES[p.kind], overdue_fails = true }
-    local asks = p.kind == "read" and fpdu.payload:sub(13, 16) or fpdu.payload
-    t:check(asks == "" or asks == "\0\0\0\0" and p.kind == "read", {
+    local content = p.kind == "read" and fpdu.payload:sub(13, 16) or fpdu.payload
+    t:check(content == "" or content == "\0\0\0\0" and p.kind == "read", {
       requirement = EMPTY,
-      expected = "no octets",
-      actual = ("%d octets of payload"):format(#fpdu.payload),
+      expected = "no bytes",
+      actual = ("%d bytes of payload"):format(#fpdu.payload),
     })
     if p.kind == "read" then
-      -- A Read Response of no octets, to the sink that the Read Request names.
+      -- An empty Read Response to the sink that the Read Request names.
       local stag, to = fpdu.payload:sub(1, 4), fpdu.payload:sub(5, 12)
       conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2 }:replace(2, stag .. to) })
     end
@@ -103,14 +104,14 @@ case {
 case {
   id = "mpa-p2p/9-initiator/send-counts",
   version = 1,
-  title = "A Send as ready-to-receive message has MSN 1, and the Send behind it MSN 2",
+  title = "The initiator's ready-to-receive Send has MSN 1, and its next Send has MSN 2",
   requirements = { "P2P-9.2-13", "RDMAP-5.3-16" },
   roles = { "initiator" },
   capabilities = { "revision-2", "operation" },
   tags = { "startup", "enhanced", "send" },
 
   run = function(t)
-    local conn, request = asked_as_peer(t)
+    local conn, request = expect_peer_to_peer(t)
     if not request.rtr_send then
       conn:close()
       t:unimplemented("The target does not offer a Send as ready-to-receive message.")
@@ -130,14 +131,14 @@ case {
 case {
   id = "mpa-p2p/9-initiator/choice",
   version = 1,
-  title = "Of several kinds that the Reply has, one message is sent",
+  title = "The initiator sends one ready-to-receive message if the Reply has several kinds",
   requirements = { "P2P-1.1-3", "P2P-9.2-9", "P2P-mail.0-1" },
   roles = { "initiator" },
   capabilities = { "revision-2", "operation" },
   tags = { "startup", "enhanced" },
 
   run = function(t)
-    local conn, request = asked_as_peer(t)
+    local conn, request = expect_peer_to_peer(t)
     conn:send(conn:reply())
     local fpdu = conn:expect_fpdu { requirement = { "P2P-1.1-3", "P2P-9.2-9", "P2P-mail.0-1" }, overdue_fails = true }
     local chosen = {}
@@ -147,7 +148,7 @@ case {
     t:check(chosen[fpdu.opcode] and (fpdu.opcode == 1 or fpdu.payload == ""), {
       requirement = { "P2P-9.2-9", "P2P-mail.0-1" },
       expected = "a message of one of the kinds, and empty",
-      actual = ("opcode %d, %d octets of payload"):format(fpdu.opcode, #fpdu.payload),
+      actual = ("opcode %d, %d bytes of payload"):format(fpdu.opcode, #fpdu.payload),
     })
     conn:close()
 
@@ -158,14 +159,14 @@ case {
 case {
   id = "mpa-p2p/9-initiator/no-kind",
   version = 1,
-  title = "A Reply with A=1 and no kind that the Initiator can send is answered by Terminate 20 07, and the end of the connection",
+  title = "The initiator sends Terminate 20 07 and closes if the Reply has no kind that it can send",
   requirements = { "P2P-9.2-16", "P2P-9.2-23", "P2P-8-3", "P2P-8-5", "RDMAP-4.8-36" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "terminate", "refusal" },
 
   run = function(t)
-    local conn = asked_as_peer(t)
+    local conn = expect_peer_to_peer(t)
     conn:send(conn:reply { rtr_send = false, rtr_write = false, rtr_read = false }, { deviates = conn:reply() })
     conn:expect_terminate {
       requirement = "P2P-9.2-16", told = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
@@ -179,7 +180,7 @@ case {
 case {
   id = "mpa-p2p/9-initiator/no-room",
   version = 1,
-  title = "A Reply with S=1 that has no room for the words ends the connection, and no FPDU follows it",
+  title = "The initiator closes without an FPDU if a Reply with S=1 is too short for IRD and ORD",
   requirements = { "P2P-6-12" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
@@ -187,9 +188,10 @@ case {
   parameters = { length = { 0, 1, 2, 3 } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn = expect_enhanced(t)
     conn:send(mpa.reply { flags = 0x50, revision = 2, private_data = ("\0"):rep(p.length) })
-    -- Such a Reply is malformed whatever was asked for. A Terminate may tell of it (RFC 6581 section 8).
+    -- Such a Reply is malformed, whatever the Request was. The target may send a Terminate (RFC
+    -- 6581 section 8).
     conn:expect_close { requirement = "P2P-6-12", after_terminate = true, overdue_fails = true }
 
     t:liveness()
@@ -199,28 +201,29 @@ case {
 case {
   id = "mpa-p2p/9-initiator/too-many-reads",
   version = 1,
-  title = "A Reply whose ORD is more than the Initiator can hold is answered by Terminate 20 06, and the end of the connection",
+  title = "The initiator sends Terminate 20 06 and closes if the Reply's ORD is more than it supports",
   requirements = { "P2P-9.1-10", "P2P-9.1-24", "P2P-8-2", "P2P-8-4", "RDMAP-4.8-36" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "terminate", "refusal" },
 
   run = function(t)
-    local conn = asked_as_peer(t)
+    local conn = expect_peer_to_peer(t)
     conn:send(conn:reply { ord = 0x3ffe }, { deviates = conn:reply() })
-    -- One that can hold so many Reads goes on, and is right: its first FPDU (length, DDP's octet, RDMAP's) is no Terminate then.
+    -- A target that supports this number of Reads may continue. Then its first FPDU (length, byte
+    -- of DDP, byte of RDMAP) is not a Terminate.
     local first = conn:expect_octets { requirement = "P2P-9.1-10", begins = "", keep = true }
     if #first >= 4 and first:byte(4) & 0x0f ~= 7 then
       conn:close()
-      t:unimplemented("The target goes on: it can hold 0x3FFE Reads.")
+      t:unimplemented("The target continues: it supports 0x3FFE Reads.")
     end
-    local told = conn:expect_terminate {
+    local terminate = conn:expect_terminate {
       requirement = "P2P-9.1-10", told = "P2P-9.1-10", error = "20 06", code = { "P2P-9.1-24", "P2P-8-2", "RDMAP-4.8-36" },
-    } ---@cast told weft.Terminate
-    t:check(not (told.m or told.d or told.r) and #told.rest == 0, {
+    } ---@cast terminate weft.Terminate
+    t:check(not (terminate.m or terminate.d or terminate.r) and #terminate.rest == 0, {
       requirement = "P2P-8-4",
       expected = "no header parts",
-      actual = ("M=%s D=%s R=%s, %d octets behind"):format(told.m, told.d, told.r, #told.rest),
+      actual = ("M=%s D=%s R=%s, %d more bytes"):format(terminate.m, terminate.d, terminate.r, #terminate.rest),
     })
     conn:expect_close { requirement = "P2P-9.1-10", within = 60, overdue_fails = true }
 
@@ -231,7 +234,7 @@ case {
 case {
   id = "mpa-p2p/9-initiator/ird",
   version = 1,
-  title = "As many Reads as the Request's IRD says are served at a time",
+  title = "The initiator serves as many Reads at a time as its IRD says",
   requirements = { "P2P-9.1-1" },
   roles = { "initiator" },
   capabilities = { "revision-2", "rping" },
@@ -263,7 +266,7 @@ case {
 case {
   id = "mpa-p2p/9-initiator/raised-ird",
   version = 1,
-  title = "A Reply whose ORD is one more than the Request's IRD has so many Reads served at a time, or is refused by a Terminate",
+  title = "The initiator serves the Reply's ORD of Reads, one more than its IRD, or sends a Terminate",
   requirements = { "P2P-9.1-23" },
   roles = { "initiator" },
   capabilities = { "revision-2", "rping" },
@@ -272,26 +275,26 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn, request = asked(t)
+    local conn, request = expect_enhanced(t)
     local reads = request.ird + 1
     if request.ird > 4096 then
       conn:close()
       t:unimplemented(("The target's IRD is %d."):format(request.ird))
     end
     conn:send(conn:reply { ord = reads })
-    local what, first = conn:next()
-    if what == "fpdu" and first.opcode == 7 then
+    local event, first = conn:next()
+    if event == "fpdu" and first.opcode == 7 then
       conn:close()
       t:liveness()
-      t:unimplemented("The target does not raise its IRD: it sends a Terminate, as it may.")
+      t:unimplemented("The target does not raise its IRD. It sends a Terminate, which is allowed.")
     end
-    t:check(what == "fpdu", { requirement = "P2P-9.1-23", expected = "an FPDU", actual = what or "nothing" })
+    t:check(event == "fpdu", { requirement = "P2P-9.1-23", expected = "an FPDU", actual = event or "nothing" })
     if first.opcode == 1 then
-      -- A ready-to-receive message that is to be answered: sink STag and TO stand first in it.
+      -- This ready-to-receive message needs an answer. It begins with the sink's STag and TO.
       local stag, to = string.unpack(">I4i8", first.payload)
       conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to } })
     end
-    -- Of no octets, they name no buffer.
+    -- They read no bytes, so they name no buffer.
     local requests = ""
     for msn = 1, reads do
       requests = requests .. mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7700, msn = msn } }
@@ -299,11 +302,11 @@ case {
     conn:send(requests)
     for served = 1, reads do
       repeat
-        what, first = conn:next()
-        t:check(what == "fpdu" and first.opcode ~= 7, {
+        event, first = conn:next()
+        t:check(event == "fpdu" and first.opcode ~= 7, {
           requirement = "P2P-9.1-23",
           expected = reads .. " Read Responses",
-          actual = ("%d, then %s"):format(served - 1, what == "fpdu" and "a Terminate" or what or "nothing"),
+          actual = ("%d, then %s"):format(served - 1, event == "fpdu" and "a Terminate" or event or "nothing"),
         })
       until first.opcode == 2
     end

@@ -1,14 +1,15 @@
--- RFC 6581 section 9.1: 0x3FFF in a Reply, which leaves the Initiator's own depths as they are, with the Reads of its user.
+-- RFC 6581 section 9.1: 0x3FFF in a Reply, which leaves the Initiator's own depths unchanged. Uses
+-- the Reads of its user.
 
 local OPEN = 0x3fff
-
+--- Waits for the enhanced Request of the target, whose user requests two Reads each way.
 --- The enhanced Request of the target, whose user asks for two Reads each way.
-local function asked(t, target)
+local function connect_enhanced(t, target)
   local conn, pair = target:connect { ird = 2, ord = 2 }
   local request = conn:expect_request {}
   if request.revision == 1 or request.flags & 0x10 == 0 then
     conn:reset()
-    t:unimplemented("The target does not ask for anything of RFC 6581.")
+    t:unimplemented("The target does not use RFC 6581.")
   end
   return conn, pair, request
 end
@@ -16,7 +17,7 @@ end
 case {
   id = "mpa-p2p/9.1-open/ord",
   version = 1,
-  title = "Where the Reply leaves IRD open the Initiator's user reads as many at once as it asked for, and no more",
+  title = "The initiator sends exactly its user's number of Reads at once if the Reply leaves IRD open",
   requirements = { "P2P-9.1-15" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -24,7 +25,7 @@ case {
 
   run = function(t, _, target)
     t:good_exchange()
-    local conn, pair, request = asked(t, target)
+    local conn, pair, request = connect_enhanced(t, target)
     conn:send(conn:reply { ird = OPEN, ord = request.ird })
     pair:expect_event { event = "established", requirement = "P2P-9.1-15" }
     local region = target:region { octets = 64 }
@@ -34,7 +35,7 @@ case {
     for _ = 1, request.ord do
       repeat
         local fpdu = conn:expect_fpdu { requirement = "P2P-9.1-15", overdue_fails = true }
-        -- What says ready may be in front.
+        -- A ready-to-receive message may come first.
         local is_read = fpdu.opcode == 1 and string.unpack(">I4", fpdu.payload, 13) == 1
       until is_read
     end
@@ -48,7 +49,7 @@ case {
 case {
   id = "mpa-p2p/9.1-open/ird",
   version = 1,
-  title = "Where the Reply leaves ORD open the connection comes about, and a Read of the Responder is answered",
+  title = "The initiator connects and answers a Read of the responder if the Reply leaves ORD open",
   requirements = { "P2P-9.1-16" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -56,7 +57,7 @@ case {
 
   run = function(t, _, target)
     t:good_exchange()
-    local conn, pair, request = asked(t, target)
+    local conn, pair, request = connect_enhanced(t, target)
     conn:send(conn:reply { ird = request.ord, ord = OPEN })
     pair:expect_event { event = "established", requirement = "P2P-9.1-16", overdue_fails = true }
     local region = target:region { octets = 64, put = "still here" }

@@ -1,13 +1,14 @@
--- RFC 6581 sections 6, 9 and 9.1: words and private data of enhanced start-up frames, as an agent on the target is told of them.
+-- RFC 6581 sections 6, 9 and 9.1: IRD, ORD and private data of enhanced start-up frames, as an
+-- agent on the target reports them.
 
-local function words(told)
-  return ("IRD %s, ORD %s"):format(told.ird, told.ord)
+local function depths(reported)
+  return ("IRD %s, ORD %s"):format(reported.ird, reported.ord)
 end
 
 case {
   id = "mpa-p2p/9.1-told/request",
   version = 1,
-  title = "The user is told IRD and ORD of the Request, and of its private data what stands behind them",
+  title = "The responder reports IRD and ORD of the Request to its user, and the private data after them",
   requirements = { "P2P-9.1-8", "P2P-9-8", "MPA-7.1.1-27" },
   roles = { "responder" },
   capabilities = { "agent", "revision-2" },
@@ -18,8 +19,8 @@ case {
     t:good_exchange()
     local conn = t:connect()
     conn:send(t:request { enhanced = true, revision = 2, ird = p.ird, ord = p.ord, private_data = p.private_data })
-    local pair, told = target:expect_request { private_data = p.private_data, requirement = { "P2P-9-8", "MPA-7.1.1-27" } }
-    t:check(told.ird == p.ird and told.ord == p.ord, { requirement = "P2P-9.1-8", expected = words(p), actual = words(told) })
+    local pair, reported = target:expect_request { private_data = p.private_data, requirement = { "P2P-9-8", "MPA-7.1.1-27" } }
+    t:check(reported.ird == p.ird and reported.ord == p.ord, { requirement = "P2P-9.1-8", expected = depths(p), actual = depths(reported) })
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
@@ -31,7 +32,7 @@ case {
 case {
   id = "mpa-p2p/9.1-told/unenhanced",
   version = 1,
-  title = "Of a Request of revision 2 with S=0 the user is told all of the private data",
+  title = "The responder reports all private data of a Request of revision 2 with S=0",
   requirements = { "P2P-6-3", "MPA-7.1.1-27" },
   roles = { "responder" },
   capabilities = { "agent", "revision-2" },
@@ -51,13 +52,13 @@ case {
   end,
 }
 
---- The enhanced Request of the target, whose user asks for so many Reads; what it tells of them is `ird` and `ord`.
-local function asked(t, target, reads)
+--- Waits for the enhanced Request of the target, whose user requests `reads` Reads each way.
+local function connect_enhanced(t, target, reads)
   local conn, pair = target:connect { ird = reads, ord = reads }
   local request = conn:expect_request {}
   if request.revision == 1 or request.flags & 0x10 == 0 then
     conn:reset()
-    t:unimplemented("The target does not ask for anything of RFC 6581.")
+    t:unimplemented("The target does not use RFC 6581.")
   end
   return conn, pair, request
 end
@@ -65,7 +66,7 @@ end
 case {
   id = "mpa-p2p/9.1-told/reply",
   version = 1,
-  title = "The user is told IRD and ORD of an accepting Reply, as the Responder gave them, and of its private data what stands behind them",
+  title = "The initiator reports IRD and ORD of an accepting Reply, and the private data after them",
   requirements = { "P2P-9.1-25", "P2P-9.1-8", "P2P-9-8" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -74,16 +75,17 @@ case {
 
   run = function(t, p, target)
     t:good_exchange()
-    local conn, pair, request = asked(t, target, 4)
-    -- IRD is at least what the Initiator asks for, ORD at most what it holds.
+    local conn, pair, request = connect_enhanced(t, target, 4)
+    -- IRD is at least the Initiator's ORD, and ORD at most its IRD.
     local ird, ord = request.ord + p.more, request.ird - p.fewer
     conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
-    local told = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
-    -- What the Responder holds is what the Initiator may ask for: the user is told each as its own.
-    t:check(told.ird == ord and told.ord == ird, {
+    local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
+    -- The Responder's IRD is the Initiator's ORD and the reverse. The user gets each from its own
+    -- side.
+    t:check(reported.ird == ord and reported.ord == ird, {
       requirement = { "P2P-9.1-25", "P2P-9.1-8" },
-      expected = ("%d Reads that the Responder holds, %d that it asks for"):format(ird, ord),
-      actual = ("%s that it holds, %s that it asks for"):format(told.ord, told.ird),
+      expected = ("the Responder's IRD %d and ORD %d"):format(ird, ord),
+      actual = ("the Responder's IRD %s and ORD %s"):format(reported.ord, reported.ird),
     })
     conn:reset()
 
@@ -94,7 +96,7 @@ case {
 case {
   id = "mpa-p2p/9.1-told/closed",
   version = 1,
-  title = "The user of an Initiator whose enhanced Request is answered by a close is told that there is no connection",
+  title = "The initiator reports a failed connection if the responder closes on its enhanced Request",
   requirements = { "P2P-10-12" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -103,7 +105,7 @@ case {
 
   run = function(t, p, target)
     t:good_exchange()
-    local conn, pair = asked(t, target, 1)
+    local conn, pair = connect_enhanced(t, target, 1)
     if p.reset then
       conn:reset()
     else

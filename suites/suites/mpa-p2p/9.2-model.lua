@@ -9,7 +9,7 @@ end
 case {
   id = "mpa-p2p/9.2-model/peer-to-peer",
   version = 2,
-  title = "A=1 is answered by A=1 and at least one kind of message, whatever was offered",
+  title = "The responder answers A=1 with A=1 and at least one kind of message, whatever the Request offers",
   requirements = { "P2P-9.2-4", "P2P-9-1", "P2P-9-3", "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -26,7 +26,8 @@ case {
     conn:send(t:request {
       enhanced = true, revision = 2, peer_to_peer = true, rtr_send = offers "send", rtr_write = offers "write", rtr_read = offers "read",
     })
-    -- Who can take none of the kinds offered names others: it does not close. irdma and i40iw close where neither Write nor Read is offered.
+    -- A target that supports none of the offered kinds names others; it does not close. irdma and
+    -- i40iw close if neither Write nor Read is offered.
     local reply = conn:expect_reply {
       requirement = { "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" }, reject = false, enhanced = true,
     }
@@ -45,7 +46,7 @@ case {
 case {
   id = "mpa-p2p/9.2-model/client-server",
   version = 1,
-  title = "A=0 is answered by A=0 and no kind of message, whatever B, C and D were",
+  title = "The responder answers A=0 with A=0 and no kind of message, whatever B, C and D were",
   requirements = { "P2P-9.2-7", "P2P-9.2-25", "P2P-9.2-3" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -75,7 +76,7 @@ case {
 case {
   id = "mpa-p2p/9.2-model/ready",
   version = 1,
-  title = "Each kind of ready-to-receive message that the Reply has is taken, whatever STags it has, and a Read is answered",
+  title = "The responder accepts each ready-to-receive message of its Reply with any STag, and answers a Read",
   requirements = { "P2P-9.2-12", "P2P-9.2-14" },
   roles = { "responder" },
   capabilities = { "revision-2", "echo" },
@@ -91,7 +92,7 @@ case {
     }
     if not reply[KINDS[p.kind]] then
       conn:close()
-      t:unimplemented(("The target does not take a %s as ready-to-receive message."):format(p.kind))
+      t:unimplemented(("The target does not accept a %s as ready-to-receive message."):format(p.kind))
     end
     conn:send(mpa.fpdu { ulpdu = ({
       send = rdmap.send(),
@@ -113,7 +114,7 @@ case {
 case {
   id = "mpa-p2p/9.2-model/waits",
   version = 1,
-  title = "A Responder sends no FPDU before the ready-to-receive message",
+  title = "The responder sends no FPDU before the ready-to-receive message",
   requirements = { "P2P-3-4", "P2P-mail.5-1" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -131,7 +132,7 @@ case {
 case {
   id = "mpa-p2p/9.2-model/waits-not-for-ever",
   version = 1,
-  title = "A Responder does not wait without end for the first FPDU",
+  title = "The responder does not wait forever for the first FPDU",
   requirements = { "P2P-mail.6-1" },
   roles = { "responder" },
   capabilities = { "revision-2" },
