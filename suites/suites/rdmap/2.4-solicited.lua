@@ -1,9 +1,10 @@
--- RFC 5040 section 2.4: a user that wants to hear of Solicited Events alone, by an agent on the target.
+-- RFC 5040 section 2.4: a user that requests notification of Solicited Events only. Uses an agent
+-- on the target.
 
 case {
   id = "rdmap/2.4-solicited/plain",
   version = 1,
-  title = "A user that asked for Solicited Events alone is not notified of a plain Send, but of the next Send with Solicited Event",
+  title = "The target notifies a user that wants Solicited Events only of a solicited Send, not of a plain one",
   requirements = { "RDMAP-2.4-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -11,7 +12,7 @@ case {
 
   run = function(t, p, target)
     t:good_exchange()
-    -- Its opening is its first completion, of which it is notified in any case.
+    -- The opening exchange is its first completion. The target notifies the user of it in any case.
     local conn, pair, op = target:operate { solicited = true }
     local region = target:region { octets = 64, access = { "local_write" } }
     local works = {}

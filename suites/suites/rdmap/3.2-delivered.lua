@@ -1,8 +1,9 @@
--- RFC 5040 sections 3.1, 3.2, 5.3, 5.4 and 5.5: what the target's user is told of Sends that arrive, by an agent on the target.
+-- RFC 5040 sections 3.1, 3.2, 5.3, 5.4 and 5.5: arriving Sends, as an agent on the target reports
+-- them.
 
 local DATA = ("weft octets that differ "):rep(200)
 
---- Octets of a segment.
+--- Payload bytes per segment.
 local CUT = 1024
 
 --- The segment of a Send of `payload` that begins at `at`.
@@ -11,7 +12,7 @@ local function segment(msn, payload, at)
   return mpa.fpdu { ulpdu = rdmap.send { msn = msn, mo = at, payload = piece, last = at + #piece == #payload } }
 end
 
---- Sends `payload` to the target, cut into segments as a sender cuts.
+--- Sends `payload` to the target, cut into segments.
 local function send(conn, msn, payload)
   for at = 0, math.max(#payload - 1, 0), CUT do conn:send(segment(msn, payload, at)) end
 end
@@ -21,7 +22,7 @@ local LENGTH = { "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-13", "RDMAP-5.3-3" }
 case {
   id = "rdmap/3.2-delivered/length",
   version = 2,
-  title = "The user is told how many octets a Send had, and they are in the buffer",
+  title = "The target reports the length of a Send, and its bytes are in the buffer",
   requirements = LENGTH,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -38,7 +39,7 @@ case {
     local got = region:get { length = p.size }
     t:check(got == DATA:sub(1, p.size), {
       requirement = "RDMAP-3.2-2",
-      expected = ("the %d octets of the Send in the buffer"):format(p.size),
+      expected = ("the %d bytes of the Send in the buffer"):format(p.size),
       actual = octets.difference(got, DATA:sub(1, p.size)),
     })
     conn:reset()
@@ -47,8 +48,9 @@ case {
   end,
 }
 
---- Nothing else is told of a pair: whoever tells of a message twice, or of what is no message, does so soon.
-local function nothing_more(pair, requirement)
+--- Expects no further completion of `pair`. A target that reports a message twice, or reports
+--- something that is not a message, does so soon.
+local function expect_nothing_more(pair, requirement)
   pair:expect_no_completion { within = 1, requirement = requirement }
 end
 
@@ -57,7 +59,7 @@ local ORDER = { "RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4
 case {
   id = "rdmap/3.2-delivered/order",
   version = 1,
-  title = "The user is told of Sends in the order in which they were sent, each in the oldest receive",
+  title = "The target reports Sends in the order in which they were sent, each in the oldest receive",
   requirements = ORDER,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -71,11 +73,11 @@ case {
     for nth = 1, 4 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
     for nth = 1, 4 do send(conn, op.msn + nth - 1, DATA:sub(1, nth)) end
     for nth = 1, 4 do
-      local told = pair:expect_completion {}
-      t:check(told.work == works[nth] and told.octets == nth, {
+      local completion = pair:expect_completion {}
+      t:check(completion.work == works[nth] and completion.octets == nth, {
         requirement = ORDER,
-        expected = ("Send %d, of %d octets, in receive %d"):format(nth, nth, works[nth]),
-        actual = ("%d octets in receive %d"):format(told.octets, told.work),
+        expected = ("Send %d, of %d bytes, in receive %d"):format(nth, nth, works[nth]),
+        actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
       })
     end
     conn:reset()
@@ -89,7 +91,7 @@ local ONE = { "RDMAP-5.3-2", "DDP-1.2-1" }
 case {
   id = "rdmap/3.2-delivered/one-receive-each",
   version = 2,
-  title = "Each Send takes one receive, one of no octets too, and the user is told once",
+  title = "The target completes one receive, once, for each Send, even for an empty one",
   requirements = { "RDMAP-5.3-2", "RDMAP-5.3-17", "DDP-1.2-1", "DDP-1.2-3", "DDP-3-4", "DDP-5.3-5" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -103,16 +105,17 @@ case {
     for nth = 1, 3 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
     send(conn, op.msn, "")
     send(conn, op.msn + 1, "one")
-    -- The second one shows that the device tells what arrives; a first one that is missing then was not told of.
+    -- The second Send shows that the device reports arrivals. If the first is missing then, it was
+    -- not reported.
     pair:expect_completion { work = works[2], octets = 3, requirement = { "DDP-1.2-3", "DDP-3-4", ONE } }
     local got = region:get { offset = 16, length = 3 }
     t:check(got == "one", {
       requirement = "DDP-1.2-3",
-      expected = "the 3 octets of the Send at the begin of its buffer of 16",
+      expected = "the 3 bytes of the Send at the begin of its buffer of 16 bytes",
       actual = octets.difference(got, "one"),
     })
     pair:expect_completion { work = works[1], octets = 0, requirement = { "RDMAP-5.3-17", ONE }, overdue_fails = true }
-    nothing_more(pair, { "DDP-5.3-5", ONE })
+    expect_nothing_more(pair, { "DDP-5.3-5", ONE })
     conn:reset()
 
     t:liveness()
@@ -122,7 +125,7 @@ case {
 case {
   id = "rdmap/3.2-delivered/segments",
   version = 2,
-  title = "A Send of several segments is told of with all of its octets, once its last segment is here",
+  title = "The target reports a Send of several segments with all its bytes, after its last segment",
   requirements = { "DDP-5.4-6", "DDP-3-8", "RDMAP-5.5-20" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -148,7 +151,7 @@ case {
 case {
   id = "rdmap/3.2-delivered/write",
   version = 2,
-  title = "The user is told nothing of a Write, whose octets are in its memory when a later Send is told of",
+  title = "The target reports no Write, and has its bytes in memory when it reports a later Send",
   requirements = { "RDMAP-5.1-2", "RDMAP-3.2-5", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "DDP-5.1.1-1", "DDP-5.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -169,17 +172,17 @@ case {
       })
     end
     send(conn, op.msn, "later")
-    local told = pair:expect_completion {}
-    t:check(told.work == work and told.octets == 5, {
+    local completion = pair:expect_completion {}
+    t:check(completion.work == work and completion.octets == 5, {
       requirement = { "RDMAP-5.1-2", "RDMAP-3.2-5" },
-      expected = "the Send's 5 octets are the first that the user is told of",
-      actual = ("%d octets in receive %d"):format(told.octets, told.work),
+      expected = "the Send's 5 bytes as the first completion",
+      actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
     })
     local was = target:pattern(3, 4096)
     local want, got = was:sub(1, p.at) .. DATA:sub(1, p.size) .. was:sub(p.at + p.size + 1), sink:get {}
     t:check(got == want, {
       requirement = { "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "DDP-5.1.1-1", "DDP-5.2-4" },
-      expected = ("the %d octets of the Write at %d of the region, and nothing else changed"):format(p.size, p.at),
+      expected = ("the %d bytes of the Write at offset %d of the region, and no other change"):format(p.size, p.at),
       actual = octets.difference(got, want),
     })
     conn:reset()
@@ -191,7 +194,7 @@ case {
 case {
   id = "rdmap/3.2-delivered/read",
   version = 1,
-  title = "The user is told nothing of a Read of the peer",
+  title = "The target reports nothing for a Read by the peer",
   requirements = { "RDMAP-5.2.1-4", "RDMAP-3.2-7" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -207,11 +210,11 @@ case {
     })
     conn:expect_fpdu { opcode = 2, payload = DATA:sub(1, 64) }
     send(conn, op.msn, "later")
-    local told = pair:expect_completion {}
-    t:check(told.work == work and told.octets == 5, {
+    local completion = pair:expect_completion {}
+    t:check(completion.work == work and completion.octets == 5, {
       requirement = { "RDMAP-5.2.1-4", "RDMAP-3.2-7" },
-      expected = "the Send's 5 octets are the first that the user is told of",
-      actual = ("%d octets in receive %d"):format(told.octets, told.work),
+      expected = "the Send's 5 bytes as the first completion",
+      actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
     })
     conn:reset()
 
@@ -222,7 +225,7 @@ case {
 case {
   id = "rdmap/3.2-delivered/invalidated",
   version = 1,
-  title = "The user is told which STag a Send has invalidated",
+  title = "The target reports the STag that a Send has invalidated",
   requirements = { "RDMAP-3.2-10" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -235,15 +238,15 @@ case {
     local conn, pair, op = target:operate {}
     local region = target:region { octets = 64, access = { "local_write", "remote_write", "remote_read", "bind" } }
     local bound, stag = pair:post_bind { window = target:window {}, to_region = region, may_refuse = true }
-    if not bound then t:unimplemented("The device binds no window by a work request: " .. stag) end
+    if not bound then t:unimplemented("The device rejects the work request to bind a window: " .. stag) end
     pair:expect_completion { work = bound }
     local work = pair:post_receive { region = region }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, opcode = p.opcode, invalidate_stag = stag, payload = "gone" } })
-    local told = pair:expect_completion { work = work, octets = 4 }
-    t:check(told.invalidated == stag, {
+    local completion = pair:expect_completion { work = work, octets = 4 }
+    t:check(completion.invalidated == stag, {
       requirement = "RDMAP-3.2-10",
       expected = ("STag %#x"):format(stag),
-      actual = told.invalidated and ("STag %#x"):format(told.invalidated) or "none",
+      actual = completion.invalidated and ("STag %#x"):format(completion.invalidated) or "none",
     })
     conn:reset()
 
@@ -251,7 +254,7 @@ case {
   end,
 }
 
---- Ends the stream from the tester's side, or by its fault.
+--- Ways to end the stream, from the tester's side or by an error of the tester.
 local ENDS = {
   refused = function(conn)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0xfffffe01, tagged_offset = 0, payload = "x" } }, { deviates = true })
@@ -265,8 +268,8 @@ local ENDS = {
   end,
 }
 
---- A case whose end of the stream the user is told of, as `judge` says.
-local function told_of(ends, title, requirements, judge)
+--- A case in which the target reports the end of the stream. `judge` checks the report.
+local function reported(ends, title, requirements, judge)
   case {
     id = "rdmap/3.2-delivered/" .. ends,
     version = 2,
@@ -280,7 +283,7 @@ local function told_of(ends, title, requirements, judge)
       t:good_exchange()
       -- C of the start-up frames.
       if ends == "crc" and t:request {}:octets():byte(17) & 0x40 == 0 then
-        t:unimplemented("The target file asks for no CRCs.")
+        t:unimplemented("The target file requests no CRCs.")
       end
       local conn, pair, op = target:operate {}
       local work = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
@@ -293,26 +296,27 @@ local function told_of(ends, title, requirements, judge)
   }
 end
 
--- The specifications say that the user is told, and not by what: an event, a completion in error and the end of the connection will do.
--- Of a Terminate of the peer an end that any FIN brings tells nothing.
-told_of("terminate", "A Terminate of the peer is passed up", { "RDMAP-5.4-9", "RDMAP-3.2-4" }, function(pair)
+-- The specifications require a report to the user, but not its form: an event, a completion in
+-- error, or the end of the connection. For a Terminate of the peer the end of the connection is not
+-- enough, because any FIN causes it.
+reported("terminate", "The target reports a Terminate of the peer to its user", { "RDMAP-5.4-9", "RDMAP-3.2-4" }, function(pair)
   pair:expect_error { requirement = { "RDMAP-5.4-9", "RDMAP-3.2-4" }, overdue_fails = true }
 end)
-told_of("refused", "A Write to an STag that there is not is told of", { "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-6" }, function(pair)
+reported("refused", "The target reports a Write to an STag that does not exist", { "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-6" }, function(pair)
   pair:expect_error { or_end = true, requirement = { "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-6" }, overdue_fails = true }
 end)
-told_of("crc", "An FPDU whose CRC is wrong is told of, and what was posted completes in error", { "DDP-6.2.2-5", "DDP-6.2.2-7" }, function(pair, work)
+reported("crc", "The target reports an FPDU with a wrong CRC, and completes posted work in error", { "DDP-6.2.2-5", "DDP-6.2.2-7" }, function(pair, work)
   pair:expect_error { or_end = true, requirement = "DDP-6.2.2-5", overdue_fails = true }
   pair:expect_completion { work = work, status = "error", requirement = "DDP-6.2.2-7", overdue_fails = true }
 end)
-told_of("reset", "The loss of the connection is told of", { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }, function(pair)
+reported("reset", "The target reports the loss of the connection", { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }, function(pair)
   pair:expect_error { or_end = true, requirement = { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }, overdue_fails = true }
 end)
 
 case {
   id = "rdmap/3.2-delivered/long",
   version = 1,
-  title = "Sends and Writes of more than 64 KiB arrive whole, and a Read of as many octets is answered with all of them",
+  title = "The target receives Sends and Writes of more than 64 KiB completely, and answers Reads of this size",
   requirements = { "RDMAP-5.3-13", "DDP-1.2-3", "DDP-5.1.1-1", "RDMAP-4.4-9" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -338,7 +342,7 @@ case {
         pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
       until fpdu.last or got > p.size
       local read = table.concat(pieces)
-      t:check(read == data, { requirement = ALL, expected = "the octets of the region", actual = octets.difference(read, data) })
+      t:check(read == data, { requirement = ALL, expected = "the bytes of the region", actual = octets.difference(read, data) })
     else
       local region = target:region { octets = p.size, access = { "local_write", "remote_write" } }
       local small = target:region { octets = 16, access = { "local_write" } }
@@ -355,7 +359,7 @@ case {
         work = work, operation = "receive", octets = p.message == "send" and p.size or 5, requirement = ALL, overdue_fails = true,
       }
       local got = region:get { length = p.size }
-      t:check(got == data, { requirement = ALL, expected = "the octets that were sent", actual = octets.difference(got, data) })
+      t:check(got == data, { requirement = ALL, expected = "the bytes that were sent", actual = octets.difference(got, data) })
     end
     conn:reset()
 

@@ -1,9 +1,10 @@
--- RFC 5040 section 4.1: RDMAP's control octet, and the Invalidate STag behind it, as a receiver takes them.
+-- RFC 5040 section 4.1: how a receiver treats RDMAP's control byte, and the Invalidate STag after
+-- it.
 
 case {
   id = "rdmap/4.1-control/reserved",
   version = 2,
-  title = "The two reserved bits of the control octet are not looked at",
+  title = "The target ignores the two reserved bits of the control byte",
   requirements = { "RDMAP-4.1-5" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -23,7 +24,7 @@ case {
 case {
   id = "rdmap/4.1-control/invalidate-stag",
   version = 2,
-  title = "The octets of the Invalidate STag mean nothing in a Send that invalidates nothing",
+  title = "The target ignores the Invalidate STag field of a Send without Invalidate",
   requirements = { "RDMAP-4.1-17" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -45,7 +46,7 @@ case {
 case {
   id = "rdmap/4.1-control/stag-stays-valid",
   version = 1,
-  title = "A Send and a Read Request that name an STag where Sends with Invalidate do leave it as it is",
+  title = "The target keeps an STag valid that a Send or a Read Request has in the field of the Invalidate STag",
   requirements = { "RDMAP-4.1-17" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },

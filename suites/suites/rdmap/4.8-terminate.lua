@@ -1,7 +1,7 @@
 -- RFC 5040 sections 4.8, 5.4 and 7.1: the Terminate with which a target answers each kind of error.
 
--- What Figure 10 asks for: M and D with errors of DDP and of operations, R too where a Read Request's source is refused, none where
--- the LLP's octets are not to be trusted.
+-- Figure 10 requires M and D for errors of DDP and of operations, also R if the source of a Read
+-- Request is rejected, and none if the bytes of the LLP are not reliable.
 local KINDS = {
   ["untagged"] = {
     error = "12 01", parts = true,
@@ -23,7 +23,8 @@ local KINDS = {
       }
     end,
   },
-  -- Errors of DDP and of operations in a Read Request: its header goes back only where its source is refused. irdma, i40iw and nes give it back always.
+  -- Errors of DDP and of operations in a Read Request: the Terminate has its header only if its
+  -- source is rejected. irdma, i40iw and nes always include it.
   ["read-number"] = {
     error = { "12 03", "12 02" }, parts = true,
     make = function(op)
@@ -48,7 +49,8 @@ local function hexadecimal(octets)
   return (("%02x "):rep(#octets)):format(octets:byte(1, -1))
 end
 
---- Makes an error of this kind. Gives the connection, the Terminate, the octets of the segment in error, and what holds expectations.
+--- Causes an error of this kind. Returns the connection, the Terminate, the bytes of the segment in
+--- error, and a function that checks expectations.
 local function provoke(t, name, expectation)
   local kind = KINDS[name]
   local conn, op = t:operate { crc = true }
@@ -56,11 +58,11 @@ local function provoke(t, name, expectation)
   local fpdu = mpa.fpdu { ulpdu = ulpdu }
   conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu, { deviates = true })
   expectation.error = expectation.code and kind.error
-  local told = conn:expect_terminate(expectation) ---@cast told weft.Terminate
-  local function holds(ok, requirement, expected, actual)
+  local terminate = conn:expect_terminate(expectation) ---@cast terminate weft.Terminate
+  local function check(ok, requirement, expected, actual)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual })
   end
-  return conn, told, ulpdu:octets(), holds
+  return conn, terminate, ulpdu:octets(), check
 end
 
 --- The DDP header that a segment begins with.
@@ -68,14 +70,14 @@ local function header_of(octets)
   return octets:sub(1, octets:byte(1) & 0x80 ~= 0 and 14 or 18)
 end
 
-local function bits_of(told)
-  return ("M=%s D=%s R=%s"):format(told.m, told.d, told.r)
+local function bits_of(terminate)
+  return ("M=%s D=%s R=%s"):format(terminate.m, terminate.d, terminate.r)
 end
 
 case {
   id = "rdmap/4.8-terminate/layout",
   version = 3,
-  title = "A Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
+  title = "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last",
   requirements = {
     "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
     "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
@@ -89,23 +91,23 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local conn, told, octets, holds = provoke(t, p.kind, {
+    local conn, terminate, octets, check = provoke(t, p.kind, {
       told = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
       code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
     })
     local kind = KINDS[p.kind]
-    holds(not told.tagged and told.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
-      "T=0, QN 2", ("T=%d, QN %s"):format(told.tagged and 1 or 0, told.qn))
-    holds(told.msn == 1 and told.mo == 0 and told.last, "RDMAP-5.4-2",
-      "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(told.msn, told.mo, told.last))
-    holds(told.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x"):format(told.reserved))
+    check(not terminate.tagged and terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
+      "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
+    check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
+      "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(terminate.msn, terminate.mo, terminate.last))
+    check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x"):format(terminate.reserved))
 
     local parts, request = kind.parts or false, kind.request or false
-    holds(told.m == parts and told.d == parts and told.r == request,
+    check(terminate.m == parts and terminate.d == parts and terminate.r == request,
       { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
-      ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(told))
+      ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
     local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
-    holds(#told.rest == length, "RDMAP-4.2-5", ("%d octets behind the control"):format(length), ("%d"):format(#told.rest))
+    check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d"):format(#terminate.rest))
 
     conn:expect_close { requirement = END }
 
@@ -116,7 +118,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/segment",
   version = 2,
-  title = "A Terminate for a segment in error gives back its length and its DDP header",
+  title = "The target's Terminate for a segment in error has the segment's length and DDP header",
   requirements = { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "crc" },
@@ -126,14 +128,14 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local _, told, octets, holds = provoke(t, p.kind, {})
+    local _, terminate, octets, check = provoke(t, p.kind, {})
     local header = header_of(octets)
-    holds(#told.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-      ("a length and %d octets of header"):format(#header), ("%d octets"):format(#told.rest))
-    local copied = told.rest:sub(3, 2 + #header)
-    holds(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
-    local length = string.unpack(">I2", told.rest)
-    holds(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d"):format(#octets), ("%d"):format(length))
+    check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+      ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
+    local copied = terminate.rest:sub(3, 2 + #header)
+    check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
+    local length = string.unpack(">I2", terminate.rest)
+    check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d"):format(#octets), ("%d"):format(length))
 
     t:liveness()
   end,
@@ -142,7 +144,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/ddp-error",
   version = 2,
-  title = "An error of DDP is told with the numbers of RFC 5041, with length and DDP header, and no other",
+  title = "The target reports a DDP error with the codes of RFC 5041, the length and the DDP header only",
   requirements = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "crc" },
@@ -152,9 +154,9 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local _, told, _, holds = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
-    holds(told.m and told.d and not told.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
-      "M=true D=true R=false", bits_of(told))
+    local _, terminate, _, check = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
+    check(terminate.m and terminate.d and not terminate.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
+      "M=true D=true R=false", bits_of(terminate))
 
     t:liveness()
   end,
@@ -163,7 +165,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/operation-error",
   version = 2,
-  title = "A Remote Operation error is told with length and DDP header, and no other",
+  title = "The target reports a Remote Operation error with the length and the DDP header only",
   requirements = { "RDMAP-4.8-15" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "crc" },
@@ -172,8 +174,8 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local _, told, _, holds = provoke(t, "operation", {})
-    holds(told.m and told.d and not told.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(told))
+    local _, terminate, _, check = provoke(t, "operation", {})
+    check(terminate.m and terminate.d and not terminate.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(terminate))
 
     t:liveness()
   end,
@@ -182,7 +184,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/read-error",
   version = 2,
-  title = "A Read Request whose source is refused is given back whole",
+  title = "The target's Terminate has the complete Read Request if its source is rejected",
   requirements = { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "crc" },
@@ -191,11 +193,11 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local _, told, octets, holds = provoke(t, "read", {})
+    local _, terminate, octets, check = provoke(t, "read", {})
     local request = octets:sub(19)
-    local copied = told.rest:sub(3 + 18)
-    holds(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
-    holds(told.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(told))
+    local copied = terminate.rest:sub(3 + 18)
+    check(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
+    check(terminate.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
 
     t:liveness()
   end,
@@ -204,7 +206,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/llp-error",
   version = 2,
-  title = "A wrong CRC is told as an error of MPA, without headers, whose octets are not to be trusted",
+  title = "The target reports a wrong CRC as an MPA error, without headers, which are not reliable",
   requirements = { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
   roles = { "responder", "initiator" },
   capabilities = { "operation", "crc" },
@@ -213,9 +215,9 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn, told, _, holds = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, told = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
-    holds(#told.rest == 0 and not told.d, "RDMAP-4.8-11", "D=false, and no octet behind the control",
-      ("D=%s, %d octets"):format(told.d, #told.rest))
+    local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, told = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
+    check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
+      ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
     conn:expect_close()
 
     t:liveness()
@@ -225,7 +227,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/first-error",
   version = 2,
-  title = "Of several errors the Terminate tells the first",
+  title = "The target's Terminate reports the first of several errors",
   requirements = { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -238,8 +240,8 @@ case {
     local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
     local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
     conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
-    local told = conn:expect_terminate { told = "RDMAP-7.1-6" }
-    local header = told.rest:sub(3, 20)
+    local terminate = conn:expect_terminate { told = "RDMAP-7.1-6" }
+    local header = terminate.rest:sub(3, 20)
     t:check(header == first:octets():sub(1, 18), {
       requirement = "RDMAP-7.1-6",
       expected = "the header of the first segment in error, " .. hexadecimal(first:octets():sub(1, 18)),
@@ -254,7 +256,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/nothing-behind",
   version = 2,
-  title = "What comes behind an error has no effect",
+  title = "The target ignores messages after an error",
   requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -278,7 +280,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/then-closes",
   version = 2,
-  title = "Behind its Terminate a target closes TCP, by FIN, and not before it",
+  title = "The target closes TCP with a FIN after its Terminate, and not before",
   requirements = { "RDMAP-7-3", "DDP-3-11", "RDMAP-6.2.1-8", "DDP-6.2.1-8", "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -290,7 +292,7 @@ case {
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_terminate { told = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
-    -- A reset may take the Terminate away from whoever has not read it yet.
+    -- A reset may discard a Terminate that the peer has not read yet.
     conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
 
     t:liveness()
@@ -300,7 +302,7 @@ case {
 case {
   id = "rdmap/4.8-terminate/ends-the-connection",
   version = 2,
-  title = "Behind its Terminate a target does not keep the connection",
+  title = "The target does not keep the connection open after its Terminate",
   requirements = { "RDMAP-7-3", "DDP-3-11" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },

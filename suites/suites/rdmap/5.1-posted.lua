@@ -1,4 +1,5 @@
--- RFC 5040 sections 5.1 to 5.3: the messages that the target's user posts, by an agent on the target.
+-- RFC 5040 sections 5.1 to 5.3: the messages that the target's user posts. Uses an agent on the
+-- target.
 
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
@@ -6,7 +7,7 @@ local STAG = 0x77656601
 case {
   id = "rdmap/5.1-posted/write",
   version = 1,
-  title = "The octets of a Write that is posted go to the STag and the Tagged Offset that the user says",
+  title = "The target sends a posted Write to the STag and the Tagged Offset that the user gives",
   requirements = { "RDMAP-5.1-1", "RDMAP-5.1-6", "DDP-4.2-5", "DDP-5.2-6", "RDMAP-4.3-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -22,7 +23,8 @@ case {
     repeat
       local fpdu = conn:expect_fpdu { requirement = { "RDMAP-5.1-1", "RDMAP-5.1-6" }, opcode = 0 }
       t:check(fpdu.tagged, { requirement = "RDMAP-5.1-1", expected = "a tagged segment", actual = "an untagged one" })
-      -- A segment of no octets, which a Write may end with, has none that matter (RFC 5041 section 5.2).
+      -- A Write may end with an empty segment, whose STag and TO do not matter (RFC 5041 section
+      -- 5.2).
       if #fpdu.payload > 0 then
         t:check(fpdu.stag == STAG, {
           requirement = "DDP-4.2-5",
@@ -39,7 +41,7 @@ case {
     until fpdu.last or #written > p.size
     t:check(written == DATA:sub(1, p.size), {
       requirement = "RDMAP-4.3-1",
-      expected = ("the %d octets of the user's buffer"):format(p.size),
+      expected = ("the %d bytes of the user's buffer"):format(p.size),
       actual = octets.difference(written, DATA:sub(1, p.size)),
     })
     pair:expect_completion { work = work, operation = "write" }
@@ -52,7 +54,7 @@ case {
 case {
   id = "rdmap/5.1-posted/order",
   version = 1,
-  title = "Writes and Sends go out in the order in which they were posted, each Write to its own STag",
+  title = "The target sends Writes and Sends in the order in which they were posted, each Write to its own STag",
   requirements = { "RDMAP-5.1-9", "DDP-4.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -62,9 +64,9 @@ case {
     t:good_exchange()
     local conn, pair = target:operate {}
     local region = target:region { octets = 64, put = DATA:sub(1, 64) }
-    -- A Send with Invalidate in front: what it names is nobody's from there on.
+    -- A Send with Invalidate comes first. The STag that it names is invalid afterwards.
     local gone, why = pair:post_send { region = region, length = 1, invalidate = STAG, may_refuse = true }
-    if not gone then t:unimplemented("The device takes no such Send: " .. why) end
+    if not gone then t:unimplemented("The device rejects such a Send: " .. why) end
     for nth = 2, 7 do
       if nth % 3 == 1 then
         pair:post_send { region = region, length = nth }
@@ -77,8 +79,8 @@ case {
       local fpdu = conn:expect_fpdu {}
       t:check(fpdu.opcode == opcode and #fpdu.payload == nth, {
         requirement = "RDMAP-5.1-9",
-        expected = ("opcode %d with %d octets as message %d"):format(opcode, nth, nth),
-        actual = ("opcode %d with %d octets"):format(fpdu.opcode, #fpdu.payload),
+        expected = ("opcode %d with %d bytes as message %d"):format(opcode, nth, nth),
+        actual = ("opcode %d with %d bytes"):format(fpdu.opcode, #fpdu.payload),
       })
       if opcode == 0 then
         t:check(fpdu.stag == STAG + nth, {
@@ -96,13 +98,13 @@ case {
 
 local SINK = 4096
 
---- Answers a Read Request that came, in segments of `cut` octets; the last one only where `whole` says so.
-local function respond(conn, request, data, cut, whole)
+--- Answers a Read Request in segments of `cut` bytes, with the last one only if `complete` is set.
+local function respond(conn, request, data, cut, complete)
   local stag, to = string.unpack(">I4i8", request.payload)
   for at = 0, #data - 1, cut do
     local piece = data:sub(at + 1, at + cut)
     local last = at + #piece == #data
-    if whole or not last then
+    if complete or not last then
       conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = piece, last = last } })
     end
   end
@@ -111,7 +113,7 @@ end
 case {
   id = "rdmap/5.1-posted/read",
   version = 2,
-  title = "A Read that is posted completes when all of its Response is here, and not before",
+  title = "The target completes a posted Read when all of its Response has arrived, and not before",
   requirements = { "RDMAP-4.4-2", "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -124,7 +126,7 @@ case {
     local received = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
     local work = pair:post_read { region = region, length = 3000, stag = STAG, to = 8192 }
     local request = conn:expect_fpdu { opcode = 1 }
-    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local size = string.unpack(">I4", request.payload, 13)
     t:check(size == 3000, { requirement = "RDMAP-4.4-2", expected = "RDMARDSZ 3000", actual = ("RDMARDSZ %d"):format(size) })
     respond(conn, request, DATA:sub(1, 3000), 1024, false)
@@ -132,14 +134,14 @@ case {
     local stag, to = string.unpack(">I4i8", request.payload)
     local rest = DATA:sub(2049, 3000)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + 2048, payload = rest, last = true } })
-    -- What comes behind the Response shows that the device still tells what arrives.
+    -- A message after the Response shows that the device still reports arrivals.
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "later" } })
     pair:expect_completion { work = received, operation = "receive" }
     pair:expect_completion { work = work, operation = "read", requirement = { "RDMAP-5.2.2-9", "RDMAP-5.5-23" }, overdue_fails = true }
     local got = region:get { length = 3000 }
     t:check(got == DATA:sub(1, 3000), {
       requirement = "RDMAP-5.2.2-9",
-      expected = "the octets of the Response in the user's buffer",
+      expected = "the bytes of the Response in the user's buffer",
       actual = octets.difference(got, DATA:sub(1, 3000)),
     })
     conn:reset()
@@ -151,7 +153,7 @@ case {
 case {
   id = "rdmap/5.1-posted/reads-in-order",
   version = 2,
-  title = "Reads that wait together, and a Send between them, complete in the order in which they were posted",
+  title = "The target completes waiting Reads, and a Send between them, in the order in which they were posted",
   requirements = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -166,7 +168,8 @@ case {
       pair:post_send { region = region, length = 5 },
       pair:post_read { region = region, offset = 128, length = 64, stag = STAG, to = 64 },
     }
-    -- The second Request may wait for the answer to the first where the connection has one at a time.
+    -- If the connection allows one Read at a time, the second Request may wait for the first
+    -- answer.
     local requests, sends = 0, 0
     while requests < 2 or sends < 1 do
       local fpdu = conn:expect_fpdu {}
@@ -177,18 +180,18 @@ case {
         sends = sends + 1
       end
     end
-    local told, reads = {}, {}
+    local completions, reads = {}, {}
     for nth = 1, 3 do
-      told[nth] = pair:expect_completion {}
-      if told[nth].work ~= works[2] then reads[#reads + 1] = told[nth].work end
+      completions[nth] = pair:expect_completion {}
+      if completions[nth].work ~= works[2] then reads[#reads + 1] = completions[nth].work end
     end
-    -- A Send in the wrong place says nothing about Read Responses.
+    -- A Send in the wrong place proves nothing about Read Responses.
     local is_reads = reads[1] == works[1] and reads[2] == works[3]
-    local is_all = is_reads and told[2].work == works[2]
+    local is_all = is_reads and completions[2].work == works[2]
     t:check(is_all, {
       requirement = is_reads and not is_all and "RDMAP-5.5-12" or { "RDMAP-5.5-12", "RDMAP-5.5-19" },
       expected = "the first Read, the Send, the second Read",
-      actual = ("work requests %d, %d, %d of %d, %d, %d"):format(told[1].work, told[2].work, told[3].work, table.unpack(works)),
+      actual = ("work requests %d, %d, %d of %d, %d, %d"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
     })
     conn:reset()
 
@@ -199,8 +202,8 @@ case {
 case {
   id = "rdmap/5.1-posted/fence",
   version = 1,
-  title = "What is posted with a Read Fence goes out when all of the Reads in front of it are answered, and not behind the first",
-  -- siw went on behind the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
+  title = "The target sends work with a Read Fence after all earlier Reads are answered, not after the first",
+  -- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
   requirements = { "VERBS-8.2.2.2-2" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -223,17 +226,18 @@ case {
     end
     local waiting, answered = {}, 0
     while answered < p.reads do
-      -- A Request that has to come has its time; what may not come is there at once, or not at all.
-      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-      if what == "fpdu" then
+      -- A Request that has to come gets enough time. A message that may not come arrives at once or
+      -- not at all.
+      local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+      if event == "fpdu" then
         t:check(fpdu.opcode == 1, {
           requirement = "VERBS-8.2.2.2-2",
-          expected = ("nothing but Read Requests: %d of %d Reads are answered"):format(answered, p.reads),
+          expected = ("only Read Requests, while %d of %d Reads are answered"):format(answered, p.reads),
           actual = ("opcode %d"):format(fpdu.opcode),
         })
         waiting[#waiting + 1] = fpdu
       else
-        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
+        t:check(event == nil and #waiting > 0, { expected = "a Read Request", actual = event or "nothing" })
         respond(conn, table.remove(waiting, 1), DATA:sub(1, 64), 1024, true)
         answered = answered + 1
       end
@@ -249,7 +253,7 @@ case {
 case {
   id = "rdmap/5.1-posted/long",
   version = 1,
-  title = "Messages of more than 64 KiB that are posted go out whole, and a Read of as many octets brings them all",
+  title = "The target sends posted messages of more than 64 KiB completely, and completes Reads of this size",
   requirements = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -266,13 +270,13 @@ case {
     if p.verb == "read" then
       work = pair:post_read { region = region, length = p.size, stag = STAG, to = 8192 }
       local request = conn:expect_fpdu { opcode = 1 }
-      t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+      t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
       local size = string.unpack(">I4", request.payload, 13)
       t:check(size == p.size, { requirement = ALL, expected = ("RDMARDSZ %d"):format(p.size), actual = ("RDMARDSZ %d"):format(size) })
       respond(conn, request, data, 1024, true)
       pair:expect_completion { work = work, operation = "read", requirement = ALL, overdue_fails = true }
       local got = region:get { length = p.size }
-      t:check(got == data, { requirement = ALL, expected = "the octets of the Response", actual = octets.difference(got, data) })
+      t:check(got == data, { requirement = ALL, expected = "the bytes of the Response", actual = octets.difference(got, data) })
     else
       if p.verb == "send" then
         work = pair:post_send { region = region, length = p.size }
@@ -289,7 +293,7 @@ case {
         pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
       until fpdu.last or got > p.size
       local sent = table.concat(pieces)
-      t:check(sent == data, { requirement = ALL, expected = ("the %d octets of the user's buffer"):format(p.size), actual = octets.difference(sent, data) })
+      t:check(sent == data, { requirement = ALL, expected = ("the %d bytes of the user's buffer"):format(p.size), actual = octets.difference(sent, data) })
       pair:expect_completion { work = work }
     end
     conn:reset()

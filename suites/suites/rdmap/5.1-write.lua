@@ -1,13 +1,14 @@
--- RFC 5040 sections 4.4, 5.1 and 5.2, RFC 5041 sections 4.2 and 5.2: the Read Request and the Writes that rping's server sends.
+-- RFC 5040 sections 4.4, 5.1 and 5.2, RFC 5041 sections 4.2 and 5.2: the Read Request and the
+-- Writes that rping's server sends.
 
 local SOURCE, SINK = 0x77656601, 0x77656602
 
---- What rping's client tells of a buffer.
+--- The message in which rping's client describes a buffer.
 local function advertisement(to, stag, size)
   return string.pack(">i8I4I4", to, stag, size)
 end
 
---- Octets without a zero, the last excepted: what rping's server writes is a C string.
+--- Bytes without a zero, except for the last: rping's server writes a C string.
 local function text(size)
   local data = ("weft-0123456789-"):rep(size // 16 + 1):sub(1, size - 1)
   return data .. "\0"
@@ -25,7 +26,7 @@ local function respond(conn, stag, to, data)
   end
 end
 
--- By what decides them.
+-- The requirements, by the field that decides them.
 local KIND = { "RDMAP-4.1-7", "RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-5.2.1-11", "RDMAP-5.2.1-12" }
 local SIZE = { "RDMAP-4.4-3", "RDMAP-4.2-3", "RDMAP-4.2-4", "RDMAP-4-1" }
 local FIELDS = { "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16" }
@@ -33,7 +34,7 @@ local FIELDS = { "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16" }
 case {
   id = "rdmap/5.1-write/read-request",
   version = 1,
-  title = "A Read Request is one segment of 28 octets on queue 1, and asks for what the client has told",
+  title = "The target's Read Request is one segment of 28 bytes on queue 1, for the buffer that the client names",
   requirements = {
     "RDMAP-4.1-7", "RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-4.4-3", "RDMAP-4.2-3", "RDMAP-4.2-4",
     "RDMAP-4-1", "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16",
@@ -50,8 +51,8 @@ case {
     local octets = #request.payload
     t:check(octets == 28 and request.mo == 0 and request.last, {
       requirement = SIZE,
-      expected = "28 octets, MO 0, L=true",
-      actual = ("%d octets, MO %s, L=%s"):format(octets, request.mo, request.last),
+      expected = "28 bytes, MO 0, L=true",
+      actual = ("%d bytes, MO %s, L=%s"):format(octets, request.mo, request.last),
     })
     local _, _, size, stag, to = string.unpack(">I4i8I4I4i8", request.payload)
     t:check(size == 64 and stag == p.stag and to == p.to, {
@@ -79,7 +80,7 @@ local DATA = { "DDP-5.2-3", "DDP-5.2-4", "RDMAP-4.3-1", "RDMAP-5.5-23" }
 case {
   id = "rdmap/5.1-write/to-the-sink",
   version = 1,
-  title = "The segments of a Write have the STag that was told, TO goes on from the one that was told, and the data is that of the Read",
+  title = "The target's Write has the client's STag, TOs that rise from the client's, and the data of the Read",
   requirements = {
     "DDP-4.1-2", "DDP-4.2-4", "DDP-4.2-10", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19", "RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-3.1-3",
     "RDMAP-5.2.2-15",
@@ -95,35 +96,35 @@ case {
   run = function(t, p)
     local conn, op = t:operate()
     if p.size > op.length then
-      t:unimplemented(("The target's rping has %d octets (-S, and rping_size of the target file)."):format(op.length))
+      t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
     end
-    -- rping's ritual ends here, and begins anew.
+    -- rping's exchange ends here and starts again.
     conn:reset()
     conn = t:start_up()
     local data = text(p.size)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = advertisement(0x1000, SOURCE, p.size) } })
     local request = conn:expect_fpdu { opcode = 1 }
-    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to = string.unpack(">I4i8", request.payload)
     respond(conn, stag, to, data)
     conn:expect_fpdu { opcode = 3, msn = 1 }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = advertisement(p.to, SINK, p.size), msn = 2 } })
     local written = ""
-    local function holds(ok, requirement, expected, actual)
+    local function check(ok, requirement, expected, actual)
       t:check(ok, { requirement = requirement, expected = expected, actual = actual })
     end
     repeat
       local fpdu = conn:expect_fpdu { requirement = WRITE, shows = "DDP-4.1-13", opcode = 0, overdue_fails = true }
-      holds(fpdu.tagged, WRITE, "a tagged segment", "an untagged one")
-      holds(fpdu.stag == SINK, STAG, ("STag %#x"):format(SINK), ("STag %#x"):format(fpdu.stag))
+      check(fpdu.tagged, WRITE, "a tagged segment", "an untagged one")
+      check(fpdu.stag == SINK, STAG, ("STag %#x"):format(SINK), ("STag %#x"):format(fpdu.stag))
       local next = p.to + #written
-      holds(fpdu.tagged_offset == next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))
+      check(fpdu.tagged_offset == next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))
       written = written .. fpdu.payload
       local last = #written >= #data
-      holds(fpdu.last == last, LAST, ("L=%s with %d of %d octets"):format(last, #written, #data), ("L=%s"):format(fpdu.last))
+      check(fpdu.last == last, LAST, ("L=%s with %d of %d bytes"):format(last, #written, #data), ("L=%s"):format(fpdu.last))
     until fpdu.last
-    holds(written == data, DATA, "the octets that it read", ("%d octets that differ"):format(#written))
-    -- The Send was posted behind the Write.
+    check(written == data, DATA, "the bytes that it read", ("%d bytes that differ"):format(#written))
+    -- The Send was posted after the Write.
     conn:expect_fpdu { requirement = { "RDMAP-5.1-9", "DDP-5.3-1" }, opcode = 3, qn = 0, msn = 2, overdue_fails = true }
     conn:close()
 

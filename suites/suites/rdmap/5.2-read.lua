@@ -1,6 +1,7 @@
--- RFC 5040 sections 4.4, 5.2, 5.5 and 7.2: RDMA Reads of the target's memory. rping's Read Request names a buffer of the target.
+-- RFC 5040 sections 4.4, 5.2, 5.5 and 7.2: RDMA Reads of the target's memory. rping's Read Request
+-- names a buffer of the target.
 
---- The octets of a whole Read Response, which has to be right in each segment.
+--- Returns the data of a complete Read Response. Each segment has to be correct.
 local function expect_response(conn, stag, to, requirement)
   local data = ""
   repeat
@@ -12,7 +13,7 @@ local function expect_response(conn, stag, to, requirement)
   return data
 end
 
---- Writes octets that differ from place to place.
+--- Writes data that differs at each position.
 local function fill(conn, op, length)
   local data = octets.counted(length)
   for at = 0, length - 1, 1024 do
@@ -32,7 +33,7 @@ local SERVED = {
 case {
   id = "rdmap/5.2-read/sink",
   version = 1,
-  title = "A Read Response goes to the SinkSTag and the SinkTO of its request, whatever they are",
+  title = "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are",
   requirements = {
     "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
     "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
@@ -51,10 +52,10 @@ case {
     local read = expect_response(conn, p.stag, p.to, SERVED)
     t:check(read == data:sub(2), {
       requirement = { "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-4.4-6" },
-      expected = "the 63 octets behind the first",
-      actual = read == data:sub(2) and "they are" or #read .. " octets that differ",
+      expected = "the 63 bytes after the first",
+      actual = read == data:sub(2) and "as expected" or #read .. " bytes that differ",
     })
-    -- One answer is one answer.
+    -- The target may answer only once.
     conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
     conn:close()
 
@@ -65,7 +66,7 @@ case {
 case {
   id = "rdmap/5.2-read/source",
   version = 1,
-  title = "A Read of any part of a buffer gives the octets of that part, those that a Write in front of it has just put there",
+  title = "The target answers a Read of any part of a buffer with the bytes that a Write just put there",
   requirements = {
     "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
     "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
@@ -78,7 +79,7 @@ case {
   run = function(t, p)
     local conn, op = t:operate()
     if p.from + p.length > op.length then
-      t:unimplemented(("The target's rping has %d octets (-S, and rping_size of the target file)."):format(op.length))
+      t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
     end
     local data = fill(conn, op, p.from + p.length)
     conn:send(mpa.fpdu {
@@ -93,8 +94,8 @@ case {
       requirement = {
         "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3", "RDMAP-B-6",
       },
-      expected = ("%d octets from %d on"):format(p.length, p.from),
-      actual = same and "they are" or #read .. " octets that differ",
+      expected = ("%d bytes from %d on"):format(p.length, p.from),
+      actual = same and "as expected" or #read .. " bytes that differ",
     })
     conn:close()
 
@@ -105,7 +106,7 @@ case {
 case {
   id = "rdmap/5.2-read/no-octets",
   version = 1,
-  title = "A Read of no octets is answered by a Read Response of none, and its source is not looked at",
+  title = "The target answers an empty Read with an empty Read Response, and ignores its source",
   requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -127,7 +128,7 @@ case {
       requirement = "RDMAP-5.2.2-1", expected = "a tagged header with the STag of the sink", actual = fpdu.stag and "another STag" or "an untagged header",
     })
     t:check(fpdu.payload == "", {
-      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no octets", actual = #fpdu.payload .. " octets",
+      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no bytes", actual = #fpdu.payload .. " bytes",
     })
     conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
     conn:close()
@@ -139,7 +140,7 @@ case {
 case {
   id = "rdmap/5.2-read/first",
   version = 1,
-  title = "A Read of no octets is answered as the very first message, too",
+  title = "The target answers an empty Read also as the first message",
   requirements = { "RDMAP-5.2.1-18" },
   roles = { "responder" },
   capabilities = { "operation" },
@@ -160,7 +161,7 @@ case {
 case {
   id = "rdmap/5.2-read/pipelined",
   version = 1,
-  title = "As many Reads as were agreed can wait at a time, and are answered in their order",
+  title = "The target accepts as many waiting Reads as negotiated, and answers them in order",
   requirements = {
     "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4",
   },
@@ -197,7 +198,7 @@ case {
 case {
   id = "rdmap/5.2-read/all",
   version = 1,
-  title = "As many Reads as the Reply's IRD says are served at a time",
+  title = "The target serves as many Reads at a time as the IRD of its Reply says",
   requirements = { "RDMAP-6.1-4" },
   roles = { "responder" },
   capabilities = { "rping", "revision-2" },
@@ -228,8 +229,8 @@ case {
   end,
 }
 
---- A Read that is refused.
-local function refused(t, op, conn, fields, expectation)
+--- Expects that the target rejects a Read.
+local function expect_rejected(t, op, conn, fields, expectation)
   fields.sink_stag, fields.src_stag = 0x7766, fields.src_stag or op.stag
   conn:send(mpa.fpdu { ulpdu = rdmap.read_request(fields) }, { deviates = true })
   conn:expect_terminate(expectation)
@@ -239,7 +240,7 @@ end
 case {
   id = "rdmap/5.2-read/invalid-stag",
   version = 2,
-  title = "A Read of an STag that is not valid is refused",
+  title = "The target rejects a Read of an invalid STag",
   requirements = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -251,7 +252,7 @@ case {
 
     local conn, op = t:operate()
     local stag = p.change == "zero" and 0 or op.stag ~ p.change
-    refused(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
+    expect_rejected(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
       requirement = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5" },
       told = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
       code = "RDMAP-4.8-18",
@@ -265,7 +266,7 @@ case {
 case {
   id = "rdmap/5.2-read/bounds",
   version = 2,
-  title = "A Read of which an octet lies outside of the buffer is refused",
+  title = "The target rejects a Read with any byte outside the buffer",
   requirements = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -282,11 +283,11 @@ case {
       conn:expect_fpdu { requirement = ALL, shows = { "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, opcode = 2, overdue_fails = true }
       conn:close()
     else
-      refused(t, op, conn, { src_to = to, rdmardsz = p.length }, {
+      expect_rejected(t, op, conn, { src_to = to, rdmardsz = p.length }, {
         requirement = ALL,
         told = "RDMAP-6.2.1-1",
         code = "RDMAP-4.8-19",
-        -- Before a buffer whose first TO is 0 it is a wrap as well.
+        -- Before a buffer whose first TO is 0, the Read also wraps.
         error = p.at < 0 and { "01 01", "01 04" } or "01 01",
       })
     end
@@ -298,23 +299,24 @@ case {
 case {
   id = "rdmap/5.2-read/far-too-long",
   version = 2,
-  title = "A Read of more octets than the buffer has is refused, whatever number of them it asks for",
+  title = "The target rejects a Read longer than the buffer, whatever its size",
   requirements = { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "read", "refusal" },
-  -- Sizes that are negative, or the smallest ones there are, where RDMARDSZ is taken for a signed number.
+  -- Some sizes are negative, or the smallest possible, for a target that treats RDMARDSZ as a
+  -- signed number.
   parameters = { length = { 0x01000000, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff } },
 
   run = function(t, p)
     t:good_exchange()
 
     local conn, op = t:operate()
-    refused(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
+    expect_rejected(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
       requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
       told = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-19",
-      -- A buffer whose first TO is near the greatest is left by a wrap.
+      -- If the first TO of the buffer is near the greatest, the Read wraps.
       error = { "01 01", "01 04" },
     })
 
@@ -325,7 +327,7 @@ case {
 case {
   id = "rdmap/5.2-read/wrap",
   version = 2,
-  title = "A Read that goes beyond the greatest TO is refused",
+  title = "The target rejects a Read that goes beyond the greatest TO",
   requirements = { "RDMAP-7.2-8", "RDMAP-4.8-22", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -336,11 +338,11 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    refused(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
+    expect_rejected(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
       requirement = "RDMAP-7.2-8",
       told = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-22",
-      -- Its first octet is outside of the buffer already.
+      -- Its first byte is already outside the buffer.
       error = { "01 04", "01 01" },
     })
 
@@ -351,7 +353,7 @@ case {
 case {
   id = "rdmap/5.2-read/size-of-request",
   version = 3,
-  title = "A Read Request of another size than 28 octets is refused by a Terminate",
+  title = "The target rejects a Read Request of another size than 28 bytes with a Terminate",
   requirements = { "RDMAP-5.2.1-5", "RDMAP-7.1-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -372,7 +374,7 @@ case {
   end,
 }
 
---- A good Read, then one with these numbers, which is refused.
+--- Sends a correct Read, then one with these numbers, which the target has to reject.
 local function expect_refusal(t, fields, requirement)
   t:good_exchange()
 
@@ -393,7 +395,7 @@ end
 case {
   id = "rdmap/5.2-read/msn",
   version = 2,
-  title = "A Read Request whose MSN was used, or is far ahead, is refused",
+  title = "The target rejects a Read Request whose MSN is used or far ahead",
   requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -408,7 +410,7 @@ case {
 case {
   id = "rdmap/5.2-read/mo",
   version = 2,
-  title = "A Read Request whose MO lies behind its 28 octets is refused",
+  title = "The target rejects a Read Request whose MO is beyond its 28 bytes",
   requirements = { "RDMAP-7.2-15", "DDP-7.1-7" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -423,7 +425,7 @@ case {
 case {
   id = "rdmap/5.2-read/many",
   version = 1,
-  title = "Reads go on to be answered far behind the first ones",
+  title = "The target answers Reads also after many earlier ones",
   requirements = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -449,7 +451,7 @@ case {
 case {
   id = "rdmap/5.2-read/too-many",
   version = 2,
-  title = "Reads beyond the IRD that was told are answered later, or refused",
+  title = "The target answers Reads beyond its IRD later, or rejects them",
   requirements = { "RDMAP-6.1-8", "DDP-7.2-10" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "revision-2" },
@@ -460,40 +462,40 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate { revision = 2, enhanced = true }
-    local held = op.ird or 0
-    if held < 1 or held > 4096 then
+    local ird = op.ird or 0
+    if ird < 1 or ird > 4096 then
       conn:close()
-      t:unimplemented(("The target's IRD is %d."):format(held))
+      t:unimplemented(("The target's IRD is %d."):format(ird))
     end
-    -- Long ones, so that they wait for each other.
-    local asked = math.min(op.length, 65536)
+    -- Long Reads, so that they wait for each other.
+    local length = math.min(op.length, 65536)
     local requests = ""
-    for msn = 1, held + p.beyond do
+    for msn = 1, ird + p.beyond do
       requests = requests .. mpa.fpdu {
-        ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = asked, src_stag = op.stag, src_to = op.to, msn = msn },
+        ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = length, src_stag = op.stag, src_to = op.to, msn = msn },
       }
     end
     conn:send(requests, { deviates = true })
     local served = 0
-    while served < held + p.beyond do
-      local what, fpdu = conn:next { within = 5 }
-      if what == "close" then break end
-      t:check(what == "fpdu", {
+    while served < ird + p.beyond do
+      local event, fpdu = conn:next { within = 5 }
+      if event == "close" then break end
+      t:check(event == "fpdu", {
         requirement = "RDMAP-6.1-8",
-        expected = ("%d Read Responses, or a refusal"):format(held + p.beyond),
-        actual = ("%d, then %s"):format(served, what or "nothing, and the connection stays open"),
+        expected = ("%d Read Responses, or a rejection"):format(ird + p.beyond),
+        actual = ("%d, then %s"):format(served, event or "nothing, and the connection stays open"),
       })
       if fpdu.opcode == 7 then
         local layer, code = fpdu.payload:byte(1, 2)
-        local told = ("%02x %02x"):format(layer or 0, code or 0)
-        t:check(told == "12 02" or told == "12 03" or told == "02 07", {
-          requirement = "DDP-7.2-10", expected = "Terminate 12 03, 12 02 or 02 07", actual = "Terminate " .. told,
+        local error_code = ("%02x %02x"):format(layer or 0, code or 0)
+        t:check(error_code == "12 02" or error_code == "12 03" or error_code == "02 07", {
+          requirement = "DDP-7.2-10", expected = "Terminate 12 03, 12 02 or 02 07", actual = "Terminate " .. error_code,
         })
         break
       end
       if fpdu.opcode == 2 and fpdu.last then served = served + 1 end
     end
-    t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "service or a refusal", actual = served .. " served" })
+    t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "answers or a rejection", actual = served .. " answered" })
     conn:reset()
 
     t:liveness()

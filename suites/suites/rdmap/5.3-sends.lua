@@ -1,15 +1,18 @@
--- RFC 5040 sections 3.2, 4.1, 4.6, 4.7 and 5.3: the four kinds of Sends that the target's user posts, by an agent on the target.
+-- RFC 5040 sections 3.2, 4.1, 4.6, 4.7 and 5.3: the four kinds of Sends that the target's user
+-- posts. Uses an agent on the target.
 
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
 
---- A case of one kind: its opcode, and what is posted; the rows of its form, of its Invalidate STag, and of the header that it does not have.
-local function kind(name, title, it, form, word, header)
+--- A case of one kind of Send. `it` gives its opcode and the options of the post. `form`,
+--- `stag_rows` and `header` are the requirements of its form, its Invalidate STag, and the header
+--- that it does not have.
+local function kind(name, title, it, form, stag_rows, header)
   case {
     id = "rdmap/5.3-sends/" .. name,
     version = 1,
-    title = title .. " goes out with its opcode, its Invalidate STag and the user's octets",
-    requirements = { "RDMAP-3.2-1", form, word, header },
+    title = "The target sends " .. title .. " with its opcode, its Invalidate STag and the user's data",
+    requirements = { "RDMAP-3.2-1", form, stag_rows, header },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
     tags = { "send", "invalidate", "agent" },
@@ -22,7 +25,7 @@ local function kind(name, title, it, form, word, header)
       local work, why = pair:post_send {
         region = region, length = p.size, solicited = it.solicited, invalidate = it.invalidate, may_refuse = true,
       }
-      if not work then t:unimplemented("The device takes no such Send: " .. why) end
+      if not work then t:unimplemented("The device rejects such a Send: " .. why) end
       local sent = ""
       repeat
         local fpdu = conn:expect_fpdu { requirement = { "RDMAP-3.2-1", form } }
@@ -33,7 +36,7 @@ local function kind(name, title, it, form, word, header)
         })
         local named = string.unpack(">I4", fpdu.ulpdu, 3)
         t:check(named == (it.invalidate or 0), {
-          requirement = word,
+          requirement = stag_rows,
           expected = ("Invalidate STag %#x"):format(it.invalidate or 0),
           actual = ("%#x"):format(named),
         })
@@ -41,8 +44,8 @@ local function kind(name, title, it, form, word, header)
       until fpdu.last or #sent > p.size
       t:check(sent == DATA:sub(1, p.size), {
         requirement = header,
-        expected = ("the %d octets of the user's buffer"):format(p.size),
-        actual = ("%d octets, or others"):format(#sent),
+        expected = ("the %d bytes of the user's buffer"):format(p.size),
+        actual = ("%d bytes, or other bytes"):format(#sent),
       })
       pair:expect_completion { work = work, operation = "send" }
       conn:reset()
@@ -52,10 +55,10 @@ local function kind(name, title, it, form, word, header)
   }
 end
 
-kind("plain", "A Send", { opcode = 3 }, { "RDMAP-4.1-9", "RDMAP-5.3-12" }, { "RDMAP-4.1-16", "DDP-4.3-2" }, "RDMAP-4.6-1")
-kind("invalidates", "A Send with Invalidate", { opcode = 4, invalidate = STAG }, { "RDMAP-4.1-10", "RDMAP-5.3-12" },
+kind("plain", "a Send", { opcode = 3 }, { "RDMAP-4.1-9", "RDMAP-5.3-12" }, { "RDMAP-4.1-16", "DDP-4.3-2" }, "RDMAP-4.6-1")
+kind("invalidates", "a Send with Invalidate", { opcode = 4, invalidate = STAG }, { "RDMAP-4.1-10", "RDMAP-5.3-12" },
   { "RDMAP-4.1-15", "RDMAP-5.3-18" }, "RDMAP-4.7-1")
-kind("solicits", "A Send with Solicited Event", { opcode = 5, solicited = true }, { "RDMAP-4.1-11", "RDMAP-5.3-12" },
+kind("solicits", "a Send with Solicited Event", { opcode = 5, solicited = true }, { "RDMAP-4.1-11", "RDMAP-5.3-12" },
   { "RDMAP-4.1-16", "DDP-4.3-2" }, "RDMAP-4.6-1")
-kind("both", "A Send with Solicited Event and Invalidate", { opcode = 6, solicited = true, invalidate = STAG },
+kind("both", "a Send with Solicited Event and Invalidate", { opcode = 6, solicited = true, invalidate = STAG },
   { "RDMAP-4.1-12", "RDMAP-5.3-12" }, { "RDMAP-4.1-15", "RDMAP-5.3-18" }, "RDMAP-4.7-1")

@@ -1,6 +1,6 @@
 -- RFC 5040 sections 4.8 and 5.4: a Terminate that the target receives.
 
---- A Terminate of four octets.
+--- A Terminate of four bytes.
 local function terminate(fields)
   fields.opcode, fields.qn, fields.msn = 7, fields.qn or 2, fields.msn or 1
   return mpa.fpdu { ulpdu = rdmap.send(fields) }
@@ -9,7 +9,7 @@ end
 case {
   id = "rdmap/5.4-terminate/received",
   version = 2,
-  title = "A Terminate ends the stream: TCP is closed, and no Terminate comes back",
+  title = "The target closes TCP after a Terminate, and sends none back",
   requirements = { "RDMAP-5.4-3", "RDMAP-5.4-4" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -30,7 +30,7 @@ case {
 case {
   id = "rdmap/5.4-terminate/reserved",
   version = 2,
-  title = "The 13 reserved bits of a Terminate are not looked at",
+  title = "The target ignores the 13 reserved bits of a Terminate",
   requirements = { "RDMAP-4.8-7" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -51,7 +51,7 @@ case {
 case {
   id = "rdmap/5.4-terminate/no-good",
   version = 2,
-  title = "A Terminate that is no good ends the stream all the same",
+  title = "The target ends the stream also on a malformed Terminate",
   requirements = { "RDMAP-5.4-10" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -72,7 +72,7 @@ case {
       version = { payload = payload, rdmap_version = 2 },
     })[p.wrong]
     conn:send(terminate(wrong), { deviates = true })
-    -- Whether the answer is a Terminate is left open.
+    -- The target may or may not answer with a Terminate.
     conn:expect_close { requirement = "RDMAP-5.4-10", after_terminate = true, overdue_fails = true }
 
     t:liveness()
@@ -82,7 +82,7 @@ case {
 case {
   id = "rdmap/5.4-terminate/first",
   version = 2,
-  title = "A Terminate is taken as the first message, where no receive and no Read was ever used",
+  title = "The target accepts a Terminate as the first message, before any receive or Read was used",
   requirements = { "RDMAP-5.4-3" },
   roles = { "responder", "initiator" },
   tags = { "terminate" },

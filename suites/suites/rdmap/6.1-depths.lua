@@ -1,30 +1,33 @@
--- RFC 5040 sections 6.1 and 8.1.1: how many Reads of the target's user are outstanding, by an agent on the target.
+-- RFC 5040 sections 6.1 and 8.1.1: how many Reads of the target's user are outstanding. Uses an
+-- agent on the target.
 
 local ORD = { "RDMAP-6.1-7", "RDMAP-8.1.1-14" }
 local READS = 4
 
---- Answers each Read Request as late as can be, the oldest when no more come, until `reads` of the user's are answered. More than `most` may
---- never wait: `limit` is the rule, and `told` who says so.
-local function answer_late(t, conn, reads, most, limit, told)
+--- Answers each Read Request as late as possible: the oldest, when no more arrive, until `reads` of
+--- the user's Reads are answered. At most `most` may wait at a time. `limit` is the requirement,
+--- and `source` names the origin of the limit.
+local function answer_late(t, conn, reads, most, limit, source)
   local waiting, answered = {}, 0
   while answered < reads do
-    -- One that has to come has its time; one that may not is there at once, or not at all.
-    local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-    if what == "fpdu" and fpdu.opcode == 1 then
+    -- A Request that has to come gets enough time. A Request that may not come arrives at once or
+    -- not at all.
+    local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+    if event == "fpdu" and fpdu.opcode == 1 then
       waiting[#waiting + 1] = fpdu
       t:check(#waiting <= most, {
         requirement = limit,
-        expected = ("at most %d Read Requests that wait for their answer, as %s"):format(most, told),
+        expected = ("at most %d Read Requests that wait for their answer, as %s"):format(most, source),
         actual = ("%d"):format(#waiting),
       })
-    elseif what == "fpdu" then
+    elseif event == "fpdu" then
       t:check(fpdu.opcode ~= 7, { expected = "a Read Request", actual = "a Terminate" })
     else
-      t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
-      local asked = table.remove(waiting, 1)
-      local stag, to, size = string.unpack(">I4i8I4", asked.payload)
+      t:check(event == nil and #waiting > 0, { expected = "a Read Request", actual = event or "nothing" })
+      local request = table.remove(waiting, 1)
+      local stag, to, size = string.unpack(">I4i8I4", request.payload)
       conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
-      -- A Read Request of no octets is what says ready, and no Read of the user's.
+      -- An empty Read Request is a ready-to-receive message, not a Read of the user.
       if size > 0 then answered = answered + 1 end
     end
   end
@@ -33,7 +36,7 @@ end
 case {
   id = "rdmap/6.1-depths/ord",
   version = 3,
-  title = "No more Reads are outstanding than the user has asked for; the others follow as those are answered, and all complete",
+  title = "The target keeps at most the user's number of Reads outstanding, and completes the others later",
   requirements = ORD,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -48,7 +51,7 @@ case {
     for nth = 1, READS do
       works[nth] = pair:post_read { region = region, offset = 8 * (nth - 1), length = 8, stag = 7, to = 8 * nth }
     end
-    answer_late(t, conn, READS, p.ord, ORD, "the user asks")
+    answer_late(t, conn, READS, p.ord, ORD, "the user requests")
     for _, work in ipairs(works) do pair:expect_completion { work = work, operation = "read" } end
     conn:reset()
 
@@ -59,7 +62,7 @@ case {
 case {
   id = "rdmap/6.1-depths/ord-0",
   version = 1,
-  title = "A user that has asked for no outstanding Read gets none out",
+  title = "The target sends no Read Request if the user requested no outstanding Reads",
   requirements = ORD,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -69,13 +72,13 @@ case {
     t:good_exchange()
     local conn, pair = target:operate { ird = 1, ord = 0 }
     pair:post_read { region = target:region { octets = 8 }, stag = 7, to = 0, may_refuse = true }
-    local what, fpdu = conn:next { within = 2 }
-    t:check(what ~= "fpdu" or fpdu.opcode ~= 1, {
+    local event, fpdu = conn:next { within = 2 }
+    t:check(event ~= "fpdu" or fpdu.opcode ~= 1, {
       requirement = ORD,
       expected = "no Read Request",
       actual = "a Read Request",
     })
-    if what ~= "close" then conn:close() end
+    if event ~= "close" then conn:close() end
 
     t:liveness()
   end,
@@ -84,7 +87,7 @@ case {
 case {
   id = "rdmap/6.1-depths/peer-holds-fewer",
   version = 1,
-  title = "Where the peer holds fewer Reads than the user has asked for, no more than those are outstanding",
+  title = "The target keeps at most the peer's IRD of Reads outstanding, even if its user requested more",
   requirements = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -98,18 +101,19 @@ case {
     local request = conn:expect_request {}
     if request.revision == 1 or request.flags & 0x10 == 0 then
       conn:reset()
-      t:unimplemented("The target does not ask for anything of RFC 6581.")
+      t:unimplemented("The target does not use RFC 6581.")
     end
     if request.ord <= p.held then
       conn:reset()
-      t:unimplemented(("The target asks for %d Reads at a time."):format(request.ord))
+      t:unimplemented(("The target requests %d Reads at a time."):format(request.ord))
     end
     conn:send(conn:reply { ird = p.held, ord = 0 })
-    -- It may also give the connection up: a Responder that holds fewer Reads than it asks for is one that it need not take.
-    local told = pair:expect_event { event = { "established", "rejected", "failed" } }
-    if told.event ~= "established" then
+    -- The target may also give up the connection. It need not accept a Responder whose IRD is below
+    -- its ORD.
+    local outcome = pair:expect_event { event = { "established", "rejected", "failed" } }
+    if outcome.event ~= "established" then
       t:liveness()
-      t:unimplemented("The target takes no Reply with fewer Reads than it asks for.")
+      t:unimplemented("The target does not accept a Reply with fewer Reads than it requests.")
     end
     local region = target:region { octets = 64 }
     local reads = p.held + 2
@@ -126,7 +130,7 @@ case {
 case {
   id = "rdmap/6.1-depths/initiator-holds-fewer",
   version = 2,
-  title = "Where the Initiator holds fewer Reads than the user has accepted with, no more than those are outstanding",
+  title = "The target keeps at most the initiator's IRD of Reads outstanding, even if its user accepted with more",
   requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
   roles = { "responder" },
   capabilities = { "agent", "revision-2" },

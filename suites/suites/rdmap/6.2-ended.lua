@@ -1,11 +1,12 @@
--- RFC 5040 section 6.2, RFC 5041 sections 3 and 6.2.1: how the target's user learns that a connection ends, and what it may still do, by an agent on the target.
+-- RFC 5040 section 6.2, RFC 5041 sections 3 and 6.2.1: how the target's user learns that a
+-- connection ends, and what it may do then. Uses an agent on the target.
 
 local DOWN = { "DDP-3-10", "DDP-3-14", "DDP-6.2.1-3" }
 
 case {
   id = "rdmap/6.2-ended/fin",
   version = 1,
-  title = "A Send and the FIN behind it are told of",
+  title = "The target reports a Send and the FIN after it",
   requirements = DOWN,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -28,7 +29,7 @@ case {
 case {
   id = "rdmap/6.2-ended/posts-behind-it",
   version = 1,
-  title = "What the user posts behind its own end of the connection is refused, or completes in error",
+  title = "The target rejects work that its user posts after ending the connection, or completes it in error",
   requirements = { "DDP-6.2.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -51,7 +52,7 @@ case {
     if work then
       pair:expect_completion { work = work, status = "error", requirement = "DDP-6.2.1-4", overdue_fails = true }
     else
-      t:check(true, { requirement = "DDP-6.2.1-4", expected = "a refusal: " .. why, actual = "none" })
+      t:check(true, { requirement = "DDP-6.2.1-4", expected = "a rejection: " .. why, actual = "none" })
     end
     conn:close()
 
@@ -62,7 +63,7 @@ case {
 case {
   id = "rdmap/6.2-ended/outstanding",
   version = 1,
-  title = "A Read that waits when the peer's Terminate comes completes in error",
+  title = "The target completes a waiting Read in error when the peer's Terminate arrives",
   requirements = { "RDMAP-6.2.1-5" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

@@ -1,8 +1,10 @@
--- RFC 5040 sections 5.4 and 7.1: work of the target's user that its own memory does not allow, by an agent on the target. It is told of, and nothing of it goes out.
+-- RFC 5040 sections 5.4 and 7.1: work of the target's user that its own memory does not allow. The
+-- target reports it, and sends nothing of it. Uses an agent on the target.
 
 local SIZE = 64
 
---- What is wrong with a part: a key that nobody has, octets behind the region, another Protection Domain, and of receives a missing right.
+--- A part of memory with a fault: an unknown key, bytes after the region, another Protection Domain
+--- or, for receives, a missing right.
 local function part(target, wrong)
   local region = target:region {
     octets = SIZE,
@@ -17,7 +19,7 @@ end
 case {
   id = "rdmap/7.1-local/posted",
   version = 1,
-  title = "A Send or Write whose octets may not be read is told of, a Terminate goes out in its place, and what is behind it completes in error",
+  title = "The target reports a Send or Write of unreadable memory, sends a Terminate, and fails the work after it",
   requirements = { "RDMAP-7.1-1", "RDMAP-7.1-3", "RDMAP-5.4-11" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -27,7 +29,7 @@ case {
   run = function(t, p, target)
     t:good_exchange()
     local conn, pair = target:operate { ird = 1, ord = 1 }
-    -- A Read that is not answered holds back what is posted with a fence, so that all of it is there before anything fails.
+    -- An unanswered Read holds back fenced work, so that all work is posted before anything fails.
     local read = pair:post_read { region = target:region { octets = 16 }, length = 16, stag = 7, to = 0 }
     local request = conn:expect_fpdu { opcode = 1 }
     local fields = part(target, p.wrong)
@@ -39,8 +41,8 @@ case {
       fields.stag, fields.to = 7, 0
       work, why = pair:post_write(fields)
     end
-    if not work then t:unimplemented("The device refuses such work when it is posted: " .. why) end
-    local behind = pair:post_send { region = target:region { octets = 16 }, length = 16, fence = true }
+    if not work then t:unimplemented("The device rejects such work when it is posted: " .. why) end
+    local following = pair:post_send { region = target:region { octets = 16 }, length = 16, fence = true }
     local stag, to = string.unpack(">I4i8", request.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(16), last = true } })
     pair:expect_completion { work = read }
@@ -51,7 +53,7 @@ case {
       actual = "headers in it",
     })
     pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
-    pair:expect_completion { work = behind, status = "error", requirement = "RDMAP-5.4-11", overdue_fails = true }
+    pair:expect_completion { work = following, status = "error", requirement = "RDMAP-5.4-11", overdue_fails = true }
     conn:close()
 
     t:liveness()
@@ -61,7 +63,7 @@ case {
 case {
   id = "rdmap/7.1-local/receive",
   version = 1,
-  title = "A Send whose receive names octets that may not be written is told of",
+  title = "The target reports a Send whose receive names memory that is not writable",
   requirements = { "RDMAP-7.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -74,7 +76,7 @@ case {
     local fields = part(target, p.wrong)
     local work, why = pair:post_receive(fields)
     if not work then
-      t:check(true, { requirement = "RDMAP-7.1-1", expected = "a refusal: " .. why, actual = "none" })
+      t:check(true, { requirement = "RDMAP-7.1-1", expected = "a rejection: " .. why, actual = "none" })
       conn:reset()
       return t:liveness()
     end

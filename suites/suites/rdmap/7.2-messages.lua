@@ -1,9 +1,9 @@
--- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver refuses, and the Terminate.
+-- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver rejects, and the Terminate.
 
 case {
   id = "rdmap/7.2-messages/version",
   version = 2,
-  title = "A message of another RDMAP version is refused",
+  title = "The target rejects a message of another RDMAP version",
   requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -24,8 +24,9 @@ case {
   end,
 }
 
---- A segment as the first of a connection. No service is needed for it: nobody has got so far as to have one.
-local function refused_at_first(name, title, requirement, parameter, field, values)
+--- A case whose faulty segment is the first of a connection. No service is needed, because none has
+--- started yet.
+local function rejected_at_first(name, title, requirement, parameter, field, values)
   case {
     id = "rdmap/7.2-messages/" .. name,
     version = 2,
@@ -44,7 +45,7 @@ local function refused_at_first(name, title, requirement, parameter, field, valu
         fields.stag = 0x7766
       end
       conn:send(mpa.fpdu { ulpdu = p.kind == "tagged" and rdmap.write(fields) or rdmap.send(fields) }, { deviates = true })
-      -- With which code is for other cases.
+      -- Other cases check the error code.
       conn:expect_terminate { requirement = requirement }
       conn:expect_close()
 
@@ -53,15 +54,15 @@ local function refused_at_first(name, title, requirement, parameter, field, valu
   }
 end
 
-refused_at_first("version-at-first", "The first message of a connection is refused, too, when it is of another RDMAP version",
+rejected_at_first("version-at-first", "The target rejects another RDMAP version also in the first message of a connection",
   "RDMAP-7.2-3", "version", "rdmap_version", { 0, 2, 3 })
-refused_at_first("opcode-at-first", "The first message of a connection is refused, too, when nobody has defined its opcode",
+rejected_at_first("opcode-at-first", "The target rejects an undefined opcode also in the first message of a connection",
   "RDMAP-7.2-2", "opcode", "opcode", { 12, 13, 14, 15 })
 
 case {
   id = "rdmap/7.2-messages/version-of-others",
   version = 2,
-  title = "A Read Request and a Write of another RDMAP version are refused",
+  title = "The target rejects a Read Request and a Write of another RDMAP version",
   requirements = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -89,7 +90,7 @@ case {
 case {
   id = "rdmap/7.2-messages/opcode",
   version = 2,
-  title = "A message with an opcode that nobody has defined is refused",
+  title = "The target rejects a message with an undefined opcode",
   requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1", "RDMAP-7306.8.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -112,7 +113,7 @@ case {
 case {
   id = "rdmap/7.2-messages/opcode-of-others",
   version = 2,
-  title = "A tagged message with an opcode that nobody has defined, and a reserved one on the queue of Read Requests, are refused",
+  title = "The target rejects an undefined opcode in a tagged message, and a reserved one on queue 1",
   requirements = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -140,7 +141,7 @@ case {
 case {
   id = "rdmap/7.2-messages/opcode-in-wrong-place",
   version = 2,
-  title = "An opcode that belongs on another queue, or into a segment of the other kind, is refused",
+  title = "The target rejects an opcode on the wrong queue or in the wrong kind of segment",
   requirements = { "RDMAP-7.2-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -171,7 +172,7 @@ case {
 case {
   id = "rdmap/7.2-messages/invalidate",
   version = 3,
-  title = "A Send that invalidates an STag which is not the stream's is refused",
+  title = "The target rejects a Send that invalidates an STag that does not belong to the stream",
   requirements = {
     "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-6.2.1-1",
   },
@@ -187,10 +188,10 @@ case {
     local conn, op = t:operate()
     local stag = ({ unknown = op.stag ~ 0xffffffff, zero = 0, other = owner.stag })[p.stag]
     if p.stag == "other" and owner.stag == op.stag then
-      t:unimplemented("Both connections were told the same STag.")
+      t:unimplemented("Both connections have the same STag.")
     end
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } }
-    -- A Terminate that comes only when the connection ends comes behind the answer to this.
+    -- If a target sends its Terminate only when the connection ends, it answers this message first.
     local good = mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
     }
@@ -199,11 +200,12 @@ case {
       requirement = { "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14" },
       told = "RDMAP-6.2.1-1",
       code = { "RDMAP-4.8-23", "RDMAP-4.8-29" },
-      -- Invalid, of another stream, or not to be invalidated: which of them is told first is left open.
+      -- The STag is invalid, of another stream, or must not be invalidated. The target may report
+      -- any of these.
       error = { "01 00", "01 03", "01 09", "02 09" },
     }
     conn:expect_close()
-    -- Nobody's right was taken away.
+    -- The other connection's STag is still valid.
     other:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },
     })
@@ -217,7 +219,7 @@ case {
 case {
   id = "rdmap/7.2-messages/read-response",
   version = 2,
-  title = "A Read Response that goes to octets which were not asked for is refused",
+  title = "The target rejects a Read Response to bytes that it did not request",
   requirements = { "RDMAP-5.2.2-6" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -230,7 +232,7 @@ case {
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, 64) } })
     local request = conn:expect_fpdu { opcode = 1 }
-    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to = string.unpack(">I4i8", request.payload)
     local wrong = ({
       stag = { stag = stag ~ 0xffffffff, tagged_offset = to },
@@ -249,7 +251,7 @@ case {
 case {
   id = "rdmap/7.2-messages/invalidated",
   version = 2,
-  title = "Behind a Send that invalidates it an STag is good no more, or it is told that it cannot be invalidated",
+  title = "The target invalidates the STag of a Send with Invalidate, or reports that it cannot",
   requirements = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -260,14 +262,14 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    local told = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
+    local advertisement = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
     local function send(fields)
       fields.msn, fields.opcode, fields.invalidate_stag = op.msn, p.opcode, op.stag
       return mpa.fpdu { ulpdu = rdmap.send(fields) }
     end
-    local sent = send { payload = told }
+    local sent = send { payload = advertisement }
     if p.segments == 2 then
-      sent = send { payload = told:sub(1, 8), last = false } .. send { payload = told:sub(9), mo = 8 }
+      sent = send { payload = advertisement:sub(1, 8), last = false } .. send { payload = advertisement:sub(9), mo = 8 }
     end
     local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
     conn:send(sent .. mpa.fpdu { ulpdu = write }, { deviates = true })
@@ -280,7 +282,7 @@ case {
 case {
   id = "rdmap/7.2-messages/read-completes",
   version = 1,
-  title = "A Read Response completes the Read, however short its segments are",
+  title = "The target completes a Read with a Read Response of segments of any size",
   requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23", "RDMAP-3.1-10" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -293,7 +295,7 @@ case {
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, #data) } })
     local request = conn:expect_fpdu { opcode = 1 }
-    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to = string.unpack(">I4i8", request.payload)
     local response
     for at = 0, #data - 1, p.segment do
@@ -318,8 +320,9 @@ case {
 case {
   id = "rdmap/7.2-messages/response-goes-on",
   version = 2,
-  title = "A Read Response that goes on beyond the end of the buffer is refused, whether it is to end there or not",
-  -- siw holds the length of a Response against its Read in the last segment alone, and puts what stands in front of that one wherever the page goes.
+  title = "The target rejects a Read Response that continues beyond the end of the buffer, with L=1 or L=0",
+  -- siw checks the length of a Response only in the last segment, and places earlier segments
+  -- without a check.
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-13" },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -336,9 +339,9 @@ case {
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, length) } })
     local request = conn:expect_fpdu { opcode = 1 }
-    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to, size = string.unpack(">I4i8I4", request.payload)
-    t:check(size == length, { expected = ("a Read of %d octets"):format(length), actual = ("one of %d"):format(size) })
+    t:check(size == length, { expected = ("a Read of %d bytes"):format(length), actual = ("one of %d"):format(size) })
     local function segment(at, payload, last)
       return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = payload, last = last } }
     end
@@ -357,7 +360,7 @@ case {
 case {
   id = "rdmap/7.2-messages/response-unasked",
   version = 2,
-  title = "A Read Response that nobody asked for, to an STag that is not valid, is refused",
+  title = "The target rejects an unrequested Read Response to an invalid STag",
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-10" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },

@@ -1,4 +1,5 @@
--- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations as the target's user finds them, by an agent on the target.
+-- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations, as an agent on the target reports
+-- them.
 
 -- The same in either byte order.
 local VALUE = 0x1122334444332211
@@ -18,7 +19,7 @@ local function atomic(region, fields)
   }
 end
 
---- The value that was there, as the answer has it.
+--- Returns the original value in the answer.
 local function original(conn, requirement)
   return string.unpack(">i8", conn:expect_fpdu { opcode = 11, requirement = requirement }.payload, 5)
 end
@@ -43,7 +44,7 @@ local ORDER = { "RDMAP-7306.6.3-7", "RDMAP-7306.7-1" }
 case {
   id = "rdmap/7306-delivered/immediate",
   version = 1,
-  title = "Immediate Data takes one receive and is told of in its order among Sends",
+  title = "The target uses one receive for Immediate Data, and reports it in order among Sends",
   requirements = { "RDMAP-7306.6.1-1", "RDMAP-7306.6.3-2", "RDMAP-7306.6.3-7", "RDMAP-7306.7-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent", "atomics" },
@@ -57,26 +58,26 @@ case {
     conn:send(later(op.msn, 12))
     conn:send(immediate(op.msn + 1, p.opcode))
     conn:send(later(op.msn + 2, 13))
-    local told = {}
-    for nth = 1, 3 do told[nth] = pair:expect_completion { requirement = "RDMAP-7306.6.3-2", overdue_fails = true } end
+    local completions = {}
+    for nth = 1, 3 do completions[nth] = pair:expect_completion { requirement = "RDMAP-7306.6.3-2", overdue_fails = true } end
     local taken = {}
-    for _, it in ipairs(told) do taken[it.work] = true end
+    for _, it in ipairs(completions) do taken[it.work] = true end
     t:check(taken[works[1]] and taken[works[2]] and taken[works[3]], {
       requirement = "RDMAP-7306.6.3-2",
       expected = "the first three receives taken",
-      actual = "another one taken",
+      actual = "another receive taken",
     })
-    t:check(told[1].work == works[1] and told[2].work == works[2] and told[3].work == works[3], {
+    t:check(completions[1].work == works[1] and completions[2].work == works[2] and completions[3].work == works[3], {
       requirement = ORDER,
       expected = "a Send, the Immediate Data, a Send",
-      actual = ("receives %d, %d, %d"):format(told[1].work, told[2].work, told[3].work),
+      actual = ("receives %d, %d, %d"):format(completions[1].work, completions[2].work, completions[3].work),
     })
-    -- libibverbs has no room for eight octets.
-    if not told[2].immediate then t:unimplemented("The agent is not told of the octets of Immediate Data.") end
-    t:check(told[2].immediate == string.unpack(">i8", IMMEDIATE), {
+    -- libibverbs has no room for eight bytes.
+    if not completions[2].immediate then t:unimplemented("The agent does not get the bytes of Immediate Data.") end
+    t:check(completions[2].immediate == string.unpack(">i8", IMMEDIATE), {
       requirement = "RDMAP-7306.6.1-1",
-      expected = "the eight octets of the Immediate Data",
-      actual = ("%#x"):format(told[2].immediate),
+      expected = "the eight bytes of the Immediate Data",
+      actual = ("%#x"):format(completions[2].immediate),
     })
     conn:reset()
 
@@ -89,7 +90,7 @@ local PLACED = { "RDMAP-7306.6.4-1", "RDMAP-7306.7-5" }
 case {
   id = "rdmap/7306-delivered/write-then-immediate",
   version = 1,
-  title = "When Immediate Data is told of, the Write in front of it is in memory",
+  title = "The target has a Write in memory when it reports the Immediate Data after it",
   requirements = PLACED,
   roles = { "responder", "initiator" },
   capabilities = { "agent", "atomics" },
@@ -111,8 +112,8 @@ case {
     pair:expect_completion { work = work, requirement = PLACED }
     t:check(region:get { length = p.size } == ("w"):rep(p.size), {
       requirement = PLACED,
-      expected = ("the %d octets of the Write in memory"):format(p.size),
-      actual = "others",
+      expected = ("the %d bytes of the Write in memory"):format(p.size),
+      actual = "other bytes",
     })
     conn:reset()
 
@@ -120,12 +121,13 @@ case {
   end,
 }
 
---- A case of a message in front of an Atomic Operation, which `bring` sends; it gives the MSN of the next Send.
-local function behind(name, title, requirements, bring)
+--- A case of a message before an Atomic Operation. `bring` sends the message, and returns the MSN
+--- of the next Send.
+local function after(name, title, requirements, bring)
   case {
     id = "rdmap/7306-delivered/atomic-behind-" .. name,
     version = 1,
-    title = "An Atomic Operation finds what " .. title .. " in front of it brought, and the user is not told of it",
+    title = "The target applies an Atomic Operation to the data of " .. title .. " before it, and does not report it",
     requirements = { "RDMAP-7306.5.2.1-16", "RDMAP-7306.5.2.2-12", table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent", "atomics" },
@@ -141,11 +143,11 @@ local function behind(name, title, requirements, bring)
       local found = original(conn)
       t:check(found == VALUE, { requirement = { "RDMAP-7306.5.2.2-12", requirements }, expected = ("%#x found"):format(VALUE), actual = ("%#x"):format(found) })
       conn:send(later(msn, 9))
-      local told = pair:expect_completion {}
-      t:check(told.work == works[1] and told.octets == 9, {
+      local completion = pair:expect_completion {}
+      t:check(completion.work == works[1] and completion.octets == 9, {
         requirement = "RDMAP-7306.5.2.1-16",
-        expected = "the Send behind it is the first that the user is told of",
-        actual = ("%d octets in receive %d"):format(told.octets, told.work),
+        expected = "the Send after it as the first completion",
+        actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
       })
       conn:reset()
 
@@ -154,11 +156,11 @@ local function behind(name, title, requirements, bring)
   }
 end
 
-behind("write", "a Write", { "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" }, function(conn, pair, region, msn)
+after("write", "a Write", { "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" }, function(conn, pair, region, msn)
   conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address, payload = WORD } })
   return msn
 end)
-behind("send", "a Send", { "RDMAP-7306.7-12" }, function(conn, pair, region, msn)
+after("send", "a Send", { "RDMAP-7306.7-12" }, function(conn, pair, region, msn)
   local work = pair:post_receive { region = region }
   conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = msn, payload = WORD } })
   pair:expect_completion { work = work }
@@ -170,7 +172,7 @@ local ATOMIC = { "RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4" }
 case {
   id = "rdmap/7306-delivered/two-streams",
   version = 1,
-  title = "Each FetchAdd of two connections on the same memory counts",
+  title = "The target counts each FetchAdd of two connections on the same memory",
   requirements = ATOMIC,
   roles = { "responder", "initiator" },
   capabilities = { "agent", "atomics" },
@@ -181,15 +183,15 @@ case {
     t:good_exchange()
     local one, two = target:operate {}, target:operate {}
     local region = target:region { octets = 8, fill = 0, put = ("\0"):rep(8) }
-    local seen, count = {}, 0
+    local distinct, count = {}, 0
     for msn = 1, p.each do
-      -- Both are on their way before either is answered.
+      -- Both Requests are sent before either is answered.
       one:send(atomic(region, { msn = msn }))
       two:send(atomic(region, { msn = msn }))
       for _, conn in ipairs { one, two } do
         local value = original(conn)
-        if not seen[value] then count = count + 1 end
-        seen[value] = true
+        if not distinct[value] then count = count + 1 end
+        distinct[value] = true
       end
     end
     t:check(count == 2 * p.each, {
@@ -211,13 +213,14 @@ case {
   end,
 }
 
---- A case of an Atomic Operation on an address that is no multiple of eight: the rows of the memory, and of the user.
-local function misaligned(name, kind, memory, told)
+--- A case of an Atomic Operation on an address that is not a multiple of eight. `memory` and
+--- `report` are the requirements of the memory and of the report to the user.
+local function misaligned(name, kind, memory, report)
   case {
     id = "rdmap/7306-delivered/misaligned-" .. name,
     version = 1,
-    title = "An Atomic Operation on an address that is no multiple of eight changes nothing, and is told of",
-    requirements = { memory, told },
+    title = "The target reports an Atomic Operation on a misaligned address, and changes nothing",
+    requirements = { memory, report },
     roles = { "responder", "initiator" },
     capabilities = { "agent", "atomics" },
     tags = { "atomic", "refusal", "agent" },
@@ -228,8 +231,8 @@ local function misaligned(name, kind, memory, told)
       local conn, pair = target:operate {}
       local region = target:region { octets = 16, put = WORD .. WORD }
       conn:send(atomic(region, { kind = kind, at = p.at }))
-      pair:expect_error { or_end = true, requirement = { told, memory }, overdue_fails = true }
-      t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "the memory as it was", actual = "other octets" })
+      pair:expect_error { or_end = true, requirement = { report, memory }, overdue_fails = true }
+      t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "unchanged memory", actual = "other bytes" })
       conn:reset()
 
       t:liveness()

@@ -1,8 +1,9 @@
--- RFC 7306 sections 4 to 6: Atomic Operations on the target's memory, and Immediate Data. rping's Read Request names a buffer of the target.
+-- RFC 7306 sections 4 to 6: Atomic Operations on the target's memory, and Immediate Data. rping's
+-- Read Request names a buffer of the target.
 
 local FETCH_ADD, CMP_SWAP = 0, 2
 
---- An Atomic Request (RFC 7306 Figure 4), every operand 0 but those that are given.
+--- An Atomic Request (RFC 7306 Figure 4). Operands that are not given are 0.
 local function atomic(op, fields)
   return rdmap.send {
     opcode = 10, qn = 1, msn = fields.msn or 1, invalidate_stag = fields.word,
@@ -20,10 +21,10 @@ local RESPONSE = {
   "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
 }
 
---- The original value that an Atomic Response has.
+--- Returns the original value in an Atomic Response.
 local function answer(t, conn, msn, id)
   local fpdu = conn:expect_fpdu { requirement = RESPONSE, opcode = 11, qn = 3, msn = msn, mo = 0, last = true, overdue_fails = true }
-  t:check(#fpdu.payload == 12, { requirement = "RDMAP-7306.5.2.2-1", expected = "12 octets", actual = #fpdu.payload .. " octets" })
+  t:check(#fpdu.payload == 12, { requirement = "RDMAP-7306.5.2.2-1", expected = "12 bytes", actual = #fpdu.payload .. " bytes" })
   local found, value = string.unpack(">I4i8", fpdu.payload)
   t:check(found == id, {
     requirement = "RDMAP-7306.5.2.2-3", expected = ("identifier %#x"):format(id), actual = ("identifier %#x"):format(found),
@@ -31,7 +32,7 @@ local function answer(t, conn, msn, id)
   return value
 end
 
---- The octets that are there now.
+--- Returns the bytes that are in the buffer now.
 local function look(conn, op, msn, requirement)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to, msn = msn },
@@ -42,7 +43,7 @@ end
 case {
   id = "rdmap/7306-extensions/fetch-add",
   version = 1,
-  title = "FetchAdd answers with the value that was there, and adds field by field where the mask says so",
+  title = "The target answers FetchAdd with the original value, and adds field by field as the mask says",
   requirements = {
     "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
     "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
@@ -52,7 +53,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
   tags = { "atomic" },
-  -- Mask: where carries stop.
+  -- The bits of the mask stop carries.
   parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 } },
 
   run = function(t, p)
@@ -63,7 +64,7 @@ case {
     local order = original == p.value and "<" or ">"
     t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
       requirement = "RDMAP-7306.5.1.1-1",
-      expected = ("the value that was there, %#x"):format(p.value),
+      expected = ("the original value, %#x"):format(p.value),
       actual = ("%#x"):format(original),
     })
     local low = (original & 0xffffffff) + p.add
@@ -75,7 +76,7 @@ case {
     local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
     t:check(now == sum, {
       requirement = ALL,
-      -- What the monitor says about the response decides these.
+      -- The monitor judges these in the response.
       shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
       expected = ("%#x in memory"):format(sum), actual = ("%#x"):format(now),
     })
@@ -88,7 +89,7 @@ case {
 case {
   id = "rdmap/7306-extensions/invalidate-stag",
   version = 1,
-  title = "The octets of the Invalidate STag mean nothing in an Atomic Request",
+  title = "The target ignores the Invalidate STag field of an Atomic Request",
   requirements = { "RDMAP-7306.4.1-9" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -112,7 +113,7 @@ case {
 case {
   id = "rdmap/7306-extensions/cmp-swap",
   version = 1,
-  title = "CmpSwap answers with the value that was there, and swaps under its mask where the comparison holds",
+  title = "The target answers CmpSwap with the original value, and swaps under its mask if the values match",
   requirements = {
     "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3", "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
     "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
@@ -134,7 +135,7 @@ case {
     })
     local original = answer(t, conn, 1, 0x01020304)
     t:check(original == was, {
-      requirement = "RDMAP-7306.5.1.2-1", expected = ("the value that was there, %#x"):format(was), actual = ("%#x"):format(original),
+      requirement = "RDMAP-7306.5.1.2-1", expected = ("the original value, %#x"):format(was), actual = ("%#x"):format(original),
     })
     local wanted = p.same and (swap & p.swap_mask | was & ~p.swap_mask) or was
     local ALL = { "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3" }
@@ -152,7 +153,7 @@ case {
 case {
   id = "rdmap/7306-extensions/in-order",
   version = 1,
-  title = "Atomic Requests and Reads that wait together are answered in their order",
+  title = "The target answers waiting Atomic Requests and Reads in order",
   requirements = {
     "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
     "RDMAP-7306.7-11",
@@ -178,7 +179,7 @@ case {
     local first
     for msn = 1, count do
       local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 11, qn = 3, overdue_fails = true }
-      t:check(#fpdu.payload == 12, { requirement = ALL, expected = "12 octets", actual = #fpdu.payload .. " octets" })
+      t:check(#fpdu.payload == 12, { requirement = ALL, expected = "12 bytes", actual = #fpdu.payload .. " bytes" })
       local id, value = string.unpack(">I4i8", fpdu.payload)
       first = first or value
       t:check(id == 0x100 + msn and fpdu.msn == msn and value == first + msn - 1, {
@@ -196,7 +197,7 @@ case {
 case {
   id = "rdmap/7306-extensions/misaligned",
   version = 1,
-  title = "An Atomic Operation on an address that is no multiple of eight is refused",
+  title = "The target rejects an Atomic Operation on a misaligned address",
   requirements = {
     "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
     "RDMAP-7306.8.1-3",
@@ -211,13 +212,13 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) }, { deviates = true })
-    local told = conn:expect_terminate {
+    local terminate = conn:expect_terminate {
       requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
       told = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
       code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
       error = "02 07",
     }
-    t:check(not told.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(told.r) })
+    t:check(not terminate.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(terminate.r) })
     conn:expect_close()
 
     t:liveness()
@@ -227,7 +228,7 @@ case {
 case {
   id = "rdmap/7306-extensions/opcode",
   version = 1,
-  title = "An Atomic Operation that nobody has defined is refused",
+  title = "The target rejects an undefined Atomic Operation",
   requirements = { "RDMAP-7306.5.2.1-5" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -249,7 +250,7 @@ case {
 case {
   id = "rdmap/7306-extensions/stag",
   version = 1,
-  title = "An Atomic Operation on memory that is not the stream's is refused",
+  title = "The target rejects an Atomic Operation on memory that does not belong to the stream",
   requirements = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -264,7 +265,8 @@ case {
     local fields = ({
       stag = { kind = FETCH_ADD, stag = op.stag ~ 0xffffffff },
       ["end"] = { kind = FETCH_ADD, at = length + 8 },
-      -- Where the buffer's length is a multiple of eight there is no such place, and this is the one behind it.
+      -- If the buffer's length is a multiple of eight, no such place exists, and this is the place
+      -- after the buffer.
       cut = { kind = FETCH_ADD, at = length },
     })[p.wrong]
     conn:send(mpa.fpdu { ulpdu = atomic(op, fields) }, { deviates = true })
@@ -278,7 +280,7 @@ case {
 case {
   id = "rdmap/7306-extensions/response",
   version = 1,
-  title = "An Atomic Response that answers nothing is refused",
+  title = "The target rejects an Atomic Response without a request",
   requirements = { "RDMAP-7306.5.2.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -300,7 +302,7 @@ case {
 case {
   id = "rdmap/7306-extensions/immediate-size",
   version = 1,
-  title = "Immediate Data of another size than eight octets is refused",
+  title = "The target rejects Immediate Data of another size than eight bytes",
   requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -322,7 +324,7 @@ case {
 case {
   id = "rdmap/7306-extensions/add-nothing",
   version = 1,
-  title = "FetchAdd of zero tells what is there and changes nothing",
+  title = "The target answers FetchAdd of zero with the current value, and changes nothing",
   requirements = { "RDMAP-7306.1.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -337,7 +339,7 @@ case {
     conn:expect_fpdu { opcode = 11, overdue_fails = true }
     local now = look(conn, op, 2)
     t:check(now == "weftweft", {
-      requirement = "RDMAP-7306.1.1-4", expected = "the octets that were there", actual = now == "weftweft" and "they are" or "others",
+      requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes",
     })
     conn:close()
 
@@ -348,7 +350,7 @@ case {
 case {
   id = "rdmap/7306-extensions/unasked",
   version = 1,
-  title = "No Atomic Response comes that nobody asked for",
+  title = "The target sends no Atomic Response without a request",
   requirements = { "RDMAP-7306.5.2.1-21" },
   roles = { "responder" },
   capabilities = { "echo", "atomics" },
@@ -370,7 +372,7 @@ case {
 case {
   id = "rdmap/7306-extensions/fields",
   version = 1,
-  title = "An Atomic Request whose queue, number or place is wrong is refused",
+  title = "The target rejects an Atomic Request with a wrong queue, number or offset",
   requirements = { "RDMAP-7306.8.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -382,7 +384,7 @@ case {
 
     local conn, op = t:operate()
     local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
-    -- QN is octets 6 to 9, MSN 10 to 13, MO 14 to 17.
+    -- QN is bytes 6 to 9, MSN 10 to 13, MO 14 to 17.
     local made = ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.8.2-4" }
@@ -395,12 +397,12 @@ case {
 case {
   id = "rdmap/7306-extensions/version",
   version = 1,
-  title = "An Atomic Request of another RDMAP version is refused",
+  title = "The target rejects an Atomic Request of another RDMAP version",
   requirements = { "RDMAP-7306.8.2-6" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
   tags = { "atomic", "refusal" },
-  -- RV is the first two bits of octet 1, and 1 is right.
+  -- RV is the first two bits of byte 1. Its correct value is 1.
   parameters = { flip = { 0x40, 0x80, 0xc0 } },
 
   run = function(t, p)
@@ -418,7 +420,7 @@ case {
 case {
   id = "rdmap/7306-extensions/request-size",
   version = 1,
-  title = "An Atomic Request of another size than 52 octets is refused",
+  title = "The target rejects an Atomic Request of another size than 52 bytes",
   requirements = { "RDMAP-7306.4.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },

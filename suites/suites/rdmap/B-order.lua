@@ -1,11 +1,12 @@
--- RFC 5040 appendix B: what comes behind what, as the target's user finds it, by an agent on the target.
+-- RFC 5040 appendix B: the order of operations, as the target's user observes it. Uses an agent on
+-- the target.
 
 local DATA = "in order"
 
 case {
   id = "rdmap/B-order/send-then-read",
   version = 1,
-  title = "The Response to a Read of a receive's buffer has the octets of the Send in front of it",
+  title = "The target answers a Read of a receive's buffer with the bytes of the Send before it",
   requirements = { "RDMAP-B-3" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
