@@ -1,10 +1,10 @@
--- Where a PM Client's answer leads to: SDP at the SDP Address, or plain TCP at the Conventional Address (draft-pinkerton-iwarp-sdp-01
--- sections 7, 7.1 and 7.3.1.4).
+-- How a PM Client uses an answer: SDP at the SDP Address, or plain TCP at the Conventional Address
+-- (draft-pinkerton-iwarp-sdp-01 sections 7, 7.1 and 7.3.1.4).
 
 case {
   id = "sdp-pm/7.1-client/sdp-address",
   version = 1,
-  title = "A mapped service is connected to where the PMAccept says, from where the PMReq told, with SDP",
+  title = "The client connects with SDP to the address of the PMAccept, from the address of its PMReq",
   requirements = {
     "PM-7-2", "PM-7.1-4", "PM-7.3.1.7-1", "PM-7.3.1.9-1", "PM-7.4-11", "PM-7.4-13",
   },
@@ -30,7 +30,7 @@ case {
 case {
   id = "sdp-pm/7.1-client/denied",
   version = 1,
-  title = "A service that is denied is connected to at its Conventional Address, without SDP",
+  title = "The client connects to a denied service at its Conventional Address, without SDP",
   requirements = { "PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1" },
   roles = { "initiator" },
   capabilities = { "port-mapper", "pm-connect" },
@@ -49,7 +49,7 @@ case {
 case {
   id = "sdp-pm/7.1-client/reset",
   version = 1,
-  title = "A reset from the SDP Address leads to the Conventional Address, without SDP",
+  title = "The client connects to the Conventional Address, without SDP, after a reset from the SDP Address",
   requirements = { "PM-7.5.1-9" },
   roles = { "initiator" },
   capabilities = { "port-mapper", "pm-connect" },
@@ -86,7 +86,7 @@ local function kept(name, title, rows, pm_time, seconds, tier)
       local place = m:place {}
       m:answer(request, m:accept(request, { at = place, pm_time = pm_time }))
       m:expect { type = "ack" }
-      -- It stays open: whoever loses a connection may open it again.
+      -- The connection stays open, because a client that loses a connection may open it again.
       m:expect_connection { at = place }
       if seconds > 0 then
         t:pause(seconds)
@@ -99,8 +99,8 @@ local function kept(name, title, rows, pm_time, seconds, tier)
   }
 end
 
-kept("not-kept", "An answer with PmTime 0 serves one connection", { "PM-7.3.1.4-4" }, 0, 0)
-kept("kept-1-s", "An answer with PmTime 4 is flushed behind 1 s, and the next connection asks anew",
+kept("not-kept", "The client uses an answer with PmTime 0 for one connection", { "PM-7.3.1.4-4" }, 0, 0)
+kept("kept-1-s", "The client drops an answer with PmTime 4 after 1 s, and sends a new PMReq for the next connection",
   { "PM-7.3.1.4-1", "PM-7.3.1.4-2", "PM-7.3.1.4-3", "PM-7.3.1.4-7" }, 4, 1.1)
-kept("kept-128-s", "An answer with PmTime 128 is flushed behind 128 s, and the next connection asks anew",
+kept("kept-128-s", "The client drops an answer with PmTime 128 after 128 s, and sends a new PMReq for the next connection",
   { "PM-7.3.1.4-1", "PM-7.3.1.4-2", "PM-7.3.1.4-3", "PM-7.3.1.4-8" }, 128, 128.5, "default")

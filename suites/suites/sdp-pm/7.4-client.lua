@@ -1,6 +1,7 @@
--- What a PM Client asks, and what it makes of the first answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
+-- The requests of a PM Client, and its reaction to the first answer (draft-pinkerton-iwarp-sdp-01
+-- sections 7.3 and 7.4).
 
--- What the monitor judges in a PMReq, and in a PMAck.
+-- The monitor judges these in a PMReq, and in a PMAck.
 local REQUEST = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-2", "PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.3.1.3-4",
   "PM-7.3.1.3-5", "PM-7.3.1.5-1", "PM-7.4-2", "PM-7.4-4", "PM-7.4-5", "PM-7.4-6", "PM-7.4-7", "PM-7.4-8",
@@ -12,8 +13,8 @@ local ACK = {
   "PM-7.4-45",
 }
 
--- What was asked for is known: the tester says to what service the target shall connect.
-local function asks(name, title, v6, capabilities)
+-- The tester knows the request, because it names the service to which the target connects.
+local function requests_service(name, title, v6, capabilities)
   local wanted = { "PM-7.3.1.6-1", "PM-7.3.1.10-1", "PM-7.4-10", "PM-7.4-14" }
   case {
     id = "sdp-pm/7.4-client/" .. name,
@@ -32,7 +33,7 @@ local function asks(name, title, v6, capabilities)
         requirement = { "PM-7.3.1.6-1", "PM-7.4-10" },
         expected = "ApPort " .. service.port, actual = "ApPort " .. request.ap_port,
       })
-      -- What stands behind an IPv4 address is another row's.
+      -- Another requirement concerns the bytes after an IPv4 address.
       t:check(request.octets:sub(33, 32 + #service.octets) == service.octets, {
         requirement = { "PM-7.3.1.10-1", "PM-7.4-14" },
         expected = "ApIPAddr " .. service.ip, actual = "ApIPAddr " .. request.ap_ip,
@@ -43,17 +44,17 @@ local function asks(name, title, v6, capabilities)
   }
 end
 
-asks("asks", "A PMReq has the format of the draft, and asks for the service that is wanted", false, { "port-mapper" })
-asks("asks-v6", "The same over IPv6", true, { "port-mapper", "port-mapper-v6" })
+requests_service("asks", "The client's PMReq has the format of the draft, and requests the wanted service", false, { "port-mapper" })
+requests_service("asks-v6", "The client's PMReq over IPv6 has the format of the draft, and requests the wanted service", true, { "port-mapper", "port-mapper-v6" })
 
 case {
   id = "sdp-pm/7.4-client/acknowledges",
   version = 1,
-  title = "A PMAccept gets a PMAck, which goes where it came from and repeats what it says",
+  title = "The client answers a PMAccept with a PMAck that goes to its source and repeats its fields",
   requirements = { { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
-  -- Another address than was asked for is the PM Server's right.
+  -- The PM Server may give another address than requested.
   parameters = { other = { false, true } },
 
   run = function(t, p)
@@ -84,16 +85,16 @@ local function denied(name, title, requirements, ports)
       local request = m:expect { type = "req" }
       local port = ({ zero = 0, asked = request.ap_port, other = request.ap_port ~ 1 })[p.port]
       m:answer(request, m:deny(request, { ap_port = port }), { deviates = p.port == "other" })
-      -- A PMDeny may be lost: the third repetition is one too many.
+      -- A PMDeny may be lost, so two repetitions are allowed.
       m:expect_quiet { requirement = requirements, within = 10 }
       t:liveness()
     end,
   }
 end
 
-denied("accepts-deny", "A PMDeny ends the exchange: neither a PMAck nor a repetition comes",
+denied("accepts-deny", "The client sends neither a PMAck nor a repetition after a PMDeny",
   { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65" }, { "zero", "asked" })
-denied("any-denied-port", "ApPort of a PMDeny is not looked at", { "PM-7.3.1.6-5" }, { "asked", "other" })
+denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6-5" }, { "asked", "other" })
 
 local function tolerated(name, title, requirement, fields)
   case {
@@ -119,10 +120,10 @@ local function tolerated(name, title, requirement, fields)
   }
 end
 
-tolerated("any-reserved", "Reserved of a PMAccept is not looked at", "PM-7.3.1.5-2", function()
+tolerated("any-reserved", "The client ignores Reserved of a PMAccept", "PM-7.3.1.5-2", function()
   return { reserved = 0xffff }
 end)
-tolerated("any-padding", "What stands behind an IPv4 address is not looked at", "PM-7.3.1.3-3", function(request)
+tolerated("any-padding", "The client ignores the bytes after an IPv4 address", "PM-7.3.1.3-3", function(request)
   local field = request.octets:sub(17, 20)
   return { cp_ip = field .. "garbagegarba" }
 end)
@@ -130,7 +131,7 @@ end)
 case {
   id = "sdp-pm/7.4-client/deny-with-time",
   version = 1,
-  title = "PmTime of a PMDeny does not make a service one that is mapped",
+  title = "The client does not treat a denied service as mapped, whatever PmTime of the PMDeny is",
   requirements = { "PM-7.4-56" },
   roles = { "initiator" },
   capabilities = { "port-mapper", "pm-connect" },
@@ -146,7 +147,7 @@ case {
     conn:reset()
     m:start { service = 1 }
     if m:waiting() == "connection" then
-      -- It may remember the refusal; it may not take the service for mapped.
+      -- It may remember the denial, but it may not treat the service as mapped.
       m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
     else
       local again = m:expect { type = "req" }
@@ -160,7 +161,7 @@ case {
 case {
   id = "sdp-pm/7.4-client/two-at-once",
   version = 1,
-  title = "Two PMReqs at once have a handle each, and each answer gets the PMAck that is its own",
+  title = "The client gives two PMReqs at once their own handles, and acknowledges each answer separately",
   requirements = { "PM-7.3.1.8-1", "PM-7.3.1.8-3", "PM-7.4-12" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },

@@ -1,6 +1,6 @@
 -- A Request and its answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
 
--- What the monitor judges in each answer.
+-- The monitor judges these in each answer.
 local ACCEPT = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-3", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.7-2",
   "PM-7.3.1.8-2", "PM-7.3.1.9-2", "PM-7.4-18", "PM-7.4-19", "PM-7.4-20", "PM-7.4-21", "PM-7.4-24", "PM-7.4-25",
@@ -37,10 +37,10 @@ local function bring(name, title, service, v6, capabilities, rows, shown)
   }
 end
 
-bring("accepted", "A Request for a service that is mapped gets a PMAccept", "mapped", false, { "port-mapper" },
+bring("accepted", "The server answers a Request for a mapped service with a PMAccept", "mapped", false, { "port-mapper" },
   { "PM-7.4-16", "PM-7.4-17", "PM-7.4-29", "PM-16-1" }, ACCEPT)
-bring("accepted-v6", "The same over IPv6", "mapped", true, { "port-mapper", "port-mapper-v6" }, { "PM-7.2-6" }, {})
-bring("denied", "A Request for a service that is not mapped gets a PMDeny, and nothing more", "unmapped", false, { "port-mapper" },
+bring("accepted-v6", "The server answers a Request over IPv6 for a mapped service with a PMAccept", "mapped", true, { "port-mapper", "port-mapper-v6" }, { "PM-7.2-6" }, {})
+bring("denied", "The server answers a Request for an unmapped service with a PMDeny, and nothing more", "unmapped", false, { "port-mapper" },
   { "PM-7.4-49", "PM-7.4-50", "PM-7.4-62", "PM-7.4-63" }, DENY)
 
 local function tolerated(name, title, requirements, fields)
@@ -61,16 +61,16 @@ local function tolerated(name, title, requirements, fields)
   }
 end
 
-tolerated("any-pm-time", "PmTime of a Request is not looked at", { "PM-7.4-9" }, { pm_time = 0xff })
-tolerated("any-reserved", "Reserved of a Request is not looked at", { "PM-7.3.1.5-2" }, { reserved = 0xffff })
-tolerated("any-padding", "What stands behind an IPv4 address is not looked at", { "PM-7.3.1.3-3" }, {
+tolerated("any-pm-time", "The server ignores PmTime of a Request", { "PM-7.4-9" }, { pm_time = 0xff })
+tolerated("any-reserved", "The server ignores Reserved of a Request", { "PM-7.3.1.5-2" }, { reserved = 0xffff })
+tolerated("any-padding", "The server ignores the bytes after an IPv4 address", { "PM-7.3.1.3-3" }, {
   cp_ip = "\xc0\0\x02\x02garbagegarba", ipv = 4,
 })
 
 case {
   id = "sdp-pm/7.4-exchange/other-ipv",
   version = 2,
-  title = "A Request of another IPV gets no PMAccept",
+  title = "The server sends no PMAccept to a Request of another IPV",
   requirements = { "PM-7.3.1.3-5" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -88,7 +88,7 @@ case {
 case {
   id = "sdp-pm/7.4-exchange/two-at-once",
   version = 1,
-  title = "Two Requests at once get an answer each, with its own handle",
+  title = "The server answers two Requests at once, each with its own handle",
   requirements = { "PM-7.3.1.8-3", "PM-7.5.2-9" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -108,7 +108,7 @@ case {
 case {
   id = "sdp-pm/7.4-exchange/leads-to-sdp",
   version = 1,
-  title = "The address of a PMAccept takes a TCP connection",
+  title = "The server's PMAccept has an address that accepts a TCP connection",
   requirements = { "PM-7.4-23", "PM-7.4-27", "PM-7.3.1.6-2" },
   roles = { "responder" },
   capabilities = { "port-mapper" },

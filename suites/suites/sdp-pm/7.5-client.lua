@@ -1,9 +1,10 @@
--- A PM Client whose PMReqs get no answer, or several (draft-pinkerton-iwarp-sdp-01 section 7.5.1). Timers and counts are the client's own.
+-- A PM Client whose PMReqs get no answer, or several (draft-pinkerton-iwarp-sdp-01 section 7.5.1).
+-- The client sets its own timers and counts.
 
 case {
   id = "sdp-pm/7.5-client/unanswered",
   version = 1,
-  title = "A PMReq without answer is sent again, and is the same",
+  title = "The client repeats a PMReq without an answer, unchanged",
   requirements = { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3", "PM-7.5.1-5" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
@@ -14,7 +15,8 @@ case {
     m:start { service = 1 }
     local request = m:expect { type = "req" }
     local repeats, ended = m:count_repeats { most = 3, within = 60 }
-    -- Silence alone may be a timer that is longer than the wait; who connects has given up.
+    -- Silence alone may mean a timer that is longer than the wait. A client that connects has given
+    -- up.
     local decided = repeats > 0 or ended == "connection"
     t:check(repeats > 0, {
       requirement = decided and rows or nil,
@@ -29,7 +31,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/gives-up",
   version = 1,
-  title = "Repetitions of a PMReq come to an end",
+  title = "The client stops repeating a PMReq",
   requirements = { "PM-7.5.1-4" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
@@ -38,11 +40,11 @@ case {
     local m = t:port_mapper {}
     m:start { service = 1 }
     m:expect { type = "req" }
-    -- Which number is the greatest is not said; a thousand is beyond every sense.
+    -- The draft gives no greatest number. A thousand repetitions are certainly too many.
     local repeats, ended = m:count_repeats { most = 1000, within = 30 }
-    -- Without any, its timer may be longer than the wait.
+    -- Without a repetition, the timer may be longer than the wait.
     t:check(ended == "connection" or (ended == "quiet" and repeats > 0), {
-      requirement = (repeats > 0 or ended == "connection") and "PM-7.5.1-4" or nil, expected = "an end of the repetitions", actual = repeats .. " of them",
+      requirement = (repeats > 0 or ended == "connection") and "PM-7.5.1-4" or nil, expected = "an end of the repetitions", actual = repeats .. " repetitions",
     })
     t:liveness()
   end,
@@ -51,7 +53,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/falls-back",
   version = 1,
-  title = "Without an answer the Conventional Address is connected to, without SDP",
+  title = "The client connects to the Conventional Address, without SDP, if it gets no answer",
   requirements = { "PM-7.5.1-8" },
   roles = { "initiator" },
   capabilities = { "port-mapper", "pm-connect" },
@@ -61,7 +63,8 @@ case {
     m:start { service = 1 }
     m:expect { type = "req" }
     local repeats = m:count_repeats { most = 1000, within = 60 }
-    -- Who has repeated, and is silent for four times as long as between two, has had its last timeout.
+    -- If a client has repeated, and then is silent for four times its interval, its last timeout is
+    -- over.
     local conn = m:expect_connection {
       at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = repeats > 0 and repeats < 1000,
     }
@@ -73,7 +76,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/accept-again",
   version = 1,
-  title = "A PMAccept that comes again gets no second PMAck",
+  title = "The client sends no second PMAck for a repeated PMAccept",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
@@ -94,7 +97,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/accept-then-deny",
   version = 1,
-  title = "A PMDeny behind a PMAccept changes nothing",
+  title = "The client ignores a PMDeny after a PMAccept",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
   capabilities = { "port-mapper", "pm-connect" },
@@ -118,7 +121,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/deny-then-accept",
   version = 1,
-  title = "A PMAccept behind a PMDeny is not acknowledged",
+  title = "The client does not acknowledge a PMAccept after a PMDeny",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
@@ -128,7 +131,7 @@ case {
     m:start { service = 1 }
     local request = m:expect { type = "req" }
     m:answer(request, m:deny(request))
-    -- The PMDeny is there before.
+    -- The PMDeny arrives before the PMAccept.
     m:expect_quiet { within = 1 }
     m:send(m:accept(request, { at = m:place {} }), request, { deviates = true })
     m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
@@ -139,7 +142,7 @@ case {
 case {
   id = "sdp-pm/7.5-client/unasked",
   version = 1,
-  title = "An answer that nobody asked for is discarded",
+  title = "The client discards an answer that it did not request",
   requirements = { "PM-7.5.1-11" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
@@ -149,14 +152,14 @@ case {
     local m = t:port_mapper {}
     m:start { service = 1 }
     local request = m:expect { type = "req" }
-    local unasked = { handle = request.handle ~ 0x5a5a }
+    local unrequested = { handle = request.handle ~ 0x5a5a }
     if p.kind == "accept" then
-      unasked.at = m:place {}
+      unrequested.at = m:place {}
     end
     local make = p.kind == "accept" and m.accept or m.deny
     m:answer(request, m:accept(request, { at = m:place {} }))
     m:expect { type = "ack" }
-    m:send(make(m, request, unasked), request, { deviates = true })
+    m:send(make(m, request, unrequested), request, { deviates = true })
     m:expect_quiet { requirement = "PM-7.5.1-11" }
     t:liveness()
   end,

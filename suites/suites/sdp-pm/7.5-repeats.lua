@@ -1,9 +1,9 @@
--- Datagrams that are lost, late or there twice (draft-pinkerton-iwarp-sdp-01 section 7.5).
+-- Datagrams that are lost, late or duplicated (draft-pinkerton-iwarp-sdp-01 section 7.5).
 
 case {
   id = "sdp-pm/7.5-repeats/request-again",
   version = 1,
-  title = "Each copy of a Request is answered, with the same address",
+  title = "The server answers each copy of a Request with the same address",
   requirements = { "PM-7.5-3", "PM-7.5.2-4" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -26,7 +26,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/request-again-fixed",
   version = 1,
-  title = "Each copy of a Request for any service is answered",
+  title = "The server answers each copy of a Request for any service",
   requirements = { "PM-7.5.2-4" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -45,7 +45,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/ack-of-nothing",
   version = 1,
-  title = "A PMAck that nobody waits for is not answered",
+  title = "The server does not answer an unexpected PMAck",
   requirements = { "PM-7.5.2-6" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -62,7 +62,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/ack-with-time",
   version = 1,
-  title = "PmTime of a PMAck is not looked at",
+  title = "The server ignores PmTime of a PMAck",
   requirements = { "PM-7.4-37" },
   roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
@@ -73,7 +73,7 @@ case {
     local answer = m:expect { type = "accept" }
     t:pause(8)
     m:send(m:ack(answer, { pm_time = 0xff }), { deviates = true })
-    -- Without the PMAck the address was gone by then.
+    -- Without the PMAck, the address would be gone by now.
     t:pause(8)
     local conn = m:connect(answer, { requirement = "PM-7.4-37" })
     conn:reset()
@@ -84,7 +84,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/ports-come-back",
   version = 2,
-  title = "Ports that were given to nobody who came are given again",
+  title = "The server reuses ports of clients that did not connect",
   requirements = { "PM-15.2.2.1-1", "PM-7.5-2", "PM-7.5.2-2", "PM-7.5.2-10" },
   roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
@@ -110,7 +110,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/repeat-keeps",
   version = 1,
-  title = "A Request that is repeated keeps its address for another while",
+  title = "The server keeps the address of a repeated Request for another period",
   requirements = { "PM-7.5.2-5" },
   roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
@@ -125,7 +125,7 @@ case {
     m:send(first)
     m:expect { type = "accept" }
     t:pause(6)
-    -- The others can have nine of ten ports.
+    -- Nine of the ten ports are left for the others.
     for n = 1, 9 do
       m:send(m:request { handle = 0x910 + n, service = "made", cp_port = 44000 + n })
       m:expect { type = "accept" }
@@ -139,7 +139,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/denied-then-asked",
   version = 2,
-  title = "A newer Request of the same connection is answered with its own handle",
+  title = "The server answers a newer Request of the same connection with the new handle",
   requirements = { "PM-7.5.2-9" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -151,7 +151,8 @@ case {
     m:send(m:request { handle = 0x802 })
     local new = m:expect { type = "accept", handle = 0x802, requirement = "PM-7.5.2-9", overdue_fails = true }
     m:send(m:ack(old))
-    -- Whether it has an effect (PM-7.5.2-8) shows where ports are made: `old-ack`.
+    -- The case `old-ack` checks whether it has an effect (PM-7.5.2-8), on ports that the mapper
+    -- creates.
     m:expect_quiet { within = 0.3 }
     m:send(m:ack(new))
     m:expect_quiet { within = 0.3 }
@@ -162,7 +163,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/after-a-crash",
   version = 1,
-  title = "A host that has forgotten all asks anew from the same port, and is answered",
+  title = "The server answers a restarted host that sends a new Request from the same port",
   requirements = { "PM-7.2-7" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
@@ -182,7 +183,7 @@ case {
 case {
   id = "sdp-pm/7.5-repeats/old-ack",
   version = 1,
-  title = "A PMAck with the handle of an older Request of the same connection does not keep the newer one's port",
+  title = "The server does not keep a newer Request's port after a PMAck with the older one's handle",
   requirements = { "PM-7.5.2-8" },
   roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
@@ -202,7 +203,7 @@ case {
       m:expect { type = "accept" }
     end
     t:pause(6)
-    -- By now only the nine are held: had the PMAck counted, all ten were.
+    -- Only the nine ports are in use now. If the PMAck had counted, all ten would be.
     m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
     m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
     t:liveness()
