@@ -1,4 +1,5 @@
--- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and 10).
+-- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and
+-- 10).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-3", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-7", "SDP-10.5-8" }
@@ -6,7 +7,7 @@ do
   case {
     id = "sdp/10-buffers/few-credits",
     version = 2,
-    title = "The target keeps to the credit that it has",
+    title = "The target sends no more messages than its credit allows",
     requirements = { "SDP-10.2-2", "SDP-6.3.1-4", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -25,7 +26,7 @@ do
       for _, m in ipairs(s:expect_quiet { within = 0.3, past = { "data" } }) do
         more = more + #m.payload
       end
-      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more octets once an update gave credit", actual = "none" })
+      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none" })
       s:books { bufs = 16, updates = true }
       s:close { shows = shown, past = { "data" } }
       t:liveness()
@@ -36,7 +37,7 @@ end
 case {
   id = "sdp/10-buffers/last-credits",
   version = 1,
-  title = "Payload stops at the credits that are kept for updates",
+  title = "The target sends no payload with the credits that are reserved for updates",
   requirements = {
     "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8",
   },
@@ -49,7 +50,7 @@ case {
     s:tell("threshold 1000000;" .. ("send 9;"):rep(3))
     s:expect_quiet { within = 0.2, past = { "data" } }
     s:send(sdp.data { payload = ("send 90;"):rep(7) })
-    -- Behind it six messages may come, the last two of them without payload.
+    -- Six messages may follow. The last two of them have no payload.
     local edge, with, all = s:books().mseq_ack, 0, 0
     for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
       all = all + 1
@@ -69,7 +70,7 @@ do
   case {
     id = "sdp/10-buffers/updates",
     version = 2,
-    title = "The target tells of buffers that are free again, without being asked",
+    title = "The target reports free buffers without a request",
     requirements = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10", shown },
     roles = { "responder" },
     capabilities = { "sdp-sink" },
@@ -79,7 +80,7 @@ do
       for _ = 1, hello_ack.bufs - 2 do
         s:send(sdp.data { payload = "p" })
       end
-      -- An update of the tester's own: one credit is left, with which the target has to speak (10.5).
+      -- The tester sends an update itself: one credit is left, which the target has to use (10.5).
       s:send(sdp.data {})
       s:expect("data", { updates = true, requirement = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10" }, overdue_fails = true, fields = { payload_length = 0 } })
       s:send(sdp.data { payload = "p" })
@@ -95,7 +96,7 @@ end
 case {
   id = "sdp/10-buffers/plain-updates",
   version = 2,
-  title = "OOB_PRES stands with an urgent octet at the end of the payload, and not in an update",
+  title = "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
   requirements = {
     "SDP-6.1.2-7",
   },
@@ -110,7 +111,7 @@ case {
       local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
       got = got + #m.payload
       t:check(m.oob_pres == (got == 300), {
-        requirement = "SDP-6.1.2-7", expected = "OOB_PRES with the urgent octet alone", actual = got .. " of 300 octets, OOB_PRES " .. tostring(m.oob_pres),
+        requirement = "SDP-6.1.2-7", expected = "OOB_PRES only with the urgent byte", actual = got .. " of 300 bytes, OOB_PRES " .. tostring(m.oob_pres),
       })
     end
     for _ = 1, hello_ack.bufs - 2 do
@@ -129,7 +130,7 @@ do
   case {
     id = "sdp/10-buffers/nobody-reads",
     version = 2,
-    title = "Credit comes back when somebody reads again",
+    title = "The target returns credit when its user reads again",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -152,7 +153,7 @@ end
 case {
   id = "sdp/10-buffers/message-size",
   version = 1,
-  title = "No message is larger than the tester's Private Buffers",
+  title = "The target sends no message that is larger than the tester's Private Buffers",
   requirements = {
     "SDP-9.1-1", "SDP-10-6",
   },
@@ -165,7 +166,7 @@ case {
     local got = 0
     while got < 300 do
       local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
-      t:check(#m.octets <= 64, { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true, expected = "at most 64 octets", actual = #m.octets .. " octets" })
+      t:check(#m.octets <= 64, { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true, expected = "at most 64 bytes", actual = #m.octets .. " bytes" })
       got = got + #m.payload
     end
     s:close()
@@ -179,7 +180,7 @@ do
   case {
     id = "sdp/10-buffers/target-asks",
     version = 2,
-    title = "The target asks for larger Private Buffers",
+    title = "The target requests larger Private Buffers",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -200,7 +201,7 @@ end
 case {
   id = "sdp/10-buffers/target-asks-for-less",
   version = 1,
-  title = "The target asks for smaller Private Buffers, and keeps to them",
+  title = "The target requests smaller Private Buffers, and keeps to them",
   requirements = {
     "SDP-10.6-2",
   },
@@ -214,7 +215,7 @@ case {
     local got = 0
     while got < 1900 do
       local m = s:expect("data", { requirement = "SDP-10.6-2", overdue_fails = true })
-      t:check(#m.octets <= 500, { requirement = "SDP-10.6-2", overdue_fails = true, expected = "at most 500 octets", actual = #m.octets .. " octets" })
+      t:check(#m.octets <= 500, { requirement = "SDP-10.6-2", overdue_fails = true, expected = "at most 500 bytes", actual = #m.octets .. " bytes" })
       got = got + #m.payload
     end
     s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
@@ -226,7 +227,7 @@ case {
 case {
   id = "sdp/10-buffers/refused-change",
   version = 1,
-  title = "A side that was refused does not ask in that direction again",
+  title = "The target sends no ChRcvBuf in a direction in which one was rejected",
   requirements = {
     "SDP-10.6-17", "SDP-10.6-19",
   },
@@ -252,7 +253,7 @@ do
   case {
     id = "sdp/10-buffers/tester-asks",
     version = 2,
-    title = "ChRcvBuf is answered when the buffers are there",
+    title = "The target answers ChRcvBuf when the new buffers are posted",
     requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -264,13 +265,13 @@ do
         s:send(sdp.data { payload = ";;;;" })
       end
       local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
-      t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 octets", actual = #m.octets .. " octets" })
-      t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " octets" })
+      t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 bytes", actual = #m.octets .. " bytes" })
+      t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " bytes" })
       s:tell("send 10" .. (" "):rep(m.act_sz - 40))
       s:collect(10)
       s:send(sdp.ch_rcv_buf { des_sz = 500 })
       local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
-      t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 octets to the old size", actual = less.act_sz .. " octets" })
+      t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 bytes to the old size", actual = less.act_sz .. " bytes" })
       s:tell "send 10"
       s:collect(10)
       s:close { shows = shown }
@@ -285,7 +286,7 @@ do
   case {
     id = "sdp/10-buffers/crossing",
     version = 2,
-    title = "Where both ask at once, the Accepting Peer does not answer",
+    title = "The Accepting Peer does not answer if both sides send ChRcvBuf at once",
     requirements = { "SDP-10.6.1-1", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },

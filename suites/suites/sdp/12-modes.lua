@@ -6,7 +6,7 @@ do
   case {
     id = "sdp/12-modes/all",
     version = 2,
-    title = "The target leads its half through all Modes, and the tester the others",
+    title = "The target changes its half-connection through all Modes, and follows the tester in the other half",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -35,7 +35,7 @@ end
 case {
   id = "sdp/12-modes/out-of-buffered",
   version = 1,
-  title = "A Data Sink leads the target out of Buffered Mode",
+  title = "The target leaves Buffered Mode if the Data Sink changes the Mode",
   requirements = {
     "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20",
   },
@@ -58,7 +58,7 @@ case {
 case {
   id = "sdp/12-modes/out-of-pipelined",
   version = 1,
-  title = "No SinkAvail follows the way back to Combined Mode",
+  title = "The target sends no SinkAvail after the return to Combined Mode",
   requirements = {
     "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24",
   },
@@ -82,7 +82,7 @@ case {
 case {
   id = "sdp/12-modes/written-then-combined",
   version = 1,
-  title = "No RdmaWrCompl follows the ModeChange out of Pipelined Mode",
+  title = "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
   requirements = {
     "SDP-12.4-7", "SDP-12.5-2",
   },
@@ -106,7 +106,7 @@ case {
 case {
   id = "sdp/12-modes/frozen",
   version = 1,
-  title = "No ModeChange follows one out of Pipelined Mode that is not acknowledged",
+  title = "The target sends no ModeChange after an unacknowledged one out of Pipelined Mode",
   requirements = {
     "SDP-12.4-3", "SDP-12.5-8",
   },
@@ -130,7 +130,7 @@ case {
 case {
   id = "sdp/12-modes/with-open-src-avail",
   version = 1,
-  title = "A half does not go to Buffered Mode while a SrcAvail is open",
+  title = "The target does not change to Buffered Mode while a SrcAvail is open",
   requirements = {
     "SDP-12.1-2", "SDP-12.5-13",
   },
@@ -152,7 +152,7 @@ case {
 case {
   id = "sdp/12-modes/wait-for-src-avail",
   version = 1,
-  title = "Nothing with payload follows a SrcAvail that is open",
+  title = "The target sends no payload after an open SrcAvail",
   requirements = {
     "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7",
   },

@@ -1,4 +1,5 @@
--- Hints to change the Mode, and what is left behind a ModeChange out of Pipelined Mode (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
+-- Hints to change the Mode, and advertisements that a ModeChange out of Pipelined Mode leaves
+-- behind (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
@@ -8,7 +9,7 @@ local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 case {
   id = "sdp/12.4-left/repeated",
   version = 1,
-  title = "SrcAvails that a SinkAvail behind the ModeChange has overridden come again",
+  title = "The target repeats SrcAvails that a SinkAvail after the ModeChange has overridden",
   requirements = repeated,
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -19,7 +20,7 @@ case {
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect "mode_change"
-    -- It crosses the ModeChange and the SrcAvail, as its MSeqAck says.
+    -- Its MSeqAck shows that it crosses the ModeChange and the SrcAvail.
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:books().mseq_ack - 2 })
     local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
     t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none" })
@@ -31,7 +32,7 @@ case {
 case {
   id = "sdp/12.4-left/credit-of-late-sink-avail",
   version = 1,
-  title = "Bufs of a SinkAvail that is ignored gives credit",
+  title = "The target uses the credit in Bufs of a SinkAvail that it ignores",
   requirements = { "SDP-12.4-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -54,7 +55,7 @@ local dropped = { "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11", "SDP-12.5-24" }
 case {
   id = "sdp/12.4-left/sink-avails-dropped",
   version = 1,
-  title = "Behind the ModeChange to Combined Mode SinkAvails are forgotten, and a SrcAvail with payload is served",
+  title = "The target drops SinkAvails after the ModeChange to Combined Mode, and serves a SrcAvail with payload",
   requirements = dropped,
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -82,7 +83,7 @@ local hinted = { "SDP-6.1.2-20", "SDP-12.5-12", "SDP-12-13" }
 case {
   id = "sdp/12.4-left/hint-of-reader",
   version = 1,
-  title = "REQ_PIPE in RdmaRdCompl is about the half-connection that was read",
+  title = "The target applies REQ_PIPE in RdmaRdCompl to the half-connection that was read",
   requirements = hinted,
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -104,7 +105,7 @@ case {
 case {
   id = "sdp/12.4-left/hint-of-writer",
   version = 1,
-  title = "REQ_PIPE in RdmaWrCompl is about the other half-connection",
+  title = "The target applies REQ_PIPE in RdmaWrCompl to the other half-connection",
   requirements = { "SDP-6.1.2-21", "SDP-12-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -127,7 +128,7 @@ case {
 case {
   id = "sdp/12.4-left/hint-in-buffered",
   version = 1,
-  title = "REQ_PIPE is ignored where the half-connection is in Buffered Mode",
+  title = "The target ignores REQ_PIPE if the half-connection is in Buffered Mode",
   requirements = { "SDP-6.1.2-15" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },

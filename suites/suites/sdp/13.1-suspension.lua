@@ -1,4 +1,5 @@
--- A connection that the tester or the target suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), and the one by which the target goes on.
+-- A connection that the tester or the target suspends, and the connection with which the target
+-- continues (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1).
 
 do
   local shown = sdp.shown { "hello_ack", "susp_comm_ack" }
@@ -6,10 +7,10 @@ do
   case {
     id = "sdp/13.1-suspension/answered",
     version = 2,
-    title = "SuspComm is answered by SuspCommAck, and by the end of TCP",
+    title = "The target answers SuspComm with SuspCommAck, and ends TCP",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", shown },
     roles = { "responder" },
-    -- A source may wait for what it has advertised to be read (section 13.1.1, step 3).
+    -- A source may wait until its advertised data was read (section 13.1.1, step 3).
     capabilities = { "sdp-echo" },
 
     run = function(t)
@@ -25,7 +26,7 @@ end
 case {
   id = "sdp/13.1-suspension/answer-before-end",
   version = 1,
-  title = "TCP does not end before SuspCommAck is out",
+  title = "The target does not end TCP before it has sent SuspCommAck",
   requirements = { "SDP-13.1.1-14" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -34,7 +35,7 @@ case {
     t:good_exchange()
     local s = t:sdp {}
     s:send(sdp.susp_comm { port = 7000 })
-    -- One that says nothing at all breaks another row.
+    -- A target that sends nothing at all violates another requirement.
     s:expect("susp_comm_ack", { requirement = "SDP-13.1.1-14" })
     t:liveness()
   end,
@@ -46,7 +47,7 @@ do
   case {
     id = "sdp/13.1-suspension/with-data",
     version = 2,
-    title = "SuspCommAck comes behind what is under way, and nothing comes behind it",
+    title = "The target sends SuspCommAck after the messages under way, and nothing after it",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -68,7 +69,7 @@ do
   case {
     id = "sdp/13.1-suspension/while-read",
     version = 2,
-    title = "SuspCommAck waits for the RdmaRdCompl of a Read that is open",
+    title = "The target sends SuspCommAck after the RdmaRdCompl of an open Read",
     requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -96,7 +97,7 @@ do
   case {
     id = "sdp/13.1-suspension/by-target",
     version = 1,
-    title = "SuspComm comes behind what was sent, names the port, and nothing comes behind it",
+    title = "The target sends SuspComm with the port after all earlier messages, and nothing after it",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -107,7 +108,7 @@ do
       s:expect "data"
       local m = s:expect "susp_comm"
       t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
-        requirement = { "SDP-6.5.1-2", "SDP-13.1.1-6" }, expected = "the port that it was given, between the constants",
+        requirement = { "SDP-6.5.1-2", "SDP-13.1.1-6" }, expected = "the configured port, between the constants",
         actual = ("%s, port %s, %s"):format(tostring(m.constant1), tostring(m.port), tostring(m.constant2)),
       })
       s:expect_quiet { within = 0.2, shows = shown }
@@ -124,7 +125,7 @@ do
   case {
     id = "sdp/13.1-suspension/crossing",
     version = 1,
-    title = "Where both ask at once, the Accepting Peer does not answer",
+    title = "The Accepting Peer does not answer if both sides send SuspComm at once",
     requirements = { "SDP-13.1.2-1", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -143,7 +144,7 @@ do
   }
 end
 
--- Suspends a connection of the tester's: the target answers, and TCP ends.
+-- Suspends a connection from the tester's side: the target answers, and TCP ends.
 local function suspend(s, port)
   s:send(sdp.susp_comm { port = port })
   s:expect("susp_comm_ack", { past = { "data", "send_sm" } })
@@ -157,7 +158,7 @@ do
   case {
     id = "sdp/13.1-suspension/resumed",
     version = 1,
-    title = "The target connects to the port of the SuspComm, with a Hello as any other, and goes on",
+    title = "The target connects to the port of the SuspComm with a normal Hello, and continues",
     requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -180,7 +181,7 @@ end
 case {
   id = "sdp/13.1-suspension/resumed-with-credit",
   version = 1,
-  title = "On the new connection all messages are kept that its Hello gives credit for",
+  title = "The target keeps all messages for which its Hello on the new connection gives credit",
   requirements = { "SDP-13.1.1-18" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -201,7 +202,7 @@ case {
 case {
   id = "sdp/13.1-suspension/nothing-kept",
   version = 1,
-  title = "What was advertised before is not used on the new connection",
+  title = "The target does not use earlier advertisements on the new connection",
   requirements = { "SDP-13-3" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -209,7 +210,7 @@ case {
   run = function(t)
     local octets = ("abcdefghij"):rep(200)
     local s = t:sdp {}
-    -- Nobody reads it.
+    -- The target does not read it.
     s:tell "wait 20"
     s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
     suspend(s, 7000)
@@ -217,7 +218,7 @@ case {
     again:tell "read 3000"
     again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
     local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
-    t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of what is advertised here", actual = "of another STag" })
+    t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of the new advertisement", actual = "a Read of another STag" })
     again:connection():reset()
     t:liveness()
   end,
@@ -226,7 +227,7 @@ case {
 case {
   id = "sdp/13.1-suspension/asked-again",
   version = 1,
-  title = "A Connecting Peer whose SuspComm crossed the tester's asks again on the new connection",
+  title = "The Connecting Peer repeats a SuspComm that crossed the tester's on the new connection",
   requirements = { "SDP-13.1.2-3" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },

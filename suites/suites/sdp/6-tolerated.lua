@@ -1,9 +1,10 @@
--- What a receiver has to take (draft-pinkerton-iwarp-sdp-01 section 6): reserved bits, flags where they mean nothing, odd addresses.
+-- Messages that a receiver has to accept (draft-pinkerton-iwarp-sdp-01 section 6): reserved bits,
+-- flags without a meaning, odd addresses.
 
 local VA = 0x700000001
 
--- The target gives back `payload`, by Data or SrcAvail.
-local function echoed(s, payload, requirement)
+-- Expects that the target returns `payload`, in Data or SrcAvail.
+local function expect_echo(s, payload, requirement)
   local got = ""
   while #got < #payload do
     local m = s:expect({ "data", "src_avail" }, { requirement = requirement, overdue_fails = true, past = { "rdma_rd_compl" } })
@@ -28,28 +29,29 @@ local function data(name, title, requirements, parameters, make)
       local s = t:sdp {}
       local fields = make(p)
       fields.payload = fields.payload or "abc"
-      -- Plain Data is what a control would send.
+      -- A control would send plain Data.
       s:send(sdp.data(fields), { solicited = fields.oob_pres, deviates = name ~= "data" })
-      -- Who reads the stream alone is not given the Out-Of-Band octet, so an echo may leave it out.
-      echoed(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
+      -- A user that reads only the stream does not get the Out-Of-Band byte, so an echo may omit
+      -- it.
+      expect_echo(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
       t:liveness()
     end,
   }
 end
 
-data("data", "Payload of Data is taken and given to the user", { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" },
+data("data", "The target delivers the payload of Data to its user", { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" },
   { octets = { 1, 37, 900 } }, function(p) return { payload = ("d"):rep(p.octets) } end)
-data("reserved-flags", "Reserved bits of Flags are not looked at", { "SDP-6.1.2-6" },
+data("reserved-flags", "The target ignores reserved bits of Flags", { "SDP-6.1.2-6" },
   { bits = { 0x08, 0x10, 0x20, 0x40, 0x80, 0xf8 } }, function(p) return { flags = p.bits } end)
-data("req-pipe-in-data", "REQ_PIPE in Data is no error, and changes no Mode", { "SDP-6.1.2-18", "SDP-6.1.2-19" },
+data("req-pipe-in-data", "The target accepts REQ_PIPE in Data, and changes no Mode", { "SDP-6.1.2-18", "SDP-6.1.2-19" },
   {}, function() return { req_pipe = true } end)
-data("oob-behind-octets", "An Out-Of-Band octet may stand behind others", { "SDP-6.1.2-9" },
+data("oob-behind-octets", "The target accepts an Out-Of-Band byte after other bytes", { "SDP-6.1.2-9" },
   { octets = { 2, 100 } }, function(p) return { oob_pend = true, oob_pres = true, payload = ("o"):rep(p.octets) } end)
 
 case {
   id = "sdp/6-tolerated/oob-pend-alone",
   version = 1,
-  title = "OOB_PEND may come before its octet, with no payload",
+  title = "The target accepts OOB_PEND before its byte, without payload",
   requirements = { "SDP-6.1.2-11", "SDP-9.5.3-7" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -59,7 +61,7 @@ case {
     s:send(sdp.data { oob_pend = true }, { solicited = true, deviates = true })
     s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
     s:send(sdp.data { payload = "abc" })
-    echoed(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
+    expect_echo(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
     t:liveness()
   end,
 }
@@ -67,7 +69,7 @@ case {
 case {
   id = "sdp/6-tolerated/oob-pend-elsewhere",
   version = 1,
-  title = "OOB_PEND may be set in any message",
+  title = "The target accepts OOB_PEND in any message",
   requirements = { "SDP-6.1.2-10" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -83,7 +85,7 @@ case {
 case {
   id = "sdp/6-tolerated/mode-change-rsvd",
   version = 1,
-  title = "Rsvd of a ModeChange is not looked at",
+  title = "The target ignores Rsvd of a ModeChange",
   requirements = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -103,10 +105,10 @@ case {
 case {
   id = "sdp/6-tolerated/odd-src-avail",
   version = 2,
-  title = "A SrcAvail may name any octet",
+  title = "The target accepts a SrcAvail at any byte address",
   requirements = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" },
   roles = { "responder" },
-  -- A Data Sink answers when somebody wants to read (section 9.2, step 2).
+  -- A Data Sink answers when its user wants to read (section 9.2, step 2).
   capabilities = { "sdp-echo" },
   parameters = { offset = { 0, 1, 3, 7 } },
 
@@ -114,7 +116,7 @@ case {
     local rows = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" }
     local s = t:sdp {}
     s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) }, { deviates = true })
-    -- Reading it and refusing it are both right; doing nothing is not. The payload may come back before.
+    -- The target has to read the SrcAvail or to reject it. The payload may come back before.
     local answered
     repeat
       answered = s:next { requirement = rows, overdue_fails = true }
@@ -129,7 +131,7 @@ case {
 case {
   id = "sdp/6-tolerated/odd-sink-avail",
   version = 1,
-  title = "A SinkAvail may name any octet, and is written to",
+  title = "The target writes to a SinkAvail at any byte address",
   requirements = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -143,7 +145,7 @@ case {
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x700000000 + p.offset })
     local write = s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
     t:check(write.va == 0x700000000 + p.offset and write.stag == 0x901, {
-      requirement = rows, expected = "a write to the octets that were named", actual = "one elsewhere",
+      requirement = rows, expected = "a Write to the advertised bytes", actual = "a Write elsewhere",
     })
     s:expect("rdma_wr_compl", { requirement = rows, fields = { length = 1500 } })
     t:liveness()

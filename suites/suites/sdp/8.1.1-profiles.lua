@@ -1,4 +1,5 @@
--- Start-up in other profiles and in the other field order, and of a target that connects (section 8.1.1).
+-- Start-up in other profiles and in the other field order, and start-up of a target that connects
+-- (section 8.1.1).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn" }
@@ -6,7 +7,7 @@ do
   case {
     id = "sdp/8.1.1-profiles/natural",
     version = 2,
-    title = "Hello and MPA Request come together",
+    title = "The target accepts a Hello that comes together with the MPA Request",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp" },
@@ -25,7 +26,7 @@ do
   case {
     id = "sdp/8.1.1-profiles/mirrored",
     version = 2,
-    title = "All fields in the other order",
+    title = "The target accepts all fields in the other order",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-echo" },
@@ -46,7 +47,7 @@ do
   case {
     id = "sdp/8.1.1-profiles/target-connects",
     version = 3,
-    title = "The target sends a good Hello in streaming mode, and waits for HelloAck",
+    title = "The Connecting Peer sends a correct Hello in streaming mode, and waits for HelloAck",
     requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", shown },
     roles = { "responder" },
     capabilities = { "sdp-connect" },
@@ -64,7 +65,7 @@ end
 case {
   id = "sdp/8.1.1-profiles/target-connects-whole",
   version = 1,
-  title = "Len of a Hello is 32, with its most significant octet first",
+  title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
   requirements = {
     "SDP-6-4", "SDP-6.2.1-4",
   },
@@ -82,7 +83,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-waits",
   version = 1,
-  title = "A Connecting Peer sends nothing before HelloAck",
+  title = "The Connecting Peer sends nothing before HelloAck",
   requirements = {
     "SDP-8.1.1-4", "SDP-8.1.1-13",
   },
@@ -99,7 +100,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-refuses-version",
   version = 1,
-  title = "A HelloAck of another MajV ends the connection",
+  title = "The Connecting Peer ends the connection on a HelloAck of another MajV",
   requirements = {
     "SDP-6.2.2.1-2", "SDP-8.1.1-31",
   },
@@ -117,7 +118,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-refuses-max-adverts",
   version = 1,
-  title = "A HelloAck with MaxAdverts 0 ends the connection",
+  title = "The Connecting Peer ends the connection on a HelloAck with MaxAdverts 0",
   requirements = {
     "SDP-6.2.2.3-2", "SDP-8.1.1-32",
   },
@@ -135,7 +136,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-refuses-loc-ird",
   version = 1,
-  title = "A HelloAck with LocIRD 0 ends the connection",
+  title = "The Connecting Peer ends the connection on a HelloAck with LocIRD 0",
   requirements = {
     "SDP-8.1.1-34",
   },
@@ -153,7 +154,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-refuses-loc-ord",
   version = 1,
-  title = "A HelloAck with LocORD 0 ends the connection",
+  title = "The Connecting Peer ends the connection on a HelloAck with LocORD 0",
   requirements = {
     "SDP-8.1.1-33",
   },
@@ -171,7 +172,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-takes-minor-version",
   version = 1,
-  title = "A HelloAck of another MinV is taken",
+  title = "The Connecting Peer accepts a HelloAck of another MinV",
   requirements = {
     "SDP-6.2.2.2-2", "SDP-8.1.1-35",
   },
@@ -190,7 +191,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-takes-mseq",
   version = 1,
-  title = "MSeq of a HelloAck is not looked at",
+  title = "The Connecting Peer ignores MSeq of a HelloAck",
   requirements = {
     "SDP-6.2.2-8",
   },
@@ -209,7 +210,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-takes-mseq-ack",
   version = 1,
-  title = "MSeqAck of a HelloAck is not looked at",
+  title = "The Connecting Peer ignores MSeqAck of a HelloAck",
   requirements = {
     "SDP-6.2.2-10",
   },
@@ -228,7 +229,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-takes-rsvd",
   version = 1,
-  title = "Rsvd of a HelloAck is not looked at",
+  title = "The Connecting Peer ignores Rsvd of a HelloAck",
   requirements = {
     "SDP-6.2.2.7-2",
   },
@@ -247,7 +248,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-answers-resize",
   version = 2,
-  title = "A Connecting Peer answers a ChRcvBuf that crosses its own",
+  title = "The Connecting Peer answers a ChRcvBuf that crosses its own",
   requirements = { "SDP-10.6-11", "SDP-10.6.1-2" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
@@ -267,7 +268,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-answers-suspension",
   version = 1,
-  title = "A Connecting Peer answers a SuspComm that crosses its own",
+  title = "The Connecting Peer answers a SuspComm that crosses its own",
   requirements = { "SDP-13.1.2-2" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
@@ -286,14 +287,14 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-keeps-all",
   version = 1,
-  title = "A Connecting Peer keeps all messages that its Hello gives credit for",
+  title = "The Connecting Peer keeps all messages that its Hello gives credit for",
   requirements = { "SDP-8.1.1-7" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
     local s, hello = t:accept_sdp {}
-    -- Nobody reads meanwhile.
+    -- The user does not read meanwhile.
     s:tell "wait 1000"
     for _ = 1, hello.bufs - 4 do
       s:send(sdp.data { payload = ";" })
@@ -306,7 +307,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-serves-reads",
   version = 1,
-  title = "A Connecting Peer serves as many Reads at once as its LocIRD says",
+  title = "The Connecting Peer serves as many Reads at once as its LocIRD says",
   requirements = { "SDP-6.2.1.6-1" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
@@ -329,7 +330,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",
   version = 1,
-  title = "A Connecting Peer has no more advertisements open than MaxAdverts of the HelloAck says",
+  title = "The Connecting Peer has no more open advertisements than MaxAdverts of the HelloAck says",
   requirements = { "SDP-6.2.2.3-3" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },

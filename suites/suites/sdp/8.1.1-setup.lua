@@ -24,12 +24,12 @@ local function refused(name, title, requirements, fields, values)
   }
 end
 
-refused("refused-version", "A Hello of another MajV is refused by a close", { "SDP-6.2.1.1-2", "SDP-8.1.1-14" }, { "majv", "minv" }, { 0, 2, 15 })
-refused("refused-max-adverts", "A Hello with MaxAdverts 0 is refused by a close", { "SDP-6.2.1.3-2", "SDP-8.1.1-15" }, { "max_adverts" }, { 0 })
-refused("refused-loc-ird", "A Hello with LocIRD 0 is refused by a close", { "SDP-8.1.1-16" }, { "loc_ird" }, { 0 })
-refused("refused-loc-ord", "A Hello with LocORD 0 is refused by a close", { "SDP-8.1.1-17" }, { "loc_ord" }, { 0 })
+refused("refused-version", "The target closes on a Hello of another MajV", { "SDP-6.2.1.1-2", "SDP-8.1.1-14" }, { "majv", "minv" }, { 0, 2, 15 })
+refused("refused-max-adverts", "The target closes on a Hello with MaxAdverts 0", { "SDP-6.2.1.3-2", "SDP-8.1.1-15" }, { "max_adverts" }, { 0 })
+refused("refused-loc-ird", "The target closes on a Hello with LocIRD 0", { "SDP-8.1.1-16" }, { "loc_ird" }, { 0 })
+refused("refused-loc-ord", "The target closes on a Hello with LocORD 0", { "SDP-8.1.1-17" }, { "loc_ord" }, { 0 })
 
-local function taken(name, title, requirements, field, values)
+local function accepted(name, title, requirements, field, values)
   case {
     id = "sdp/8.1.1-setup/" .. name,
     version = 1,
@@ -48,15 +48,15 @@ local function taken(name, title, requirements, field, values)
   }
 end
 
-taken("any-minor-version", "A Hello of any MinV is taken", { "SDP-6.2.1.2-2", "SDP-8.1.1-19" }, "minv", { 0, 2, 15 })
-taken("any-mseq", "MSeq of a Hello is not looked at", { "SDP-6.2.1-8" }, "mseq", { 1, 0xdeadbeef })
-taken("any-mseq-ack", "MSeqAck of a Hello is not looked at", { "SDP-6.2.1-10" }, "mseq_ack", { 1, 0xdeadbeef })
-taken("any-rsvd", "Rsvd of a Hello is not looked at", { "SDP-6.2.1.8-2" }, "rsvd", { 1, 0x80, 0xff })
+accepted("any-minor-version", "The target accepts a Hello of any MinV", { "SDP-6.2.1.2-2", "SDP-8.1.1-19" }, "minv", { 0, 2, 15 })
+accepted("any-mseq", "The target ignores MSeq of a Hello", { "SDP-6.2.1-8" }, "mseq", { 1, 0xdeadbeef })
+accepted("any-mseq-ack", "The target ignores MSeqAck of a Hello", { "SDP-6.2.1-10" }, "mseq_ack", { 1, 0xdeadbeef })
+accepted("any-rsvd", "The target ignores Rsvd of a Hello", { "SDP-6.2.1.8-2" }, "rsvd", { 1, 0x80, 0xff })
 
 case {
   id = "sdp/8.1.1-setup/answered",
   version = 1,
-  title = "A good Hello is answered by a HelloAck",
+  title = "The target answers a correct Hello with a HelloAck",
   requirements = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" },
   roles = { "responder" },
   capabilities = { "sdp" },
@@ -71,7 +71,7 @@ case {
 case {
   id = "sdp/8.1.1-setup/full-credit",
   version = 1,
-  title = "All messages that HelloAck gives credit for are taken at once",
+  title = "The target accepts at once all messages that its HelloAck gives credit for",
   requirements = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -103,7 +103,7 @@ case {
 case {
   id = "sdp/8.1.1-setup/data-at-once",
   version = 1,
-  title = "Data is taken as the first message behind HelloAck",
+  title = "The target accepts Data as the first message after HelloAck",
   requirements = { "SDP-8.1.1-40" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -120,7 +120,7 @@ case {
 case {
   id = "sdp/8.1.1-setup/full-credit-held",
   version = 1,
-  title = "All messages that HelloAck gives credit for are kept while nobody reads",
+  title = "The target keeps all messages that its HelloAck gives credit for while its user does not read",
   requirements = { "SDP-8.1.1-23" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -140,10 +140,10 @@ case {
 case {
   id = "sdp/8.1.1-setup/wished-size",
   version = 1,
-  title = "DesRemRcvSz is weighed when the size of the Private Buffers is chosen",
+  title = "The target considers DesRemRcvSz when it chooses the size of its Private Buffers",
   requirements = { "SDP-6.2.1.4-1" },
   roles = { "responder" },
-  -- Another socket may have its reasons for one size.
+  -- Other sockets may have reasons for a fixed size.
   capabilities = { "sdp-drive" },
   tags = { "startup" },
 
@@ -151,7 +151,7 @@ case {
     local _, small = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 1000 } }
     local _, large = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 2500 } }
     t:check(small.act_rcv_sz < large.act_rcv_sz, {
-      requirement = "SDP-6.2.1.4-1", expected = "more octets where more are wished for", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz,
+      requirement = "SDP-6.2.1.4-1", expected = "more bytes if the Hello requests more", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz,
     })
     t:liveness()
   end,

@@ -3,12 +3,13 @@
 case {
   id = "sdp/8.2.1-close/by-tester",
   version = 2,
-  title = "DisConn is answered by DisConn and the end of TCP",
+  title = "The target answers DisConn with DisConn, and ends TCP",
   requirements = {
     "SDP-8.2.1-21",
   },
   roles = { "responder" },
-  -- A source first has to send what it was given (section 8.2.1): 9-transfer/source takes it, and closes.
+  -- A source first has to send its data (section 8.2.1). The case 9-transfer/source receives it,
+  -- and closes.
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -26,7 +27,7 @@ do
   case {
     id = "sdp/8.2.1-close/by-target",
     version = 2,
-    title = "The target closes first; the tester still sends",
+    title = "The target accepts the tester's messages after it has sent DisConn",
     requirements = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -54,7 +55,7 @@ do
   case {
     id = "sdp/8.2.1-close/half-closed",
     version = 2,
-    title = "DisConn goes out behind all that was posted",
+    title = "The target sends DisConn after all data that its user posted",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -79,7 +80,7 @@ do
   case {
     id = "sdp/8.2.1-close/aborted-behind",
     version = 2,
-    title = "AbortConn behind DisConn",
+    title = "The target sends AbortConn after DisConn",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -101,7 +102,7 @@ do
   case {
     id = "sdp/8.2.1-close/aborted",
     version = 2,
-    title = "An abortive close without DisConn",
+    title = "The target closes abortively without DisConn",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },

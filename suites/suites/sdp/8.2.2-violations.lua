@@ -1,12 +1,14 @@
--- What ends a connection: messages that are malformed, answer nothing, or are not allowed in the Mode (sections 8.2.2 and 12).
+-- Messages that end a connection: malformed ones, answers to nothing, and messages that the Mode
+-- does not allow (sections 8.2.2 and 12).
 
--- What may be under way when the violation arrives.
+-- Messages that may be under way when the violation arrives.
 local UNDER_WAY = { "sink_avail", "data", "src_avail", "ch_rcv_buf" }
 
 local function nothing() end
 
--- That a violation ends the connection is what an implementation should do (SDP-8.2.2-8): one that goes on breaks this row and no other. Where it ends, the
--- rows that call it a violation are shown.
+-- An implementation should end the connection on a violation (SDP-8.2.2-8). A target that continues
+-- violates only this requirement. If the connection ends, this shows the requirements that define
+-- the violation.
 local function violation(name, title, shown, capability, prepare, make, parameters)
   case {
     id = "sdp/8.2.2-violations/" .. name,
@@ -22,7 +24,8 @@ local function violation(name, title, shown, capability, prepare, make, paramete
       t:good_exchange()
       local s = t:sdp {}
       prepare(s, p)
-      -- With an advertisement under way, plain Data gets no answer of its own: there is no control then.
+      -- With an advertisement under way, plain Data gets no answer of its own, so there is no
+      -- control.
       s:send(make(p), { deviates = prepare == nothing })
       s:expect_end { requirement = "SDP-8.2.2-8", shows = shown, overdue_fails = true, past = UNDER_WAY }
       t:liveness()
@@ -30,24 +33,24 @@ local function violation(name, title, shown, capability, prepare, make, paramete
   }
 end
 
-violation("reserved-mid", "A message of a reserved MID ends the connection", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("reserved-mid", "The target ends the connection on a message of a reserved MID", { "SDP-8.2.2-10" }, "sdp", nothing,
   function(p) return sdp.data { mid = p.mid } end, { mid = { 0x0f, 0x3f, 0x80, 0xfc } })
-violation("rd-compl-of-nothing", "A RdmaRdCompl without SrcAvail ends the connection", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("rd-compl-of-nothing", "The target ends the connection on a RdmaRdCompl without SrcAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.rdma_rd_compl { length = 100 } end)
-violation("wr-compl-of-nothing", "A RdmaWrCompl without SinkAvail ends the connection", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("wr-compl-of-nothing", "The target ends the connection on a RdmaWrCompl without SinkAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.rdma_wr_compl { length = 100 } end)
-violation("send-sm-of-nothing", "A SendSm without SrcAvail ends the connection", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("send-sm-of-nothing", "The target ends the connection on a SendSm without SrcAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.send_sm {} end)
-violation("ack-of-nothing", "A ChRcvBufAck without ChRcvBuf ends the connection", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("ack-of-nothing", "The target ends the connection on a ChRcvBufAck without ChRcvBuf", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.ch_rcv_buf_ack {} end)
-violation("length", "A message whose Len is another ends the connection", { "SDP-8.2.2-11" }, "sdp", nothing,
+violation("length", "The target ends the connection on a message with a wrong Len", { "SDP-8.2.2-11" }, "sdp", nothing,
   function(p) return sdp.data { payload = "abcd", len = p.len } end, { len = { 0, 15, 16, 19, 21, 4096 } })
-violation("payload", "A message that has no payload and comes with one ends the connection", { "SDP-8.2.2-11" }, "sdp", nothing,
+violation("payload", "The target ends the connection on payload in a message that may have none", { "SDP-8.2.2-11" }, "sdp", nothing,
   function(p)
     local make = { dis_conn = sdp.dis_conn, send_sm = sdp.send_sm, mode_change = sdp.mode_change, ch_rcv_buf = sdp.ch_rcv_buf }
     return make[p.message] { payload = "abcd" }
   end, { message = { "dis_conn", "send_sm", "mode_change", "ch_rcv_buf" } })
-violation("mode-value", "A ModeChange to a reserved Mode ends the connection", { "SDP-8.2.2-11" }, "sdp", nothing,
+violation("mode-value", "The target ends the connection on a ModeChange to a reserved Mode", { "SDP-8.2.2-11" }, "sdp", nothing,
   function(p) return sdp.mode_change { mode = p.mode } end, { mode = { 3, 7 } })
 
 local function open_src_avail(s)
@@ -55,14 +58,14 @@ local function open_src_avail(s)
   s:expect "src_avail"
 end
 
-violation("rd-compl-too-long", "A RdmaRdCompl of more octets than were advertised ends the connection",
+violation("rd-compl-too-long", "The target ends the connection on a RdmaRdCompl of more bytes than were advertised",
   { "SDP-9.2-21", "SDP-8.2.2-10" }, "sdp-drive", open_src_avail,
   function(p) return sdp.rdma_rd_compl { length = p.length } end, { length = { 2001, 0x7fffffff } })
 
 case {
   id = "sdp/8.2.2-violations/invalidates-other",
   version = 2,
-  title = "A completion that invalidates another STag ends the connection",
+  title = "The target ends the connection on a completion that invalidates another STag",
   requirements = { "SDP-8.2.2-8", "SDP-9.2-28", "SDP-9.2-29" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -84,7 +87,7 @@ case {
 case {
   id = "sdp/8.2.2-violations/wr-compl-invalidates-other",
   version = 2,
-  title = "A RdmaWrCompl that invalidates another STag ends the connection",
+  title = "The target ends the connection on a RdmaWrCompl that invalidates another STag",
   requirements = { "SDP-8.2.2-8", "SDP-9.3-11", "SDP-9.3-12" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -96,14 +99,15 @@ case {
     local a, b = s:expect "sink_avail", s:expect "sink_avail"
     s:write { stag = a.stag, va = a.va, payload = "abc" }
     s:send(sdp.rdma_wr_compl { length = 3 }, { invalidate = b.stag })
-    -- It may have more to advertise than two.
+    -- The target may advertise more than two.
     s:expect_end { requirement = "SDP-8.2.2-8", shows = { "SDP-9.3-11", "SDP-9.3-12" }, overdue_fails = true, past = UNDER_WAY }
     t:liveness()
   end,
 }
 
--- The Modes of the target's half that sends, then of its half that receives; rows SDP-11-16 to 11-24 in this order. A target that ends the connection for
--- what its row allows breaks the row; one that goes on with what it does not allow breaks SDP-8.2.2-8 alone, as everywhere here.
+-- The Modes of the target's sending half, then of its receiving half: SDP-11-16 to 11-24 in this
+-- order. A target that ends the connection on an allowed message violates its requirement. A target
+-- that continues after a message that is not allowed violates only SDP-8.2.2-8, as everywhere here.
 local MODES = { "buffered", "combined", "pipelined" }
 local STEPS = { buffered = 0, pipelined = 2 }
 
@@ -129,12 +133,12 @@ for back, sends in ipairs(MODES) do
       end },
       { allowed = sends == "pipelined", message = function() return sdp.sink_avail { length = 2000 } end },
     }
-    -- Where nothing is allowed the row is shown by what ends the connection.
+    -- If nothing is allowed, the end of the connection shows the requirement.
     local shown = not (tries[1].allowed or tries[2].allowed) and row or nil
     case {
       id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,
       version = 2,
-      title = "Sending in " .. sends .. ", receiving in " .. receives .. " Mode: what is not allowed ends the connection, the rest does not",
+      title = "The target ends the connection only on forbidden messages while it sends in " .. sends .. " and receives in " .. receives .. " Mode",
       requirements = tries[1].allowed and tries[2].allowed and { row } or { row, "SDP-8.2.2-8" },
       roles = { "responder" },
       capabilities = { "sdp-drive" },
@@ -160,7 +164,7 @@ end
 case {
   id = "sdp/8.2.2-violations/mode-change-out-of-order",
   version = 2,
-  title = "A ModeChange that the Mode or the sender's part does not allow ends the connection",
+  title = "The target ends the connection on a ModeChange that its Mode or the sender's role does not allow",
   requirements = { "SDP-8.2.2-8", "SDP-12-7" },
   roles = { "responder" },
   capabilities = { "sdp" },

@@ -1,9 +1,10 @@
--- What a SrcAvail advertises, and what each side may make of it (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2, 9.5.4, 11 and 14.1).
+-- The memory that a SrcAvail advertises, and the ways to answer it (draft-pinkerton-iwarp-sdp-01
+-- sections 9.2, 9.5.2, 9.5.4, 11 and 14.1).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Takes Data, and no other message, until so many octets are here.
+-- Accepts only Data, until `due` bytes have arrived.
 local function take(s, due, options)
   local got = 0
   while got < due do
@@ -17,7 +18,7 @@ local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 case {
   id = "sdp/9.2-advertised/readable",
   version = 1,
-  title = "What a SrcAvail advertises can be read by its STag and VA, late, and by as many Reads at once as LocIRD says",
+  title = "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD says",
   requirements = readable,
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -41,7 +42,7 @@ case {
 case {
   id = "sdp/9.2-advertised/readable-in-cancel",
   version = 1,
-  title = "A SrcAvail that is being revoked can still be read, and is Processed by RdmaRdCompl",
+  title = "The target lets the tester read a SrcAvail that is being revoked, and accepts its RdmaRdCompl",
   requirements = { "SDP-9.2-24", "SDP-9.5.4-11" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -51,7 +52,7 @@ case {
     s:tell "send 2000; wait 20; cancel-sends; send 1500"
     local m = s:expect "src_avail"
     s:expect "src_avail_cancel"
-    -- To the target, a Read that crosses its SrcAvailCancel.
+    -- For the target, this Read crosses its SrcAvailCancel.
     s:fetch(m, { requirement = "SDP-9.2-24", overdue_fails = true })
     s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
     s:connection():reset()
@@ -62,7 +63,7 @@ case {
 case {
   id = "sdp/9.2-advertised/part-then-send-sm",
   version = 1,
-  title = "A SendSm behind the RdmaRdCompl of a part brings exactly the rest by Data",
+  title = "The target sends exactly the rest in Data after the RdmaRdCompl of a part and a SendSm",
   requirements = { "SDP-9.2-19" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -77,7 +78,7 @@ case {
     s:send(sdp.send_sm {})
     local rest = 1500 - #m.payload
     local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
-    t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " octets", actual = got .. " octets" })
+    t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " bytes", actual = got .. " bytes" })
     s:close()
     t:liveness()
   end,
@@ -86,7 +87,7 @@ case {
 case {
   id = "sdp/9.2-advertised/part-then-waits",
   version = 1,
-  title = "Behind the RdmaRdCompl of a part nothing comes by Data; behind that of the rest the next octets do",
+  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the rest was read",
   requirements = { "SDP-9.2-22" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -113,7 +114,7 @@ for _, mode in ipairs { "combined", "pipelined" } do
   case {
     id = "sdp/9.2-advertised/send-sm-in-" .. mode,
     version = 1,
-    title = "A SendSm may answer a SrcAvail in " .. mode .. " Mode",
+    title = "The target accepts a SendSm as the answer to a SrcAvail in " .. mode .. " Mode",
     requirements = forced,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -133,7 +134,7 @@ end
 case {
   id = "sdp/9.2-advertised/deadlock",
   version = 1,
-  title = "Where both have a SrcAvail open and nobody reads, a SendSm gets the octets across",
+  title = "The target sends its data after a SendSm if both sides have an open SrcAvail and none reads",
   requirements = { "SDP-9.2-40" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -144,7 +145,7 @@ case {
     local m = s:expect "src_avail"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
     s:send(sdp.send_sm {})
-    -- The target may have the same idea.
+    -- The target may also send a SendSm.
     take(s, 2000 - #m.payload, { requirement = "SDP-9.2-40", overdue_fails = true, past = { "send_sm" } })
     s:connection():reset()
     t:liveness()
@@ -154,7 +155,7 @@ case {
 case {
   id = "sdp/9.2-advertised/asked-for-in-order",
   version = 1,
-  title = "Two SrcAvails are refused, the second when all octets of the first have come by Data",
+  title = "The target rejects two SrcAvails, the second after all bytes of the first have come in Data",
   requirements = { "SDP-9.2-37", "SDP-11.3-10" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -182,7 +183,7 @@ case {
 case {
   id = "sdp/9.2-advertised/several",
   version = 1,
-  title = "Several SrcAvails in Pipelined Mode are read, and told to be, in their order",
+  title = "The target reads several SrcAvails in Pipelined Mode in order, and reports them in order",
   requirements = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -192,20 +193,20 @@ case {
     local lens = { 900, 700, 500 }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    -- Receives that are too small to be advertised.
+    -- These receives are too small to be advertised.
     s:tell "wait 20; read 900 700 500"
     for number, len in ipairs(lens) do
       s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
     end
-    local told = 0
-    while told < #lens do
-      local what, m = s:next { requirement = rows, overdue_fails = true }
-      if what == "read" then
+    local reported = 0
+    while reported < #lens do
+      local event, m = s:next { requirement = rows, overdue_fails = true }
+      if event == "read" then
         s:answer_read(m, OCTETS:sub(1, m.length))
       else
-        told = told + 1
-        t:check(what == "rdma_rd_compl" and m.length == lens[told], {
-          requirement = rows, expected = "RdmaRdCompl of " .. lens[told] .. " octets", actual = what .. " of " .. tostring(m.length),
+        reported = reported + 1
+        t:check(event == "rdma_rd_compl" and m.length == lens[reported], {
+          requirement = rows, expected = "RdmaRdCompl of " .. lens[reported] .. " bytes", actual = event .. " of " .. tostring(m.length),
         })
       end
     end
@@ -217,7 +218,7 @@ case {
 case {
   id = "sdp/9.2-advertised/read-at-all",
   version = 1,
-  title = "A SrcAvail that suits a receive is read",
+  title = "The target reads a SrcAvail that suits a receive",
   requirements = { "SDP-9-7" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -235,7 +236,7 @@ case {
 case {
   id = "sdp/9.2-advertised/one-read-at-a-time",
   version = 1,
-  title = "No more Reads are outstanding than the tester's LocIRD and the target's LocORD say",
+  title = "The target has no more Reads outstanding than the tester's LocIRD and its own LocORD",
   requirements = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -255,7 +256,7 @@ case {
 case {
   id = "sdp/9.2-advertised/revoked-in-process",
   version = 1,
-  title = "Behind a SrcAvailCancel nothing more of a SrcAvail is read, however much is left",
+  title = "The target reads nothing more of a SrcAvail after a SrcAvailCancel, however much is left",
   requirements = { "SDP-9.5.4-3" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -278,7 +279,7 @@ case {
 case {
   id = "sdp/9.2-advertised/without-invalidate",
   version = 1,
-  title = "A SrcAvail that was read cannot be read again, though RdmaRdCompl invalidated nothing",
+  title = "The target allows no second Read of a SrcAvail, even if RdmaRdCompl invalidated nothing",
   requirements = { "SDP-9.2-30" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -301,7 +302,7 @@ case {
 case {
   id = "sdp/9.2-advertised/mode-change-beside",
   version = 1,
-  title = "A ModeChange to Pipelined Mode does not wait for a SrcAvail of its sender",
+  title = "The target accepts a ModeChange to Pipelined Mode while a SrcAvail of its sender is open",
   requirements = { "SDP-12.3-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },

@@ -1,6 +1,7 @@
--- What a SinkAvail advertises, and what comes in its place (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
+-- The memory that a SinkAvail advertises, and messages that come in its place
+-- (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
 
--- Writes to what a SinkAvail advertises, and says so.
+-- Writes to the memory that a SinkAvail advertises, and reports the completion.
 local function fill(s, m, len)
   s:write { stag = m.stag, va = m.va, payload = ("w"):rep(len) }
   s:send(sdp.rdma_wr_compl { length = len }, { invalidate = m.stag })
@@ -11,7 +12,7 @@ local writable = { "SDP-9.3-3", "SDP-9.3-4", "SDP-9.3-17", "SDP-14.1-2" }
 case {
   id = "sdp/9.3-written/writable",
   version = 1,
-  title = "All that a SinkAvail advertises can be written by its STag and VA, late",
+  title = "The target accepts late Writes to all of its SinkAvail, by STag and VA",
   requirements = writable,
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -24,7 +25,7 @@ case {
     fill(s, m, m.length)
     local options = { past = { "sink_avail" }, requirement = writable, overdue_fails = true }
     local got = s:collect(m.length, options)
-    t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the octets that were written", actual = "others" })
+    t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the bytes that were written", actual = "other bytes" })
     t:liveness()
   end,
 }
@@ -32,7 +33,7 @@ case {
 case {
   id = "sdp/9.3-written/writable-in-cancel",
   version = 1,
-  title = "A SinkAvail that is being revoked can still be written to the end",
+  title = "The target accepts Writes to all of a SinkAvail that is being revoked",
   requirements = { "SDP-9.3-18" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -56,7 +57,7 @@ case {
 case {
   id = "sdp/9.3-written/without-invalidate",
   version = 1,
-  title = "A SinkAvail that was used cannot be written to again, though RdmaWrCompl invalidated nothing",
+  title = "The target allows no second Write to a SinkAvail, even if RdmaWrCompl invalidated nothing",
   requirements = { "SDP-9.3-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -79,7 +80,7 @@ case {
 case {
   id = "sdp/9.3-written/data-between",
   version = 1,
-  title = "Data may come where SinkAvails are open, and writes to the others behind it",
+  title = "The target accepts Data while SinkAvails are open, and Writes to the others after it",
   requirements = { "SDP-9.5.2.2-1", "SDP-11-14" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -101,7 +102,7 @@ case {
   end,
 }
 
--- Answers a SinkAvail with payload in this way.
+-- A case that answers a SinkAvail with payload in this way.
 local function transaction(name, title, row, answer)
   case {
     id = "sdp/9.3-written/transaction-by-" .. name,
@@ -126,13 +127,13 @@ local function transaction(name, title, row, answer)
   }
 end
 
-transaction("write", "The reply to a Transaction may be written", "SDP-9.4-4", function(s, m) fill(s, m, 900) end)
-transaction("data", "The reply to a Transaction may be Data", "SDP-9.4-5", function(s) s:send(sdp.data { payload = ("d"):rep(90) }) end)
+transaction("write", "The target accepts a Write as the reply to a Transaction", "SDP-9.4-4", function(s, m) fill(s, m, 900) end)
+transaction("data", "The target accepts Data as the reply to a Transaction", "SDP-9.4-5", function(s) s:send(sdp.data { payload = ("d"):rep(90) }) end)
 
 case {
   id = "sdp/9.3-written/fresh-behind-data",
   version = 1,
-  title = "A SinkAvail whose NonDiscards counts the Data before it is used",
+  title = "The target uses a SinkAvail whose NonDiscards counts the Data before it",
   requirements = { "SDP-9.5.1-8", "SDP-9.5.1-11" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -155,7 +156,7 @@ case {
 case {
   id = "sdp/9.3-written/non-discards",
   version = 1,
-  title = "NonDiscards counts the Data that came before",
+  title = "The target's NonDiscards counts the Data that came before",
   requirements = { "SDP-6.3.3.4-2" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
@@ -177,7 +178,7 @@ case {
 case {
   id = "sdp/9.3-written/rest-offered",
   version = 1,
-  title = "What does not go into a SinkAvail is offered by a SrcAvail",
+  title = "The target offers data in a SrcAvail if it does not fit into a SinkAvail",
   requirements = { "SDP-11.3-17" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -198,7 +199,7 @@ case {
 case {
   id = "sdp/9.3-written/crossing-ignored",
   version = 1,
-  title = "A SrcAvail that crossed SinkAvails is not read when they have been used, either",
+  title = "The target does not read a SrcAvail that crossed SinkAvails, even after these were used",
   requirements = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -225,7 +226,7 @@ case {
 case {
   id = "sdp/9.3-written/revoked-in-process",
   version = 1,
-  title = "A SinkAvailCancel ends what is being written to, and covers all that is not",
+  title = "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other",
   requirements = { "SDP-9.5.5-3", "SDP-6.3.10-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -236,7 +237,7 @@ case {
     s:tell "mode out pipelined; send 100; wait 20; send 1500"
     s:expect "mode_change"
     s:expect "data"
-    -- The first is used at once, by what waits for it.
+    -- The waiting data uses the first one at once.
     s:expect "src_avail"
     for stag = 0x901, 0x903 do
       s:send(sdp.sink_avail { length = 2000, stag = stag, non_discards = 1, mseq_ack = 2 })
@@ -255,7 +256,7 @@ case {
 case {
   id = "sdp/9.3-written/data-in-cancel",
   version = 1,
-  title = "Data that makes the last revoked SinkAvail stale ends the cancel",
+  title = "The target ends its cancel on Data that makes the last revoked SinkAvail stale",
   requirements = { "SDP-9.5.5-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
@@ -266,7 +267,7 @@ case {
     s:tell "read 2000; wait 20; cancel-receives; read 2000"
     s:expect "sink_avail"
     s:expect "sink_avail_cancel"
-    -- To the target, Data that crosses its SinkAvailCancel.
+    -- For the target, this Data crosses its SinkAvailCancel.
     s:send(sdp.data { payload = "abc" })
     s:expect("sink_avail", { requirement = "SDP-9.5.5-13", overdue_fails = true })
     s:connection():reset()

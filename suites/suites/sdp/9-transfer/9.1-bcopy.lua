@@ -1,4 +1,4 @@
--- Octets in Data (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.1 and 11).
+-- Bytes in Data (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.1 and 11).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn" }
@@ -6,7 +6,7 @@ do
   case {
     id = "sdp/9-transfer/bcopy",
     version = 2,
-    title = "Small sends come back by Data",
+    title = "The target echoes small sends in Data",
     requirements = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3", shown },
     roles = { "responder" },
     capabilities = { "sdp-echo" },
@@ -16,7 +16,7 @@ do
       for _, octets in ipairs { "x", ("y"):rep(300), ("z"):rep(400) } do
         s:send(sdp.data { payload = octets })
         local got = s:collect(#octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true })
-        t:check(got == octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true, expected = "the octets that were sent", actual = "others" })
+        t:check(got == octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true, expected = "the bytes that were sent", actual = "other bytes" })
       end
       s:close { shows = shown }
       t:liveness()
@@ -27,7 +27,7 @@ end
 case {
   id = "sdp/9-transfer/pipelined-echo",
   version = 1,
-  title = "Data, and a SrcAvail without payload, are taken in Pipelined Mode",
+  title = "The target accepts Data, and a SrcAvail without payload, in Pipelined Mode",
   requirements = {
     "SDP-11.3-3",
   },
@@ -50,7 +50,7 @@ do
   case {
     id = "sdp/9-transfer/source",
     version = 2,
-    title = "A target that has something to say",
+    title = "The target sends the data of its user",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-source" },

@@ -1,4 +1,5 @@
--- SrcAvails, and the Reads of what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.2 and 11).
+-- SrcAvails, and the Reads of what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.2
+-- and 11).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
@@ -9,7 +10,7 @@ do
   case {
     id = "sdp/9-transfer/read-by-target",
     version = 3,
-    title = "A SrcAvail in Combined Mode is read, RdmaRdCompl tells how much, and the octets come back",
+    title = "The target reads a SrcAvail in Combined Mode, reports the amount in RdmaRdCompl, and echoes the data",
     requirements = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9.2-12", "SDP-9-8", "SDP-11.2-4", shown },
     roles = { "responder" },
     capabilities = { "sdp-echo" },
@@ -18,27 +19,28 @@ do
       local rows = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9-8", "SDP-11.2-4" }
       local s = t:sdp {}
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-      -- Octets that were read or came as payload; those that the target said it has read; those that it gave back meanwhile.
-      local read, told, got = 40, 0, 0
-      while told < 1960 do
-        local what, m = s:next { requirement = rows, overdue_fails = true }
-        if what == "read" then
+      -- Bytes that were read or came as payload; bytes that the target reported as read; bytes that
+      -- it has echoed.
+      local read, reported, got = 40, 0, 0
+      while reported < 1960 do
+        local event, m = s:next { requirement = rows, overdue_fails = true }
+        if event == "read" then
           local first = m.src_to - VA
           t:check(first >= 0 and first <= read and m.length > 0 and first + m.length <= 2000, {
-            requirement = rows, expected = "a Read of what was advertised", actual = m.length .. " octets from octet " .. first,
+            requirement = rows, expected = "a Read of advertised bytes", actual = m.length .. " bytes from byte " .. first,
           })
           s:answer_read(m, OCTETS:sub(first + 1, first + m.length))
           read = math.max(read, first + m.length)
-        elseif what == "rdma_rd_compl" then
-          told = told + m.length
-          t:check(m.length > 0 and told <= read - 40, {
-            requirement = { "SDP-9.2-12", "SDP-9.2-11" }, expected = "at most the " .. read - 40 .. " octets that were read", actual = told .. " octets",
+        elseif event == "rdma_rd_compl" then
+          reported = reported + m.length
+          t:check(m.length > 0 and reported <= read - 40, {
+            requirement = { "SDP-9.2-12", "SDP-9.2-11" }, expected = "at most the " .. read - 40 .. " bytes that were read", actual = reported .. " bytes",
           })
-        elseif what == "send_sm" then
-          t:unimplemented("the target refuses the SrcAvail, or the rest of it, by SendSm")
+        elseif event == "send_sm" then
+          t:unimplemented("The target rejects the SrcAvail, or the rest of it, with SendSm.")
         else
-          t:check(what == "data" or what == "src_avail", { expected = "Data or SrcAvail of the echo", actual = what })
-          got = got + #m.payload + (what == "src_avail" and #s:fetch(m) or 0)
+          t:check(event == "data" or event == "src_avail", { expected = "Data or SrcAvail of the echo", actual = event })
+          got = got + #m.payload + (event == "src_avail" and #s:fetch(m) or 0)
         end
       end
       if got < 2000 then
@@ -56,7 +58,7 @@ do
   case {
     id = "sdp/9-transfer/src-avails",
     version = 2,
-    title = "Large sends in Combined Mode are advertised, one after the other",
+    title = "The target advertises large sends in Combined Mode, one after the other",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -74,7 +76,7 @@ end
 case {
   id = "sdp/9-transfer/consumed-in-parts",
   version = 1,
-  title = "A SrcAvail that is consumed in three rounds ends with the last",
+  title = "The target ends a SrcAvail that is read in three parts after the last part",
   requirements = {
     "SDP-9.2-16", "SDP-9.2-17",
   },
@@ -109,7 +111,7 @@ do
   case {
     id = "sdp/9-transfer/read-in-parts",
     version = 2,
-    title = "The target reads a part of a SrcAvail, and refuses the rest",
+    title = "The target reads a part of a SrcAvail, and rejects the rest",
     requirements = { "SDP-9.2-11", "SDP-9-9", "SDP-6.3.7.1-1", "SDP-9.2-13", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -139,7 +141,7 @@ do
   case {
     id = "sdp/9-transfer/pipelined",
     version = 2,
-    title = "Several SrcAvails in Pipelined Mode",
+    title = "The target sends several SrcAvails in Pipelined Mode",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -158,7 +160,7 @@ end
 case {
   id = "sdp/9-transfer/read-whole",
   version = 1,
-  title = "What a SrcAvail names begins with its payload",
+  title = "The target's SrcAvail advertises memory that begins with its payload",
   requirements = {
     "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1",
   },
@@ -171,7 +173,7 @@ case {
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va, length = m.length }
     local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
-    t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other octets" })
+    t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes" })
     s:connection():reset()
     t:liveness()
   end,
@@ -180,7 +182,7 @@ case {
 case {
   id = "sdp/9-transfer/two-read",
   version = 2,
-  title = "Each RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
+  title = "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
   requirements = {
     "SDP-9.2-26",
   },
@@ -213,7 +215,7 @@ do
   case {
     id = "sdp/9-transfer/max-adverts",
     version = 2,
-    title = "No more advertisements are open than MaxAdverts says",
+    title = "The target has no more open advertisements than MaxAdverts says",
     requirements = { "SDP-6.2.1.3-3", "SDP-11.3-23", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -222,7 +224,7 @@ do
       local s = t:sdp { hello = sdp.hello { max_adverts = 2 } }
       s:tell "mode out pipelined; send 2000; send 3000; send 2500; send 2700"
       s:expect "mode_change"
-      local open = { s:expect "src_avail", s:expect "src_avail" } -- and are left for a while
+      local open = { s:expect "src_avail", s:expect "src_avail" } -- They stay open for a while.
       s:expect_quiet { within = 0.3, requirement = { "SDP-6.2.1.3-3", "SDP-11.3-23" }, overdue_fails = true }
       for _, m in ipairs(open) do
         s:fetch(m)
@@ -240,7 +242,7 @@ do
   case {
     id = "sdp/9-transfer/hints",
     version = 2,
-    title = "REQ_PIPE in a completion",
+    title = "The target sets REQ_PIPE in a completion",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },

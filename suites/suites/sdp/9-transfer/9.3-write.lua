@@ -1,4 +1,5 @@
--- SinkAvails, and the Writes to what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.3 and 11).
+-- SinkAvails, and the Writes to what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.3
+-- and 11).
 
 local OCTETS = ("abcdefghij"):rep(200)
 
@@ -8,7 +9,7 @@ do
   case {
     id = "sdp/9-transfer/written-by-tester",
     version = 2,
-    title = "Receives are advertised in Pipelined Mode and written to",
+    title = "The target advertises receives in Pipelined Mode, and accepts Writes to them",
     requirements = { "SDP-11.3-5", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -36,7 +37,7 @@ end
 case {
   id = "sdp/9-transfer/echo-of-write",
   version = 1,
-  title = "What is written comes back",
+  title = "The target echoes data that was written to its SinkAvail",
   requirements = {
     "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-11.3-5", "SDP-14.1-2",
   },
@@ -51,7 +52,7 @@ case {
     s:write { stag = m.stag, va = m.va, payload = octets }
     s:send(sdp.rdma_wr_compl { length = 700 }, { invalidate = m.stag })
     local got = s:collect(700, { past = { "sink_avail" }, requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true })
-    t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the octets that were written", actual = "others" })
+    t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the bytes that were written", actual = "other bytes" })
     s:close { past = { "sink_avail" } }
     t:liveness()
   end,
@@ -63,7 +64,7 @@ do
   case {
     id = "sdp/9-transfer/target-writes",
     version = 2,
-    title = "SinkAvails of the tester are written to",
+    title = "The target writes to SinkAvails of the tester",
     requirements = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-9.3-8", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },

@@ -3,7 +3,7 @@
 case {
   id = "sdp/9-transfer/sink-avail-with-payload",
   version = 1,
-  title = "Payload of a SinkAvail is taken",
+  title = "The target accepts the payload of a SinkAvail",
   requirements = {
     "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6",
   },
@@ -28,7 +28,7 @@ do
   case {
     id = "sdp/9-transfer/transactions",
     version = 2,
-    title = "Data and a SinkAvail in one",
+    title = "The target sends Data and a SinkAvail in one message",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },

@@ -1,4 +1,5 @@
--- Advertisements that cross data, one another or a ModeChange (draft-pinkerton-iwarp-sdp-01 sections 9.5.1, 11.3 and 12.4).
+-- Advertisements that cross data, one another or a ModeChange (draft-pinkerton-iwarp-sdp-01
+-- sections 9.5.1, 11.3 and 12.4).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "pipelined", "mode_change", "to_pipelined", "SDP-9.5.2.2-2" }
@@ -6,7 +7,7 @@ do
   case {
     id = "sdp/9-transfer/stale",
     version = 2,
-    title = "A SinkAvail that data sent before has made stale is not used",
+    title = "The target does not use a SinkAvail that earlier data has made stale",
     requirements = { "SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-11.3-14", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -30,7 +31,7 @@ do
   case {
     id = "sdp/9-transfer/crossing",
     version = 3,
-    title = "A SinkAvail that crosses a SrcAvail is written to",
+    title = "The target writes to a SinkAvail that crosses a SrcAvail",
     requirements = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -55,7 +56,7 @@ do
   case {
     id = "sdp/9-transfer/crossing-back",
     version = 2,
-    title = "A SrcAvail that crosses a SinkAvail is not read",
+    title = "The target does not read a SrcAvail that crosses a SinkAvail",
     requirements = { "SDP-11.3-20", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -78,7 +79,7 @@ do
 end
 
 do
-  -- What is written ends before the ModeChange, and nothing is written behind it.
+  -- The Writes end before the ModeChange, and none follows it.
   local shown = sdp.shown {
     "hello_ack", "dis_conn", "data", "rdma_wr_compl", "mode_change", "to_pipelined", "to_combined",
     "SDP-12.4-6", "SDP-12.4-8", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17",
@@ -87,7 +88,7 @@ do
   case {
     id = "sdp/9-transfer/written-then-left",
     version = 1,
-    title = "A SinkAvail is used in Pipelined Mode, and those that cross the way out of it are not",
+    title = "The target uses a SinkAvail in Pipelined Mode, and none that crosses the ModeChange out of it",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -98,9 +99,9 @@ do
       s:expect "mode_change"
       s:expect "data"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
-      -- The Write, RdmaWrCompl and the ModeChange, in the order that the monitor sees.
+      -- The Write, RdmaWrCompl and the ModeChange, in the order that the monitor observes.
       s:expect_open { within = 0.2 }
-      -- They cross the ModeChange, as their MSeqAck says.
+      -- Their MSeqAck shows that they cross the ModeChange.
       local before = s:books().mseq_ack - 1
       s:send(sdp.sink_avail { length = 2000, stag = 0x902, non_discards = 1, mseq_ack = before })
       s:send(sdp.sink_avail { length = 2000, stag = 0x903, non_discards = 1, mseq_ack = before })

@@ -1,4 +1,5 @@
--- SrcAvails that are answered by SendSm (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2.1 and 11).
+-- SrcAvails that are answered by SendSm (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2.1 and
+-- 11).
 
 local OCTETS = ("abcdefghij"):rep(200)
 
@@ -8,7 +9,7 @@ do
   case {
     id = "sdp/9-transfer/refused-by-tester",
     version = 2,
-    title = "A SendSm makes the target send by Data",
+    title = "The target sends Data after a SendSm",
     requirements = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -33,7 +34,7 @@ end
 case {
   id = "sdp/9-transfer/refused-in-pipelined",
   version = 1,
-  title = "A SendSm for the first of two SrcAvails brings Data for it while the second stays",
+  title = "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
   requirements = {
     "SDP-9.2-33", "SDP-11.3-9",
   },
@@ -63,7 +64,7 @@ do
   case {
     id = "sdp/9-transfer/refused-by-target",
     version = 2,
-    title = "The target refuses a SrcAvail by SendSm",
+    title = "The target rejects a SrcAvail with SendSm",
     requirements = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },

@@ -1,4 +1,4 @@
--- Out-Of-Band octets (draft-pinkerton-iwarp-sdp-01 sections 6.1.2 and 9.5.3).
+-- Out-Of-Band bytes (draft-pinkerton-iwarp-sdp-01 sections 6.1.2 and 9.5.3).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "urgent", "src_avail", "combined", "SDP-9.1-1", "SDP-10-6" }
@@ -6,7 +6,7 @@ do
   case {
     id = "sdp/9-transfer/urgent",
     version = 2,
-    title = "Out-Of-Band octets, announced and sent",
+    title = "The target announces Out-Of-Band bytes, and sends them",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -32,7 +32,7 @@ do
   case {
     id = "sdp/9-transfer/urgent-alone",
     version = 1,
-    title = "An Out-Of-Band octet is announced at the latest with itself",
+    title = "The target announces an Out-Of-Band byte at the latest when it sends it",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },

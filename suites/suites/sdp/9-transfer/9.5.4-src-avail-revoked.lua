@@ -9,7 +9,7 @@ do
   case {
     id = "sdp/9-transfer/cancelled-send",
     version = 2,
-    title = "A SrcAvail is revoked",
+    title = "The target revokes a SrcAvail",
     requirements = { "SDP-9.5.4-12", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -34,7 +34,7 @@ do
   case {
     id = "sdp/9-transfer/cancelled-sends",
     version = 2,
-    title = "Several SrcAvails are revoked at once",
+    title = "The target revokes several SrcAvails at once",
     requirements = { "SDP-9.5.4-12", "SDP-9.5.4-10", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -61,7 +61,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-by-tester",
     version = 2,
-    title = "A SrcAvail that the tester revokes is ended by SendSm",
+    title = "The target answers a SrcAvail that the tester revokes with SendSm",
     requirements = { "SDP-9.5.4-2", "SDP-6.3.9-2", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -82,7 +82,7 @@ end
 case {
   id = "sdp/9-transfer/revoked-by-tester-several",
   version = 1,
-  title = "Three SrcAvails that are revoked get one SendSm",
+  title = "The target sends one SendSm for three revoked SrcAvails",
   requirements = {
     "SDP-6.3.9-2", "SDP-9.5.4-9",
   },
@@ -110,7 +110,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-while-read",
     version = 2,
-    title = "A SrcAvail is revoked while it is read",
+    title = "The target ends a SrcAvail that the tester revokes while the target reads it",
     requirements = { "SDP-9.5.4-5", "SDP-6.1.6-3", "SDP-9.5.4-7", "SDP-9.5.4-6", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -137,12 +137,12 @@ end
 case {
   id = "sdp/9-transfer/cancel-of-nothing",
   version = 2,
-  title = "Cancels with nothing to cancel bring no answer",
+  title = "The target does not answer cancels without an advertisement",
   requirements = {
     "SDP-9.5.4-4", "SDP-9.5.5-4",
   },
   roles = { "responder" },
-  -- What speaks first has more to say than an answer.
+  -- Other sockets also send data of their own.
   capabilities = { "sdp-echo" },
 
   run = function(t)

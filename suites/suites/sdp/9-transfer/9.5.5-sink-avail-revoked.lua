@@ -6,7 +6,7 @@ do
   case {
     id = "sdp/9-transfer/cancelled-receives",
     version = 2,
-    title = "SinkAvails are revoked",
+    title = "The target revokes SinkAvails",
     requirements = { "SDP-9.5.5-11", "SDP-9.5.5-14", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -34,7 +34,7 @@ end
 case {
   id = "sdp/9-transfer/written-in-cancel",
   version = 1,
-  title = "A RdmaWrCompl for all that is revoked ends the cancel",
+  title = "The target ends its cancel on a RdmaWrCompl for all revoked SinkAvails",
   requirements = {
     "SDP-9.5.5-12",
   },
@@ -61,7 +61,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-sink-avails",
     version = 2,
-    title = "SinkAvails that the tester revokes are answered by one SinkCancelAck",
+    title = "The target answers SinkAvails that the tester revokes with one SinkCancelAck",
     requirements = { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
@@ -90,7 +90,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-before-use",
     version = 1,
-    title = "Nothing is written to a SinkAvail that was revoked",
+    title = "The target writes nothing to a revoked SinkAvail",
     requirements = shown,
     roles = { "responder" },
     capabilities = { "sdp-drive" },
