@@ -1,30 +1,32 @@
--- RFC 5044 sections 2 to 6: what MPA gives DDP of what arrives, as an agent on the target is told of it.
+-- RFC 5044 sections 2 to 6: the data that MPA delivers to DDP, as an agent on the target reports
+-- it.
 
 local DATA = ("weft octets that differ "):rep(100)
-local BEHIND = ("\xa5"):rep(64)
+local FILL = ("\xa5"):rep(64)
 
 --- An FPDU with a Send of `payload`.
 local function send(msn, payload)
   return mpa.fpdu { ulpdu = rdmap.send { msn = msn, payload = payload } }
 end
 
-local WHOLE = { "MPA-3-9", "MPA-4.3-17", "MPA-4.3-18", "MPA-4.4-8" }
+local COMPLETE = { "MPA-3-9", "MPA-4.3-17", "MPA-4.3-18", "MPA-4.4-8" }
 
-local OTHER = {
-  requirement = WHOLE,
-  expected = "the octets of the Send in the buffer, and behind them what was there before",
-  actual = "other octets",
+local MISMATCH = {
+  requirement = COMPLETE,
+  expected = "the bytes of the Send in the buffer, and unchanged bytes after them",
+  actual = "other bytes",
 }
 
---- A Send of `size` octets on a connection with nothing but start-up behind it is the user's, whole, and nothing else is.
-local function expect_whole(conn, pair, target, size)
+--- Expects that the target delivers a Send of `size` bytes, the first after start-up, and nothing
+--- else.
+local function expect_delivered(conn, pair, target, size)
   local region = target:region { octets = 2048, access = { "local_write" } }
-  region:put { offset = size, octets = BEHIND }
+  region:put { offset = size, octets = FILL }
   local work = pair:post_receive { region = region }
   local payload = DATA:sub(1, size)
   conn:send(send(1, payload))
-  pair:expect_completion { work = work, operation = "receive", octets = size, requirement = WHOLE, overdue_fails = true }
-  return region:get { length = size + #BEHIND } == payload .. BEHIND
+  pair:expect_completion { work = work, operation = "receive", octets = size, requirement = COMPLETE, overdue_fails = true }
+  return region:get { length = size + #FILL } == payload .. FILL
 end
 
 local SIZES = { 0, 1, 2, 3, 4, 255, 1001 }
@@ -32,8 +34,8 @@ local SIZES = { 0, 1, 2, 3, 4, 255, 1001 }
 case {
   id = "mpa/3-delivered/to-responder",
   version = 1,
-  title = "The user is told of a ULPDU with its own length, and gets no octet of PAD or CRC, whether CRCs were asked for or not",
-  requirements = WHOLE,
+  title = "The responder delivers a ULPDU with its exact length, without PAD or CRC, with CRCs on or off",
+  requirements = COMPLETE,
   roles = { "responder" },
   capabilities = { "agent" },
   tags = { "send", "crc", "agent" },
@@ -49,7 +51,7 @@ case {
     conn:expect_reply { reject = false }
     pair:expect_event { event = "established" }
     t:pause(0.2)
-    t:check(expect_whole(conn, pair, target, p.size), OTHER)
+    t:check(expect_delivered(conn, pair, target, p.size), MISMATCH)
     conn:reset()
 
     t:liveness()
@@ -59,8 +61,8 @@ case {
 case {
   id = "mpa/3-delivered/to-initiator",
   version = 1,
-  title = "The user is told of a ULPDU with its own length, and gets no octet of PAD or CRC, whatever C of the Reply is",
-  requirements = WHOLE,
+  title = "The initiator delivers a ULPDU with its exact length, without PAD or CRC, whatever C of the Reply is",
+  requirements = COMPLETE,
   roles = { "initiator" },
   capabilities = { "agent" },
   tags = { "send", "crc", "agent" },
@@ -77,7 +79,7 @@ case {
       local fpdu = conn:expect_fpdu {}
     until fpdu.payload == "mine"
     pair:expect_completion { operation = "send" }
-    t:check(expect_whole(conn, pair, target, p.size), OTHER)
+    t:check(expect_delivered(conn, pair, target, p.size), MISMATCH)
     conn:reset()
 
     t:liveness()
@@ -90,7 +92,7 @@ local EACH = { "MPA-4.3-17", "MPA-6-4" }
 case {
   id = "mpa/3-delivered/at-once",
   version = 1,
-  title = "Of FPDUs that TCP delivers at once the user is told one by one, in the order of the stream, none joined, none left out",
+  title = "The target delivers FPDUs that arrive at once one by one and in order, and joins or loses none",
   requirements = { "MPA-2-4", "MPA-B.1-2", "MPA-4.3-17", "MPA-6-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -112,16 +114,16 @@ case {
     conn:send(stream)
     for nth = 1, p.count do
       local size = nth == 1 and 1 or nth % 7 + 1
-      local told = pair:expect_completion { requirement = EACH, overdue_fails = true }
-      t:check(told.work == works[nth], {
+      local completion = pair:expect_completion { requirement = EACH, overdue_fails = true }
+      t:check(completion.work == works[nth], {
         requirement = ORDER,
         expected = ("Send %d, in receive %d"):format(nth, works[nth]),
-        actual = ("receive %d"):format(told.work),
+        actual = ("receive %d"):format(completion.work),
       })
-      t:check(told.octets == size, {
+      t:check(completion.octets == size, {
         requirement = EACH,
-        expected = ("%d octets"):format(size),
-        actual = ("%d octets"):format(told.octets),
+        expected = ("%d bytes"):format(size),
+        actual = ("%d bytes"):format(completion.octets),
       })
     end
     conn:reset()

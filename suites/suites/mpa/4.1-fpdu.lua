@@ -1,9 +1,10 @@
--- RFC 5044 sections 4.1 and 4.4: what the target's own FPDUs look like. The monitor judges each of them.
+-- RFC 5044 sections 4.1 and 4.4: the form of the target's own FPDUs. The monitor judges each of
+-- them.
 
 case {
   id = "mpa/4.1-fpdu/echo",
   version = 2,
-  title = "FPDUs of the target have their length, PAD and CRC right, and no markers where M=0 was sent",
+  title = "The target sends FPDUs with correct length, PAD and CRC, and no markers after M=0",
   requirements = {
     "MPA-4.1-1", "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
     "MPA-4.4-1", "MPA-7.1.1-8", "MPA-7.1.1-12", "MPA-7.1.2-21", "MPA-3-14",
@@ -17,7 +18,7 @@ case {
     local conn = t:start_up { crc = true }
     local payload = ("w"):rep(p.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
-    -- That an echo comes is for the basic cases.
+    -- The basic cases check that an echo arrives.
     local fpdu = conn:expect_fpdu {
       shows = {
         "MPA-4.1-1", "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
@@ -28,8 +29,8 @@ case {
     }
     t:check(fpdu.crc_is_right, {
       requirement = { "MPA-7.1.1-12", "MPA-4.4-1" },
-      expected = "a CRC that is right",
-      actual = fpdu.crc_is_right and "it is" or "it is not",
+      expected = "a correct CRC",
+      actual = fpdu.crc_is_right and "a correct CRC" or "a wrong CRC",
     })
     conn:close()
 
@@ -40,7 +41,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/split",
   version = 2,
-  title = "An FPDU is taken in whatever pieces TCP delivers it",
+  title = "The target accepts an FPDU in whatever pieces TCP delivers it",
   requirements = { "MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -67,7 +68,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/paused",
   version = 2,
-  title = "An FPDU that stops in its middle for seconds is kept, and taken when it is whole",
+  title = "The target keeps an FPDU that stops in the middle for seconds, and accepts it when it is complete",
   requirements = { "MPA-A.4-3" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -89,7 +90,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/long",
   version = 3,
-  title = "An FPDU as long as a segment of Ethernet can be is taken from TCP segments of any size, those of others being whole",
+  title = "The target accepts FPDUs of the maximum Ethernet size, complete or cut into TCP segments of any size",
   requirements = { "MPA-A.5.2-1", "MPA-B.2-1" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -100,7 +101,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    -- 1460 octets with length, headers, PAD and CRC: in pieces, whole, and in pieces again.
+    -- 1460 bytes with length, headers, PAD and CRC: in pieces, in one piece, and in pieces again.
     for number = 0, 2 do
       local payload = string.char(0x61 + number):rep(1436)
       local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + number } }
@@ -109,7 +110,7 @@ case {
       else
         conn:send(fpdu, { deviates = true, every = p.every, pause = 0.01 })
       end
-      -- TCP's options may leave the target less room in a segment: then its echo has two.
+      -- TCP options may leave the target less room in a segment. Then its echo has two segments.
       local echo = ""
       repeat
         local segment = conn:expect_fpdu { requirement = { "MPA-A.5.2-1", "MPA-B.2-1" }, opcode = 3, overdue_fails = true }
@@ -117,8 +118,8 @@ case {
       until segment.last
       t:check(echo == payload, {
         requirement = { "MPA-A.5.2-1", "MPA-B.2-1" },
-        expected = "the octets of the Send",
-        actual = echo == payload and "they are" or #echo .. " octets, others",
+        expected = "the bytes of the Send",
+        actual = echo == payload and "as expected" or #echo .. " bytes, others",
       })
     end
     conn:close()
@@ -130,7 +131,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/joined",
   version = 2,
-  title = "Two FPDUs that come at once are two",
+  title = "The target handles two FPDUs that arrive at once as two messages",
   requirements = { "MPA-5.2-1", "MPA-6-2" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -153,12 +154,12 @@ case {
 case {
   id = "mpa/4.1-fpdu/pad",
   version = 2,
-  title = "The octets of PAD may have any value",
+  title = "The target ignores the values of the PAD bytes",
   requirements = { "MPA-4.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "fpdu" },
-  -- Behind 20 octets of length and headers.
+  -- After 20 bytes of length and headers.
   parameters = { payload = { 1, 2, 3 }, pad = { 0x01, 0x80, 0xff } },
 
   run = function(t, p)
@@ -177,7 +178,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/shortest",
   version = 1,
-  title = "The shortest ULPDUs there are, of 14 and of 18 octets, are taken",
+  title = "The target accepts the shortest possible ULPDUs, of 14 and of 18 bytes",
   requirements = { "MPA-3-5" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -199,7 +200,7 @@ case {
 case {
   id = "mpa/4.1-fpdu/end-missing",
   version = 3,
-  title = "An FPDU that lacks octets of its end is not acted on before they come, and is taken then",
+  title = "The target does not act on an FPDU before its last bytes arrive, and accepts it then",
   requirements = { "MPA-6-7", "MPA-5.1-7" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -215,7 +216,8 @@ case {
     conn:send(fpdu:sub(1, -p.missing - 1), { deviates = true })
     conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
     conn:send(fpdu:sub(-p.missing))
-    -- Who waited for them and refuses the FPDU all the same has kept that rule, and does not cope with lost alignment.
+    -- A target that waited for them and then rejects the FPDU meets this rule, but does not handle
+    -- lost alignment.
     conn:expect_fpdu { requirement = "MPA-5.1-7", opcode = 3, payload = payload, overdue_fails = true }
     conn:close()
 

@@ -1,9 +1,10 @@
--- RFC 5044 sections 4.3 and 7.1.1, M: every sender can put markers into what it sends, and does towards a peer that asks.
+-- RFC 5044 sections 4.3 and 7.1.1, M: every sender can insert markers, and does so for a peer that
+-- requests them.
 
 case {
   id = "mpa/4.3-markers/asked",
   version = 1,
-  title = "A Request with M=1 is accepted",
+  title = "The responder accepts a Request with M=1",
   requirements = { "MPA-4.3-3", "MPA-7.1.1-6" },
   roles = { "responder" },
   tags = { "startup", "markers" },
@@ -23,7 +24,7 @@ case {
 case {
   id = "mpa/4.3-markers/first",
   version = 1,
-  title = "Towards a peer with M=1 the first octets are a marker of zero, and further ones are where they belong",
+  title = "The responder begins with a marker of zero after M=1, and inserts later markers at the right positions",
   requirements = {
     "MPA-7.1.1-9", "MPA-4.3-10", "MPA-4.3-11", "MPA-7.1.2-21", "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-4",
     "MPA-4.3-1", "MPA-4.4-17",

@@ -1,12 +1,13 @@
--- RFC 5044 sections 4.4 and 8: CRCs are checked where one side asked for them, and only there.
+-- RFC 5044 sections 4.4 and 8: an endpoint checks CRCs if one side requested them, and only then.
 
---- The target does not use an FPDU with a wrong CRC: it closes, behind a Terminate or without. An error of DDP or RDMAP in that shows that the ULPDU was
---- handed on.
+--- Expects that the target does not use an FPDU with a wrong CRC: it closes, with or without a
+--- Terminate. A Terminate with an error of DDP or RDMAP shows that MPA passed the ULPDU on.
 local function expect_unused(t, conn, requirement)
-  local what, fpdu = conn:next { within = 15 }
-  if what == "fpdu" and fpdu.opcode == 7 then
+  local event, fpdu = conn:next { within = 15 }
+  if event == "fpdu" and fpdu.opcode == 7 then
     local layer, code = fpdu.payload:byte(1, 2)
-    -- 02 02 is no error of RDMAP. With Layer and EType exchanged, which is another rule's, it is MPA's error for a wrong CRC.
+    -- 02 02 is not an error of RDMAP. With Layer and EType exchanged, which violates another rule,
+    -- it is MPA's error for a wrong CRC.
     local is_exchanged = layer == 0x02 and code == 0x02
     t:check((layer or 0) >> 4 == 2 or is_exchanged, {
       requirement = { "MPA-6-1", "MPA-6-3", "MPA-4.4-19" },
@@ -16,17 +17,17 @@ local function expect_unused(t, conn, requirement)
     conn:expect_close { requirement = requirement, overdue_fails = true }
     return
   end
-  t:check(what == "close", {
+  t:check(event == "close", {
     requirement = requirement,
-    expected = "the target closes the connection and sends no octet before but a Terminate",
-    actual = what and "it sent " .. (what == "fpdu" and "an FPDU" or what) or "nothing within 15 s, and the connection stays open",
+    expected = "the target closes the connection and sends nothing before except a Terminate",
+    actual = event and "it sent " .. (event == "fpdu" and "an FPDU" or event) or "nothing within 15 s, and the connection stays open",
   })
 end
 
 case {
   id = "mpa/4.4-crc/bad-first",
   version = 4,
-  title = "A first FPDU with a wrong CRC is not delivered, and ends the connection",
+  title = "The target does not deliver a first FPDU with a wrong CRC, and ends the connection",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
   roles = { "responder", "initiator" },
   capabilities = { "crc", "echo" },
@@ -37,7 +38,7 @@ case {
 
     local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
-    -- That no Terminate may come here is for another case.
+    -- Another case checks that no Terminate may be sent here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
 
     t:liveness()
@@ -47,7 +48,7 @@ case {
 case {
   id = "mpa/4.4-crc/bad-later",
   version = 4,
-  title = "An FPDU with a wrong CRC behind a good one is not delivered, nor is anything behind it",
+  title = "The target delivers neither a later FPDU with a wrong CRC nor anything after it",
   requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   roles = { "responder", "initiator" },
   capabilities = { "crc", "echo" },
@@ -60,7 +61,8 @@ case {
     local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
     conn:expect_fpdu { payload = "good" }
-    -- 28 octets: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a smaller one.
+    -- 28 bytes: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a
+    -- smaller one.
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = 2 } }
     bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
     conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } }, { deviates = true })
@@ -75,7 +77,7 @@ case {
 case {
   id = "mpa/4.4-crc/unused",
   version = 2,
-  title = "Where both sides have C=0 the CRC field is taken whatever it holds",
+  title = "The target accepts any value in the CRC field if both sides have C=0",
   requirements = { "MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -83,17 +85,18 @@ case {
   parameters = { crc = { "zero", "ones", "good" } },
 
   run = function(t, p)
-    -- An Initiator that has C=1 uses CRCs whatever the Reply says, and may even close on C=0; so its Request is looked at first.
+    -- An Initiator with C=1 uses CRCs whatever the Reply says, and may even close on C=0. So check
+    -- its Request first.
     local first, frame = t:start_up {}
     first:close()
     if frame.kind == "request" and frame.crc then
-      t:unimplemented("The target asks for CRCs, so they are never unused.")
+      t:unimplemented("The target requests CRCs, so they are always used.")
     end
 
     local conn, reply = t:start_up { crc = false }
     if reply.crc then
       conn:close()
-      t:unimplemented("The target asks for CRCs, so they are never unused.")
+      t:unimplemented("The target requests CRCs, so they are always used.")
     end
     local field = ({ zero = false, ones = "\xff\xff\xff\xff", good = true })[p.crc]
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" }, crc = field })
@@ -111,7 +114,7 @@ case {
 case {
   id = "mpa/4.4-crc/asked-by-one",
   version = 2,
-  title = "Where only the Reply has C=1 CRCs are checked all the same",
+  title = "The target checks CRCs even if only the Reply has C=1",
   requirements = { "MPA-4.4-6", "MPA-7.1.1-12" },
   roles = { "responder" },
   capabilities = { "crc", "echo" },
@@ -123,7 +126,7 @@ case {
     local conn, reply = t:start_up { crc = false }
     if not reply.crc then
       conn:close()
-      t:unimplemented("The target does not ask for CRCs by itself.")
+      t:unimplemented("The target does not request CRCs by itself.")
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
@@ -135,7 +138,7 @@ case {
 case {
   id = "mpa/4.4-crc/of-terminate",
   version = 2,
-  title = "A Terminate has a right CRC as every FPDU has",
+  title = "The target sends a Terminate with a correct CRC",
   requirements = { "MPA-4.1-6", "MPA-4.4-18" },
   roles = { "responder", "initiator" },
   capabilities = { "crc", "operation" },
@@ -156,7 +159,7 @@ case {
 case {
   id = "mpa/4.4-crc/changing",
   version = 1,
-  title = "The CRCs of Read Responses are right, though the memory that is read is written to meanwhile",
+  title = "The target sends Read Responses with correct CRCs, even while the memory is written to",
   requirements = { "MPA-4.1-6", "MPA-4.4-15" },
   roles = { "responder", "initiator" },
   capabilities = { "crc", "rping" },
@@ -165,7 +168,7 @@ case {
   run = function(t)
     local ALL = { "MPA-4.1-6", "MPA-4.4-15" }
     local conn, op = t:operate { crc = true }
-    --- All of the buffer, in segments of Ethernet.
+    --- FPDUs that fill the buffer with this byte, in segments of Ethernet size.
     local function written(octet)
       local fpdus = ""
       for at = 0, op.length - 1, 1024 do
@@ -184,22 +187,24 @@ case {
       }
     end
     conn:send(requests)
-    -- Nobody takes what the target sends: its TCP holds a part of it back, with CRCs that are made already.
+    -- The tester does not receive meanwhile, so the target's TCP holds back FPDUs whose CRCs are
+    -- already computed.
     t:pause(0.5)
     conn:send(written("b"))
     t:pause(0.5)
-    -- Which of the octets a Read gives is left open (RFC 5040 section 5.5); that the CRC is that of the octets sent is not.
-    local wrong, seen, done = 0, 0, 0
+    -- A Read may return old or new bytes (RFC 5040 section 5.5), but the CRC has to match the bytes
+    -- sent.
+    local wrong, total, done = 0, 0, 0
     repeat
       local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 2, overdue_fails = true }
-      seen = seen + 1
+      total = total + 1
       wrong = wrong + (fpdu.crc_is_right and 0 or 1)
       done = done + (fpdu.last and 1 or 0)
     until done == reads
     t:check(wrong == 0, {
       requirement = ALL,
-      expected = "a right CRC in each segment of the Read Responses",
-      actual = ("%d of %d are wrong"):format(wrong, seen),
+      expected = "a correct CRC in each segment of the Read Responses",
+      actual = ("%d of %d are wrong"):format(wrong, total),
     })
     conn:close()
 
@@ -210,8 +215,9 @@ case {
 case {
   id = "mpa/4.4-crc/asked",
   version = 1,
-  title = "A Request with C=1 is accepted, and the CRCs are right then, also of a target that does without by itself",
-  -- CRCs are for every MPA: who cannot make them has no capability that excuses it. zrlio's softiwarp, as it is built by default, refuses C=1.
+  title = "The responder accepts a Request with C=1 and sends correct CRCs, even if it does not request them itself",
+  -- Every MPA has to support CRCs, so no capability excuses a target that cannot. The default build
+  -- of zrlio's softiwarp rejects C=1.
   requirements = { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" },
   roles = { "responder" },
   tags = { "startup", "crc" },
@@ -224,11 +230,11 @@ case {
     conn:send(t:request { crc = true })
     conn:expect_reply { requirement = ALL, reject = false }
     t:pause(0.2)
-    -- A Read of no octets is answered whatever service there is.
+    -- The target answers a Read of no bytes whatever its service is.
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
-    local what, fpdu = conn:next { within = 5 }
-    t:check(what ~= "fpdu" or fpdu.crc_is_right, {
-      requirement = ALL, expected = "a right CRC", actual = "a wrong one",
+    local event, fpdu = conn:next { within = 5 }
+    t:check(event ~= "fpdu" or fpdu.crc_is_right, {
+      requirement = ALL, expected = "a correct CRC", actual = "a wrong CRC",
     })
     conn:reset()
 
@@ -239,7 +245,7 @@ case {
 case {
   id = "mpa/4.4-crc/bad-read",
   version = 2,
-  title = "A Read Request with a wrong CRC is not answered, and ends the connection, whatever service there is",
+  title = "The target does not answer a Read Request with a wrong CRC, and ends the connection, whatever its service",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
   roles = { "responder" },
   capabilities = { "crc" },
@@ -248,19 +254,19 @@ case {
   run = function(t)
     t:good_exchange()
 
-    -- A Read of no octets needs no buffer. Some targets refuse it where nobody has agreed on Reads.
+    -- A Read of no bytes needs no buffer. Some targets reject it if Reads were not negotiated.
     local request = mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } }
     local first = t:start_up { crc = true }
     first:send(request)
-    local what, fpdu = first:next { within = 5 }
+    local event, fpdu = first:next { within = 5 }
     first:reset()
-    if what ~= "fpdu" or fpdu.opcode ~= 2 then
-      t:unimplemented("The target does not answer a Read of no octets as the first message.")
+    if event ~= "fpdu" or fpdu.opcode ~= 2 then
+      t:unimplemented("The target does not answer a Read of no bytes as the first message.")
     end
 
     local conn = t:start_up { crc = true }
     conn:send(request:flip(47), { deviates = true })
-    -- That no Terminate may come here is for another case.
+    -- Another case checks that no Terminate may be sent here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
 
     t:liveness()

@@ -1,9 +1,9 @@
--- RFC 5044 section 7.1.1: M, C, R and the reserved bits of octet 16 in a Request.
+-- RFC 5044 section 7.1.1: M, C, R and the reserved bits of byte 16 in a Request.
 
 case {
   id = "mpa/7.1.1-flags/reserved",
   version = 1,
-  title = "Reserved bits of a Request are not looked at, and are zero in the Reply",
+  title = "The responder ignores reserved bits of a Request, and clears them in the Reply",
   requirements = { "MPA-7.1.1-19", "MPA-7.1.1-18" },
   roles = { "responder" },
   capabilities = { "revision-1" },
@@ -14,13 +14,13 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    -- C=1, no markers, and the reserved bits; revision 1, where S of RFC 6581 is one of them.
+    -- C=1, no markers, and the reserved bits. In revision 1, S of RFC 6581 is one of them.
     conn:send(mpa.request { flags = 0x40 | p.bits, revision = 1 }, { deviates = mpa.request { flags = 0x40, revision = 1 } })
     local reply = conn:expect_reply { requirement = "MPA-7.1.1-19", reject = false }
     t:check(reply.flags & 0x1f == 0, {
       requirement = "MPA-7.1.1-18",
       expected = "reserved bits of zero in the Reply",
-      actual = ("octet 16 is %02x"):format(reply.flags),
+      actual = ("byte 16 is %02x"):format(reply.flags),
     })
     conn:close()
 
@@ -31,7 +31,7 @@ case {
 case {
   id = "mpa/7.1.1-flags/r-in-request",
   version = 1,
-  title = "R=1 in a Request means nothing",
+  title = "The responder ignores R=1 in a Request",
   requirements = { "MPA-7.1.1-16" },
   roles = { "responder" },
   tags = { "startup" },
@@ -51,7 +51,7 @@ case {
 case {
   id = "mpa/7.1.1-flags/accepts",
   version = 1,
-  title = "A good Request is answered by a Reply with R=0 that is right in every field",
+  title = "The responder answers a correct Request with a Reply with R=0 and correct fields",
   requirements = {
     "MPA-7.1.2-8", "MPA-7.1.1-3", "MPA-7.1.1-17", "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28",
     "MPA-7.1-5",
@@ -65,7 +65,7 @@ case {
     conn:expect_octets { requirement = "MPA-7.1.1-3", begins = "MPA ID Rep Frame", keep = true }
     conn:expect_reply {
       requirement = { "MPA-7.1.2-8", "MPA-7.1.1-17" },
-      -- What the monitor says about the frame decides these.
+      -- The monitor judges these in the frame.
       shows = { "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28", "MPA-7.1-5" },
       reject = false,
     }
@@ -79,7 +79,7 @@ case {
 case {
   id = "mpa/7.1.1-flags/asks-for-crc",
   version = 1,
-  title = "An endpoint that nobody told otherwise asks for CRCs, whatever the Request has",
+  title = "The responder requests CRCs by default, whatever the Request has",
   requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
   roles = { "responder" },
   tags = { "startup", "crc" },

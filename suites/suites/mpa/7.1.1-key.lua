@@ -1,9 +1,9 @@
--- RFC 5044 section 7.1.1, Key: the Responder checks the received key and, if it is wrong, closes the connection.
+-- RFC 5044 section 7.1.1, Key: the Responder closes the connection if the received key is wrong.
 
 case {
   id = "mpa/7.1.1-key/wrong-octet",
   version = 1,
-  title = "A Request with one wrong key octet is answered by a close, and by no Reply",
+  title = "The responder closes without a Reply if one byte of the Request's key is wrong",
   requirements = { "MPA-7.1.1-2" },
   roles = { "responder" },
   tags = { "startup" },

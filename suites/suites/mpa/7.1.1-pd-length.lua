@@ -1,11 +1,12 @@
--- RFC 5044 section 7.1.1, PD_Length, and section 7.1.2 rules 9 and 10: what it says must be there, and no more than 512 octets.
+-- RFC 5044 section 7.1.1, PD_Length, and section 7.1.2 rules 9 and 10: all bytes that it counts
+-- must arrive, and it is at most 512.
 
 local MALFORMED = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4" }
 
 case {
   id = "mpa/7.1.1-pd-length/too-long",
   version = 1,
-  title = "A Request with more than 512 octets of private data is answered by a close, and by no Reply",
+  title = "The responder closes without a Reply on a Request with more than 512 bytes of private data",
   requirements = MALFORMED,
   roles = { "responder" },
   tags = { "startup" },
@@ -26,7 +27,7 @@ case {
 case {
   id = "mpa/7.1.1-pd-length/surplus",
   version = 1,
-  title = "Octets behind the private data, where nothing may be sent before a Reply, are answered by a close",
+  title = "The responder closes if bytes follow the Request's private data before its Reply",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" },
   roles = { "responder" },
   tags = { "startup" },
@@ -48,14 +49,15 @@ case {
 case {
   id = "mpa/7.1.1-pd-length/fin-too-early",
   version = 3,
-  title = "A Request that ends before its private data does is answered by a close, and by no Reply",
+  title = "The responder closes without a Reply on a Request that ends before its private data does",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-4" },
   roles = { "responder" },
   tags = { "startup" },
   parameters = { fin = { "behind", "later" } },
 
   run = function(t, p)
-    -- Right behind a connection that has just ended, and the Request, the FIN may race with what the target does for a new connection: tried often enough to meet that.
+    -- A FIN directly after the Request may race with the target's set-up of the connection, if
+    -- another connection has just ended. The repetitions are enough to hit this race.
     local attempts = p.fin == "behind" and 12 or 1
     for _ = 1, attempts do
       for _, missing in ipairs { 1, 4, 8 } do
@@ -80,7 +82,7 @@ case {
 case {
   id = "mpa/7.1.1-pd-length/stall",
   version = 1,
-  title = "A Request that does not come to its end is not waited for without end",
+  title = "The responder does not wait forever for the rest of a Request",
   requirements = { "MPA-7.1.2-28" },
   roles = { "responder" },
   tags = { "startup", "slow" },
@@ -102,7 +104,7 @@ case {
 case {
   id = "mpa/7.1.1-pd-length/reply",
   version = 1,
-  title = "PD_Length of an enhanced Reply counts the octets behind the header, those of RFC 6581 among them",
+  title = "The responder's PD_Length in an enhanced Reply counts the bytes after the header, with IRD and ORD",
   requirements = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
   roles = { "responder" },
   capabilities = { "revision-2" },
@@ -113,7 +115,8 @@ case {
 
     local conn = t:connect()
     conn:send(t:request { enhanced = true, revision = 2 })
-    -- A length that is too small leaves octets over, one that is too great waits for more.
+    -- If the length is too small, bytes are left over. If it is too great, the tester waits for
+    -- more.
     conn:expect_reply {
       requirement = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
       reject = false,
@@ -130,7 +133,7 @@ case {
 case {
   id = "mpa/7.1.1-pd-length/taken",
   version = 1,
-  title = "Private data of every length up to 512 octets is taken",
+  title = "The responder accepts private data of every length up to 512 bytes",
   requirements = { "MPA-7.1.2-25" },
   roles = { "responder" },
   tags = { "startup" },
@@ -141,7 +144,8 @@ case {
 
     local conn = t:connect()
     conn:send(t:request { private_data = ("x"):rep(p.length) })
-    -- Whether the private data is acceptable is for what runs above MPA to say: a Reply with R=1 shows that it was taken, too.
+    -- The ULP decides whether the private data is acceptable. So a Reply with R=1 also shows that
+    -- MPA accepted it.
     conn:expect_reply { requirement = "MPA-7.1.2-25" }
     conn:close()
 

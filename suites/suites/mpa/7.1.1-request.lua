@@ -3,7 +3,7 @@
 case {
   id = "mpa/7.1.1-request/fields",
   version = 1,
-  title = "The Request is right in every field, and nothing follows it before a Reply",
+  title = "The initiator sends a Request with correct fields, and nothing after it before a Reply",
   requirements = {
     "MPA-7.1.1-1", "MPA-7.1.2-1", "MPA-7.1.1-20", "MPA-7.1.1-28", "MPA-7.1.1-29", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-15",
     "MPA-7.1.1-18", "MPA-7.1-5", "MPA-7.1-1", "MPA-7.1.2-11", "MPA-7.1.2-13",
@@ -18,9 +18,9 @@ case {
       requirement = { "MPA-7.1.2-1", "MPA-7.1.1-20", "MPA-7.1.1-28", "MPA-7.1.1-29" },
       shows = { "MPA-7.1.1-24", "MPA-7.1.1-25" },
     }
-    local flags = ("octet 16 is %02x"):format(request.flags)
+    local flags = ("byte 16 is %02x"):format(request.flags)
     t:check(request.flags & 0x20 == 0, { requirement = "MPA-7.1.1-15", expected = "R=0 in a Request", actual = flags })
-    -- The bit behind R is S of RFC 6581 in revision 2.
+    -- The bit after R is S of RFC 6581 in revision 2.
     local reserved = request.revision == 1 and 0x1f or 0x0f
     t:check(request.flags & reserved == 0, { requirement = "MPA-7.1.1-18", expected = "reserved bits of zero", actual = flags })
     conn:expect_silence {
@@ -35,7 +35,7 @@ case {
 case {
   id = "mpa/7.1.1-request/asks-for-crc",
   version = 1,
-  title = "An Initiator that nobody told otherwise asks for CRCs",
+  title = "The initiator requests CRCs by default",
   requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
   roles = { "initiator" },
   tags = { "startup", "crc" },

@@ -1,14 +1,16 @@
--- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames, as an agent on the target is told of it and says it.
+-- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames, as an agent on the target
+-- reports and sends it.
 
 local DATA = ("weft octets that differ "):rep(22)
 
---- What a connection manager that counts private data in one octet can say. (An enhanced Reply has four octets more.)
+--- Lengths that a connection manager with a one-byte length can send. (An enhanced Reply has four
+--- bytes more.)
 local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
 
 case {
   id = "mpa/7.1.1-told/request",
   version = 1,
-  title = "The user is told the private data of a Request, all of it and nothing else",
+  title = "The responder reports exactly the private data of a Request to its user",
   requirements = { "MPA-7.1.1-27" },
   roles = { "responder" },
   capabilities = { "agent" },
@@ -32,7 +34,7 @@ case {
 case {
   id = "mpa/7.1.1-told/long-request",
   version = 1,
-  title = "The user is told the private data of a Request that has more than 255 octets of it",
+  title = "The responder reports the private data of a Request that has more than 255 bytes of it",
   requirements = { "MPA-7.1.1-27" },
   roles = { "responder" },
   capabilities = { "agent" },
@@ -56,7 +58,7 @@ case {
 case {
   id = "mpa/7.1.1-told/reply",
   version = 1,
-  title = "The user is told the private data of an accepting Reply, all of it and nothing else",
+  title = "The initiator reports exactly the private data of an accepting Reply to its user",
   requirements = { "MPA-7.1.1-27" },
   roles = { "initiator" },
   capabilities = { "agent" },
@@ -78,13 +80,14 @@ case {
 
 local OWN = { "MPA-7.1.1-24", "MPA-7.1.1-29" }
 
---- The private data of a frame of the target, the words of RFC 6581 taken off, are those of its user, and nothing follows.
-local function expect_said(t, conn, frame, private_data)
-  local said = frame.octets:sub(frame.flags & 0x10 ~= 0 and 25 or 21)
-  t:check(said == private_data, {
+--- Expects that the private data in the target's frame, after IRD and ORD of RFC 6581, is the
+--- user's, and that nothing follows.
+local function expect_private_data(t, conn, frame, private_data)
+  local sent = frame.octets:sub(frame.flags & 0x10 ~= 0 and 25 or 21)
+  t:check(sent == private_data, {
     requirement = OWN,
-    expected = ("the %d octets that the user gave"):format(#private_data),
-    actual = said:sub(1, #private_data) == private_data and ("%d octets"):format(#said) or "other octets",
+    expected = ("the %d bytes that the user set"):format(#private_data),
+    actual = sent:sub(1, #private_data) == private_data and ("%d bytes"):format(#sent) or "other bytes",
   })
   conn:expect_silence { within = 0.5, requirement = OWN }
 end
@@ -92,7 +95,7 @@ end
 case {
   id = "mpa/7.1.1-told/said-in-request",
   version = 1,
-  title = "Private data that the user gives stands in the Request, whole and nothing else, and PD_Length counts it",
+  title = "The initiator's Request has exactly the private data of its user, and PD_Length counts it",
   requirements = OWN,
   roles = { "initiator" },
   capabilities = { "agent" },
@@ -103,7 +106,7 @@ case {
     t:good_exchange()
     local private_data = DATA:sub(1, p.length)
     local conn = target:connect { private_data = private_data }
-    expect_said(t, conn, conn:expect_request { requirement = OWN }, private_data)
+    expect_private_data(t, conn, conn:expect_request { requirement = OWN }, private_data)
     conn:reset()
 
     t:liveness()
@@ -113,7 +116,7 @@ case {
 case {
   id = "mpa/7.1.1-told/said-in-reply",
   version = 1,
-  title = "Private data that the user gives stands in the Reply, accepting or not, whole and nothing else, and PD_Length counts it",
+  title = "The responder's Reply, accepting or not, has exactly its user's private data, and PD_Length counts it",
   requirements = OWN,
   roles = { "responder" },
   capabilities = { "agent" },
@@ -132,7 +135,7 @@ case {
       pair:open {}
       pair:accept { private_data = private_data }
     end
-    expect_said(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
+    expect_private_data(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
     conn:reset()
 
     t:liveness()

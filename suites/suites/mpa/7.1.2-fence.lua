@@ -1,11 +1,12 @@
--- RFC 5044 section 7.1.2, rule 4, and RFC 6581 section 3: what a Responder's user posts waits for the Initiator's first FPDU.
+-- RFC 5044 section 7.1.2, rule 4, and RFC 6581 section 3: messages that a Responder's user posts
+-- wait for the Initiator's first FPDU.
 
 local FENCE = { "MPA-7.1.2-17", "P2P-3-4" }
 
 case {
   id = "mpa/7.1.2-fence/posted",
   version = 1,
-  title = "What the user of a Responder posts goes out behind the Initiator's first FPDU, and not before",
+  title = "The responder sends its user's messages after the initiator's first FPDU, and not before",
   requirements = { "MPA-7.1.2-17", "P2P-3-4" },
   roles = { "responder" },
   capabilities = { "agent" },
@@ -37,7 +38,7 @@ case {
 case {
   id = "mpa/7.1.2-fence/bound",
   version = 1,
-  title = "Full Operation begins with a Queue Pair on the connection: the first FPDU completes the receive that was posted before the Reply",
+  title = "The responder completes a receive posted before the Reply with the first FPDU",
   requirements = { "MPA-7.1-7", "MPA-7.1.2-10", "MPA-6-4" },
   roles = { "responder" },
   capabilities = { "agent" },

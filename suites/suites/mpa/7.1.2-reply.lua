@@ -1,20 +1,20 @@
--- RFC 5044 sections 7.1.1 and 7.1.2: what an Initiator makes of the Reply.
+-- RFC 5044 sections 7.1.1 and 7.1.2: how an Initiator handles the Reply.
 
---- The Request is here, which shows that the target is, and the next is the Reply.
-local function asked(t)
+--- Waits for the Request, which shows that the target works. The Reply is next.
+local function expect_request(t)
   local conn = t:connect()
   return conn, conn:expect_request()
 end
 
---- Does it ask for a connection of RFC 6581? "Any enhanced RDMA connection establishment error generates an MPA termination message"
---- (section 8): one may come before the close then.
-local function enhanced(request)
+--- Whether it requests a connection of RFC 6581. "Any enhanced RDMA connection establishment error
+--- generates an MPA termination message" (section 8), so a Terminate may precede the close.
+local function is_enhanced(request)
   return request.revision == 2 and request.flags & 0x10 ~= 0
 end
 
---- The Initiator closes, and at once: start-up timers are longer.
+--- Expects that the Initiator closes and, with `at_once`, before any start-up timer.
 local function expect_refusal(t, conn, request, requirement, at_once)
-  local seconds = conn:expect_close { requirement = requirement, after_terminate = enhanced(request) }
+  local seconds = conn:expect_close { requirement = requirement, after_terminate = is_enhanced(request) }
   t:check(seconds < 3, {
     requirement = at_once,
     expected = "a close at once, within 3 s",
@@ -24,8 +24,8 @@ local function expect_refusal(t, conn, request, requirement, at_once)
   t:liveness()
 end
 
---- Two pieces of four octets right behind each other, and the rest a moment later: a reader that is called for each piece finds both the first time, and
---- nothing the second.
+--- Sends two pieces of four bytes back to back, and the rest a moment later. A reader that runs
+--- once per piece finds both pieces the first time, and nothing the second time.
 local function send_in_a_burst(t, conn, message)
   local octets = message:octets()
   conn:send(octets:sub(1, 8), { deviates = message, every = 4 })
@@ -36,7 +36,7 @@ end
 case {
   id = "mpa/7.1.2-reply/accepted",
   version = 3,
-  title = "A good Reply leads to Full Operation, in whatever pieces TCP delivers it",
+  title = "The initiator reaches Full Operation after a correct Reply in whatever pieces TCP delivers it",
   requirements = { "MPA-7.1.2-16" },
   roles = { "initiator" },
   capabilities = { "operation" },
@@ -45,7 +45,7 @@ case {
 
   run = function(t, p)
     local function accept(send)
-      local conn = asked(t)
+      local conn = expect_request(t)
       send(conn, conn:reply())
       conn:expect_fpdu { requirement = "MPA-7.1.2-16", overdue_fails = true }
       conn:close()
@@ -56,7 +56,8 @@ case {
         conn:send(reply)
       end)
     else
-      -- Pieces race with the target's reader, and a Reply that is overlooked now and then is not taken. A choice for each size would pass or fail by chance.
+      -- The pieces race with the target's reader, and a target that sometimes misses a Reply has to
+      -- fail. One variant per size would pass or fail by chance.
       for _ = 1, 4 do
         accept(function(conn, reply)
           send_in_a_burst(t, conn, reply)
@@ -78,14 +79,14 @@ case {
 case {
   id = "mpa/7.1.2-reply/wrong-key",
   version = 1,
-  title = "A Reply with one wrong key octet closes the connection at once",
+  title = "The initiator closes at once on a Reply with one wrong key byte",
   requirements = { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4", "MPA-8-9" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
   parameters = { octet = range(0, 15) },
 
   run = function(t, p)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     conn:send(conn:reply():flip(p.octet))
     expect_refusal(t, conn, request, { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, "MPA-8-9")
   end,
@@ -94,13 +95,13 @@ case {
 case {
   id = "mpa/7.1.2-reply/a-request",
   version = 1,
-  title = "A Request that answers the Request closes the connection: both sides began as Initiator",
+  title = "The initiator closes if a Request answers its Request, because both sides began as initiator",
   requirements = { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14", "MPA-8-9" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
 
   run = function(t)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     conn:send(conn:reply { key = "MPA ID Req Frame" })
     expect_refusal(t, conn, request, { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, "MPA-8-9")
   end,
@@ -109,14 +110,14 @@ case {
 case {
   id = "mpa/7.1.2-reply/revision",
   version = 1,
-  title = "A Reply of a revision that the Initiator cannot work with closes the connection",
+  title = "The initiator closes on a Reply of a revision that it does not support",
   requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14", "MPA-8-9" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
   parameters = { revision = { 3, 4, 128, 255 } },
 
   run = function(t, p)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     conn:send(conn:reply { revision = p.revision })
     expect_refusal(t, conn, request, { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, "MPA-8-9")
   end,
@@ -125,15 +126,15 @@ case {
 case {
   id = "mpa/7.1.2-reply/revision-0",
   version = 1,
-  title = "A Reply of revision 0 makes an Initiator that is not permissive close gracefully",
+  title = "The initiator closes gracefully on a Reply of revision 0, unless it is permissive",
   requirements = { "MPA-C.2.2-1", "MPA-C.2-1" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
 
   run = function(t)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     conn:send(mpa.reply { revision = 0, markers = true })
-    conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = enhanced(request) }
+    conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = is_enhanced(request) }
 
     t:liveness()
   end,
@@ -142,7 +143,7 @@ case {
 case {
   id = "mpa/7.1.2-reply/private-data",
   version = 1,
-  title = "A Reply may have up to 512 octets of private data",
+  title = "The initiator accepts a Reply with up to 512 bytes of private data",
   requirements = { "MPA-7.1.2-25" },
   roles = { "initiator" },
   capabilities = { "operation" },
@@ -150,7 +151,7 @@ case {
   parameters = { length = { 1, 4, 255, 256, 257, 508 } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn = expect_request(t)
     conn:send(conn:reply { private_data = ("x"):rep(p.length) })
     conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
     conn:close()
@@ -162,18 +163,18 @@ case {
 case {
   id = "mpa/7.1.2-reply/long",
   version = 1,
-  title = "A Reply with more than 512 octets of private data closes the connection",
+  title = "The initiator closes on a Reply with more than 512 bytes of private data",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
   roles = { "initiator" },
   tags = { "startup", "private-data", "refusal" },
   parameters = { length = { 513, 600, 1024, 65535 } },
 
   run = function(t, p)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) }, {
       deviates = conn:reply { private_data = "12345678" },
     })
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = enhanced(request) }
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = is_enhanced(request) }
 
     t:liveness()
   end,
@@ -182,17 +183,17 @@ case {
 case {
   id = "mpa/7.1.2-reply/joined",
   version = 1,
-  title = "Octets that come with the Reply, more than PD_Length tells, close the connection",
+  title = "The initiator closes if more bytes arrive with the Reply than PD_Length counts",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" },
   roles = { "initiator" },
   tags = { "startup", "private-data", "refusal" },
   parameters = { what = { "octet", "words", "fpdu" } },
 
   run = function(t, p)
-    local conn, request = asked(t)
-    local behind = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
-    conn:send(conn:reply() .. behind)
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = enhanced(request) }
+    local conn, request = expect_request(t)
+    local extra = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
+    conn:send(conn:reply() .. extra)
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = is_enhanced(request) }
 
     t:liveness()
   end,
@@ -201,7 +202,7 @@ case {
 case {
   id = "mpa/7.1.2-reply/short",
   version = 1,
-  title = "An Initiator does not wait without end for a Reply that does not come, or not whole",
+  title = "The initiator does not wait forever for a missing or incomplete Reply",
   requirements = { "MPA-7.1.2-28" },
   roles = { "initiator" },
   tags = { "startup", "slow" },
@@ -209,11 +210,11 @@ case {
   parameters = { octets = { 0, 1, 19, 20, 23 } },
 
   run = function(t, p)
-    local conn, request = asked(t)
+    local conn, request = expect_request(t)
     if p.octets > 0 then
       conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
     end
-    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = enhanced(request) }
+    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = is_enhanced(request) }
 
     t:liveness()
   end,
@@ -222,7 +223,7 @@ case {
 case {
   id = "mpa/7.1.2-reply/reserved",
   version = 1,
-  title = "Reserved bits of a Reply are not looked at",
+  title = "The initiator ignores reserved bits of a Reply",
   requirements = { "MPA-7.1.1-19" },
   roles = { "initiator" },
   capabilities = { "operation" },
@@ -230,7 +231,7 @@ case {
   parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn = expect_request(t)
     conn:send(conn:reply():flip(16, p.bits), { deviates = conn:reply() })
     conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
     conn:close()
@@ -242,14 +243,14 @@ case {
 case {
   id = "mpa/7.1.2-reply/rejected",
   version = 1,
-  title = "Behind a Reply with R=1 no FPDU is sent",
+  title = "The initiator sends no FPDU after a Reply with R=1",
   requirements = { "MPA-7.1.2-15" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
   parameters = { private_data = { "", "no" } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn = expect_request(t)
     conn:send(conn:reply { reject = true, private_data = p.private_data })
     -- It may close, or leave TCP to its ULP.
     conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
@@ -262,7 +263,7 @@ case {
 case {
   id = "mpa/7.1.2-reply/crc",
   version = 1,
-  title = "Where either side has C=1 the CRCs of the Initiator are right",
+  title = "The initiator sends correct CRCs if either side has C=1",
   requirements = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
   roles = { "initiator" },
   capabilities = { "crc", "operation" },
@@ -274,7 +275,7 @@ case {
     local request = conn:expect_request()
     conn:send(conn:reply { crc = p.crc })
     if not (p.crc or request.crc) then
-      t:unimplemented("The target does not ask for CRCs by itself.")
+      t:unimplemented("The target does not request CRCs by itself.")
     end
     conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
     conn:close()
@@ -286,14 +287,14 @@ case {
 case {
   id = "mpa/7.1.2-reply/markers",
   version = 1,
-  title = "M=1 in the Reply puts a marker in front of the first FPDU of the Initiator",
+  title = "The initiator sends a marker before its first FPDU if the Reply has M=1",
   requirements = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
   roles = { "initiator" },
   capabilities = { "markers", "operation" },
   tags = { "startup", "markers" },
 
   run = function(t)
-    local conn = asked(t)
+    local conn = expect_request(t)
     conn:send(conn:reply { markers = true })
     conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
     conn:reset()
@@ -305,16 +306,16 @@ case {
 case {
   id = "mpa/7.1.2-reply/no-markers",
   version = 1,
-  title = "M=0 in the Reply keeps markers out of what the Initiator sends",
+  title = "The initiator sends no markers if the Reply has M=0",
   requirements = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
   roles = { "initiator" },
   capabilities = { "operation" },
   tags = { "startup", "markers" },
 
   run = function(t)
-    local conn = asked(t)
+    local conn = expect_request(t)
     conn:send(conn:reply { markers = false })
-    -- A marker in front of the first FPDU would be a ULPDU_Length of zero.
+    -- A marker before the first FPDU would look like a ULPDU_Length of zero.
     local fpdu = conn:expect_fpdu { requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" }, overdue_fails = true }
     t:check(#fpdu.ulpdu > 0, {
       requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
@@ -330,7 +331,7 @@ case {
 case {
   id = "mpa/7.1.2-reply/opens",
   version = 1,
-  title = "The Initiator begins: its first Send has QN 0, MSN 1 and MO 0",
+  title = "The initiator sends first: a Send with QN 0, MSN 1 and MO 0",
   requirements = { "DDP-4.3-7", "RDMAP-5.3-16" },
   roles = { "initiator" },
   capabilities = { "revision-1", "operation" },

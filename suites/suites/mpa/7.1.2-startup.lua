@@ -1,16 +1,17 @@
--- RFC 5044 section 7.1.2: who may send what, and when.
+-- RFC 5044 section 7.1.2: which messages each side may send, and when.
 
 case {
   id = "mpa/7.1.2-startup/waits-for-request",
   version = 1,
-  title = "A Responder sends nothing before a Request, and does not wait without end",
+  title = "The responder sends nothing before a Request, and does not wait forever",
   requirements = { "MPA-7.1.2-12", "MPA-7.1.2-3", "MPA-7.1.2-23" },
   roles = { "responder" },
   tags = { "startup", "slow" },
   tier = "default",
 
   run = function(t)
-    -- A target that talks unasked has no good exchange, so this comes first; it sends the target nothing.
+    -- A target that sends first would fail the good exchange, so this check comes before it. The
+    -- tester sends nothing here.
     local conn = t:connect()
     conn:expect_silence { requirement = { "MPA-7.1.2-12", "MPA-7.1.2-3" }, within = 2 }
 
@@ -25,7 +26,7 @@ case {
 case {
   id = "mpa/7.1.2-startup/waits-for-first-fpdu",
   version = 1,
-  title = "A Responder sends no FPDU and no marker before it has received an FPDU",
+  title = "The responder sends no FPDU and no marker before it has received an FPDU",
   requirements = { "MPA-7.1.2-17", "MPA-7.1.3-2" },
   roles = { "responder" },
   tags = { "startup" },
@@ -44,7 +45,7 @@ case {
 case {
   id = "mpa/7.1.2-startup/malformed-at-once",
   version = 1,
-  title = "A malformed Request closes the connection at once, without a Reply",
+  title = "The responder closes at once, without a Reply, on a malformed Request",
   requirements = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4", "MPA-8-9" },
   roles = { "responder" },
   tags = { "startup" },
@@ -62,7 +63,7 @@ case {
     local conn = t:connect()
     conn:send(request, { deviates = mpa.request { private_data = p.wrong == "pd-length" and "12345678" or "" } })
     local seconds = conn:expect_close { requirement = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4" } }
-    -- Less than the start-up timers in use, so that a close by one of them is told apart.
+    -- The limit is shorter than usual start-up timers, so that a close by a timer fails.
     t:check(seconds < 3, {
       requirement = "MPA-8-9",
       expected = "a close at once, within 3 s",
@@ -76,7 +77,7 @@ case {
 case {
   id = "mpa/7.1.2-startup/first-fpdu-at-once",
   version = 4,
-  title = "A Responder is ready for an FPDU as soon as its Reply is out",
+  title = "The responder is ready for an FPDU as soon as its Reply is sent",
   requirements = { "MPA-7.1.2-10", "MPA-7.1.5-5" },
   roles = { "responder" },
   capabilities = { "echo" },
@@ -91,25 +92,25 @@ case {
       conn:expect_reply { reject = false }
       return conn
     end
-    -- A race inside the target may be won now and then: it has to be won each time.
+    -- The target may win a race inside it by chance, so it has to win each time.
     for attempt = 1, 64 do
       local conn = accepted()
       conn:send(fpdu)
-      local what, echo = conn:next { within = 5 }
-      local is_echo = what == "fpdu" and echo.opcode == 3 and echo.payload == "at once!"
+      local event, echo = conn:next { within = 5 }
+      local is_echo = event == "fpdu" and echo.opcode == 3 and echo.payload == "at once!"
       if not is_echo then
-        -- This says something about the time only if the target takes such an FPDU later.
+        -- This is a timing fault only if the target accepts such an FPDU later.
         conn:close()
         local later = accepted()
         t:pause(0.5)
         later:send(fpdu)
         local came, answer = later:next { within = 5 }
-        t:check(came == "fpdu" and answer.opcode == 3, { expected = "the echo of an FPDU that comes later", actual = came or "nothing" })
+        t:check(came == "fpdu" and answer.opcode == 3, { expected = "the echo of a later FPDU", actual = came or "nothing" })
       end
       t:check(is_echo, {
         requirement = { "MPA-7.1.2-10", "MPA-7.1.5-5" },
-        expected = "the echo of an FPDU right behind the Reply",
-        actual = what == "fpdu" and "another FPDU" or what or "nothing",
+        expected = "the echo of an FPDU directly after the Reply",
+        actual = event == "fpdu" and "another FPDU" or event or "nothing",
       })
       conn:close()
     end
@@ -121,7 +122,7 @@ case {
 case {
   id = "mpa/7.1.2-startup/first-fpdu-bad-crc",
   version = 2,
-  title = "A first FPDU with a wrong CRC gives no leave to send: nothing comes back, not even a Terminate",
+  title = "The responder sends nothing, not even a Terminate, after a first FPDU with a wrong CRC",
   requirements = { "MPA-7.1.2-17" },
   roles = { "responder" },
   capabilities = { "crc" },
@@ -141,7 +142,7 @@ case {
 case {
   id = "mpa/7.1.2-startup/split-request",
   version = 3,
-  title = "A Request is taken in whatever pieces TCP delivers it",
+  title = "The responder accepts a Request in whatever pieces TCP delivers it",
   requirements = { "MPA-7.1.2-8" },
   roles = { "responder" },
   tags = { "startup", "segments" },
@@ -149,29 +150,31 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local function asks(send)
+    local function expect_accepted(send)
       local conn = t:connect()
       send(conn, t:request { private_data = "12345678" })
-      -- Longer than a start-up timer of some seconds; that even this one does not end the wait is a failure like its close.
+      -- Longer than a start-up timer of some seconds. No answer within this time is a failure, like
+      -- a close.
       conn:expect_reply { requirement = "MPA-7.1.2-8", reject = false, within = 10, overdue_fails = true }
       conn:close()
     end
 
-    -- Two pieces right behind each other, and the rest a moment later: a reader that is called for each piece finds both the first time, and nothing the second.
+    -- Two pieces back to back, and the rest a moment later. A reader that runs once per piece finds
+    -- both pieces the first time, and nothing the second time.
     for _ = 1, 4 do
-      asks(function(conn, request)
+      expect_accepted(function(conn, request)
         local octets = request:octets()
         conn:send(octets:sub(1, 8), { deviates = request, every = 4 })
         t:pause(0.05)
         conn:send(octets:sub(9))
       end)
     end
-    -- A race between the pieces and the target's reader may be won now and then: it has to be won each time. Some sizes lose it seldom, so that a choice for each
-    -- of them would pass or fail by chance.
+    -- The pieces race with the target's reader. The target may win by chance, so it has to win each
+    -- time. It rarely loses with some sizes, so one variant per size would pass or fail by chance.
     for _, every in ipairs { 1, 2, 3, 7, 16, 17, 18, 19 } do
       for attempt = 1, 24 do
         local pause = ({ 0.01, 0.003, 0.001, 0.0003 })[attempt % 4 + 1]
-        asks(function(conn, request)
+        expect_accepted(function(conn, request)
           conn:send(request, { deviates = request, every = every, pause = pause })
         end)
       end

@@ -1,4 +1,5 @@
--- RFC 5044 section 7.1.3: initial octets that are no Request make the Responder close the connection at once.
+-- RFC 5044 section 7.1.3: the Responder closes the connection at once if the first bytes are not a
+-- Request.
 
 local OTHERS = {
   http = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
@@ -10,7 +11,7 @@ local OTHERS = {
 case {
   id = "mpa/7.1.3-other-protocol/at-once",
   version = 1,
-  title = "Initial octets of another protocol close the connection at once",
+  title = "The responder closes at once if the first bytes belong to another protocol",
   requirements = { "MPA-7.1.3-1", "MPA-7.1.2-4" },
   roles = { "responder" },
   tags = { "startup" },

@@ -1,11 +1,12 @@
--- RFC 5044 sections 7.1.2 and 7.1.4.2: connections that the ULP refuses, in what the target sends and in what an agent on it is told.
+-- RFC 5044 sections 7.1.2 and 7.1.4.2: connections that the ULP rejects, in the target's frames and
+-- in the reports of an agent on it.
 
 local REFUSED = { "MPA-7.1.2-5", "MPA-7.1.2-20", "MPA-7.1.1-17" }
 
 case {
   id = "mpa/7.1.4-refused/by-user",
   version = 1,
-  title = "A Request that the user refuses is answered by a Reply with R=1, and no FPDU follows",
+  title = "The responder sends R=1 and no FPDU if its user rejects the Request",
   requirements = { "MPA-7.1.2-5", "MPA-7.1.2-20", "MPA-7.1.1-17" },
   roles = { "responder" },
   capabilities = { "agent" },
@@ -19,7 +20,7 @@ case {
     local pair = target:expect_request {}
     pair:reject { private_data = p.private_data }
     conn:expect_reply { requirement = REFUSED, reject = true, overdue_fails = true }
-    -- TCP is closed, or left open.
+    -- The target may close TCP or leave it open.
     conn:expect_silence { requirement = "MPA-7.1.1-17", within = 1 }
     conn:close()
 
@@ -30,7 +31,7 @@ case {
 case {
   id = "mpa/7.1.4-refused/by-peer",
   version = 1,
-  title = "The user is told that its Request was refused, and the private data of the Reply",
+  title = "The initiator reports the rejection of its Request, and the private data of the Reply",
   requirements = { "MPA-7.1.4.2-2" },
   roles = { "initiator" },
   capabilities = { "agent" },
@@ -50,12 +51,12 @@ case {
   end,
 }
 
---- A Reply that is malformed in one way, and the rules that it must be reported by.
-local function malformed(name, what, requirements, reply)
+--- A case with a Reply that is malformed in one way, and the requirements to report it.
+local function malformed(name, fault, requirements, reply)
   case {
     id = "mpa/7.1.4-refused/" .. name,
     version = 1,
-    title = "The user is told that no connection came about where the Reply " .. what,
+    title = "The initiator reports a failed connection if the Reply " .. fault,
     requirements = requirements,
     roles = { "initiator" },
     capabilities = { "agent" },
@@ -77,9 +78,9 @@ end
 malformed("key", "has a wrong key", { "MPA-7.1.1-4", "MPA-7.1.2-18", "MPA-8-4" }, function(conn)
   return conn:reply():flip(15)
 end)
-malformed("revision", "has a revision that nobody knows", { "MPA-7.1.1-22", "MPA-8-4" }, function(conn)
+malformed("revision", "has an undefined revision", { "MPA-7.1.1-22", "MPA-8-4" }, function(conn)
   return conn:reply { revision = 255 }
 end)
-malformed("length", "has more than 512 octets of private data", { "MPA-7.1.1-26", "MPA-8-4" }, function()
+malformed("length", "has more than 512 bytes of private data", { "MPA-7.1.1-26", "MPA-8-4" }, function()
   return mpa.reply { pd_length = 513, private_data = ("x"):rep(513) }
 end)

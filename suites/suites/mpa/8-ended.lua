@@ -1,12 +1,13 @@
--- RFC 5044 sections 3, 7.2 and 8: the end of a connection, as an agent on the target is told of it.
+-- RFC 5044 sections 3, 7.2 and 8: the end of a connection, as an agent on the target reports it.
 
---- What tells a user that its connection has ended. No receive is posted that could be flushed in its place.
+--- The events that report the end of a connection. No receive is posted that could be flushed
+--- instead.
 local ENDED = { "disconnected", "asynchronous" }
 
 case {
   id = "mpa/8-ended/fin",
   version = 1,
-  title = "The user is told that the peer has closed TCP, behind the data that came before",
+  title = "The target reports that the peer closed TCP, after the data that arrived before",
   requirements = { "MPA-8-1", "MPA-7.2-2", "MPA-3-13" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -35,7 +36,7 @@ case {
 case {
   id = "mpa/8-ended/reset",
   version = 1,
-  title = "The user is told that TCP was reset",
+  title = "The target reports that TCP was reset",
   requirements = { "MPA-8-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
