@@ -234,7 +234,7 @@ case {
 case {
   id = "mpa-p2p/9-initiator/ird",
   version = 1,
-  title = "The initiator serves as many Reads at a time as its IRD says",
+  title = "The initiator serves as many Reads at a time as its IRD allows",
   requirements = { "P2P-9.1-1" },
   roles = { "initiator" },
   capabilities = { "revision-2", "rping" },

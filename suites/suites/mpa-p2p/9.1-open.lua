@@ -3,7 +3,7 @@
 
 local OPEN = 0x3fff
 --- Waits for the enhanced Request of the target, whose user requests two Reads each way.
---- The enhanced Request of the target, whose user asks for two Reads each way.
+--- Waits for the enhanced Request of the target, whose user requests two Reads each way.
 local function connect_enhanced(t, target)
   local conn, pair = target:connect { ird = 2, ord = 2 }
   local request = conn:expect_request {}

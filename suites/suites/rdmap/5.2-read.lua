@@ -198,7 +198,7 @@ case {
 case {
   id = "rdmap/5.2-read/all",
   version = 1,
-  title = "The target serves as many Reads at a time as the IRD of its Reply says",
+  title = "The target serves as many Reads at a time as the IRD of its Reply allows",
   requirements = { "RDMAP-6.1-4" },
   roles = { "responder" },
   capabilities = { "rping", "revision-2" },

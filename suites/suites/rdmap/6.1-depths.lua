@@ -120,7 +120,7 @@ case {
     for nth = 1, reads do
       pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
     end
-    answer_late(t, conn, reads, p.held, ALL, "IRD of the Reply says")
+    answer_late(t, conn, reads, p.held, ALL, "IRD of the Reply allows")
     conn:reset()
 
     t:liveness()
@@ -156,7 +156,7 @@ case {
     for nth = 1, reads do
       pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
     end
-    answer_late(t, conn, reads, p.held, ALL, "IRD of the Request says")
+    answer_late(t, conn, reads, p.held, ALL, "IRD of the Request allows")
     conn:reset()
 
     t:liveness()

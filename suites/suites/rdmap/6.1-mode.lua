@@ -1,5 +1,5 @@
--- RFC 5040 sections 6.1 and 8.1.1, RFC 5041 section 6.1: only messages follow start-up, and nobody
--- can guess STags.
+-- RFC 5040 sections 6.1 and 8.1.1, RFC 5041 section 6.1: only messages follow start-up, and STags
+-- cannot be guessed.
 
 case {
   id = "rdmap/6.1-mode/only-messages",

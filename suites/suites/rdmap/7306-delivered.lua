@@ -64,8 +64,8 @@ case {
     for _, it in ipairs(completions) do taken[it.work] = true end
     t:check(taken[works[1]] and taken[works[2]] and taken[works[3]], {
       requirement = "RDMAP-7306.6.3-2",
-      expected = "the first three receives taken",
-      actual = "another receive taken",
+      expected = "the first three receives used",
+      actual = "another receive used",
     })
     t:check(completions[1].work == works[1] and completions[2].work == works[2] and completions[3].work == works[3], {
       requirement = ORDER,

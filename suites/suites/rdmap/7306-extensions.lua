@@ -43,7 +43,7 @@ end
 case {
   id = "rdmap/7306-extensions/fetch-add",
   version = 1,
-  title = "The target answers FetchAdd with the original value, and adds field by field as the mask says",
+  title = "The target answers FetchAdd with the original value, and adds field by field under the mask",
   requirements = {
     "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
     "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",

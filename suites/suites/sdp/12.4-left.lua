@@ -1,5 +1,5 @@
 -- Hints to change the Mode, and advertisements that a ModeChange out of Pipelined Mode leaves
--- behind (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
+-- open (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)

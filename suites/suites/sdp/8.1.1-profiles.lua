@@ -307,7 +307,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-serves-reads",
   version = 1,
-  title = "The Connecting Peer serves as many Reads at once as its LocIRD says",
+  title = "The Connecting Peer serves as many Reads at once as its LocIRD allows",
   requirements = { "SDP-6.2.1.6-1" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
@@ -330,7 +330,7 @@ case {
 case {
   id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",
   version = 1,
-  title = "The Connecting Peer has no more open advertisements than MaxAdverts of the HelloAck says",
+  title = "The Connecting Peer has no more open advertisements than MaxAdverts of the HelloAck allows",
   requirements = { "SDP-6.2.2.3-3" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },

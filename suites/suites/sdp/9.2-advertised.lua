@@ -18,7 +18,7 @@ local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 case {
   id = "sdp/9.2-advertised/readable",
   version = 1,
-  title = "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD says",
+  title = "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD allows",
   requirements = readable,
   roles = { "responder" },
   capabilities = { "sdp-drive" },

@@ -1,5 +1,5 @@
--- SrcAvails, and the Reads of what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.2
--- and 11).
+-- SrcAvails, and the Reads of the memory that they advertise (draft-pinkerton-iwarp-sdp-01 sections
+-- 6.3, 9.2 and 11).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
@@ -215,7 +215,7 @@ do
   case {
     id = "sdp/9-transfer/max-adverts",
     version = 2,
-    title = "The target has no more open advertisements than MaxAdverts says",
+    title = "The target has no more open advertisements than MaxAdverts allows",
     requirements = { "SDP-6.2.1.3-3", "SDP-11.3-23", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },

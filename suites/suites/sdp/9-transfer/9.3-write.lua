@@ -1,5 +1,5 @@
--- SinkAvails, and the Writes to what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.3
--- and 11).
+-- SinkAvails, and the Writes to the memory that they advertise (draft-pinkerton-iwarp-sdp-01
+-- sections 6.3, 9.3 and 11).
 
 local OCTETS = ("abcdefghij"):rep(200)
 
