@@ -227,7 +227,7 @@ case {
 case {
   id = "sdp/10-buffers/refused-change",
   version = 1,
-  title = "The target sends no ChRcvBuf in a direction in which one was rejected",
+  title = "The target requests no further increase after the tester answered one with the old size",
   requirements = {
     "SDP-10.6-17", "SDP-10.6-19",
   },
