@@ -138,7 +138,7 @@ for back, sends in ipairs(MODES) do
     case {
       id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,
       version = 2,
-      title = "The target ends the connection only on forbidden messages while it sends in " .. sends .. " and receives in " .. receives .. " Mode",
+      title = "The target ends the connection only on forbidden messages, sending in " .. sends .. ", receiving in " .. receives .. " Mode",
       requirements = tries[1].allowed and tries[2].allowed and { row } or { row, "SDP-8.2.2-8" },
       roles = { "responder" },
       capabilities = { "sdp-drive" },
