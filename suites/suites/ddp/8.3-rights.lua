@@ -204,7 +204,7 @@ local function window(wrong, title, it, requirements)
   }
 end
 
-window("range", "that does not have all of the bytes, although the region does", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
+window("range", "that does not cover all of its bytes", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
 window("right", "without the right", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
   { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
 window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },

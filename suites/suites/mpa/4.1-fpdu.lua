@@ -119,7 +119,7 @@ case {
       t:check(echo == payload, {
         requirement = { "MPA-A.5.2-1", "MPA-B.2-1" },
         expected = "the bytes of the Send",
-        actual = echo == payload and "as expected" or #echo .. " bytes, others",
+        actual = echo == payload and "as expected" or #echo .. " other bytes",
       })
     end
     conn:close()

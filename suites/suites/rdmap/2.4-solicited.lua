@@ -4,7 +4,7 @@
 case {
   id = "rdmap/2.4-solicited/plain",
   version = 1,
-  title = "The target notifies a user that wants Solicited Events only of a solicited Send, not of a plain one",
+  title = "The target notifies of a solicited Send, not of a plain one, if its user wants Solicited Events only",
   requirements = { "RDMAP-2.4-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

@@ -46,7 +46,7 @@ case {
 case {
   id = "rdmap/4.1-control/stag-stays-valid",
   version = 1,
-  title = "The target keeps an STag valid that a Send or a Read Request has in the field of the Invalidate STag",
+  title = "The target invalidates no STag that a plain Send or a Read Request has in the Invalidate STag field",
   requirements = { "RDMAP-4.1-17" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },

@@ -87,7 +87,7 @@ case {
 case {
   id = "sdp/9.2-advertised/part-then-waits",
   version = 1,
-  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the rest was read",
+  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after that of the rest",
   requirements = { "SDP-9.2-22" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
