@@ -3,7 +3,7 @@
 case {
   id = "mpa/7.1.1-key/wrong-octet",
   version = 1,
-  title = "The responder closes without a Reply if one byte of the Request's key is wrong",
+  title = "The responder closes without a Reply if one key byte of the Request is wrong",
   requirements = { "MPA-7.1.1-2" },
   roles = { "responder" },
   tags = { "startup" },
