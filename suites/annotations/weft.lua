@@ -625,6 +625,7 @@
 
 ---@class weft.fields.asked_send
 ---@field aside? boolean
+---@field deviates? boolean
 
 ---@class weft.fields.asked_expect
 ---@field requirement? string|(string|string[])[]
