@@ -4,6 +4,7 @@
 mod action;
 mod arrows;
 mod counts_agree;
+mod dialect;
 mod error_messages;
 mod guide;
 mod interrupted;
