@@ -359,7 +359,7 @@ PYTHON
 
 # compose.yaml as its head describes it: PostgreSQL, a run that reaches the store, the dashboard.
 check_compose() {
-    local viewer operator web begin=$SECONDS run path
+    local viewer operator web service begin=$SECONDS run path
     random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
     viewer=$(random) operator=$(random)
     PORT=$(free_port)
@@ -375,8 +375,11 @@ check_compose() {
         { tail -20 "$OUT/compose.log" >&2; compose logs store >&2; fail 'compose up'; }
     web=$(compose ps --quiet web)
     until_true 120 is_healthy "$web" || { compose logs >&2; fail 'the dashboard is not healthy'; }
-    [ "$(docker inspect --format '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}}' "$web")" \
-        = 'true [ALL]' ] || fail 'the dashboard has more rights than compose.yaml gives it'
+    for service in web store; do
+        [ "$(docker inspect --format '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}}' \
+            "$(compose ps --quiet "$service")")" = 'true [ALL]' ] ||
+            fail "the service $service has more rights than compose.yaml gives it"
+    done
     expect 22 api /api/runs "$(random)"
     runs_are || { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'an empty store lists runs'; }
 
