@@ -231,15 +231,30 @@ async fn basic_cases_need_no_capability() {
     }
 }
 
-/// An error of DDP shows that the ULPDU was handed on.
+/// An error of DDP or RDMAP shows that MPA passed the ULPDU on.
 #[tokio::test]
-async fn a_wrong_crc_that_ddp_reports_was_not_checked_in_time() {
-    let Some(report) = report_of_cases("crc-told-by-ddp", &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
-    let result = &report.results[0];
-    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
-    for row in ["MPA-6-1", "MPA-6-3", "MPA-4.4-19"] {
-        assert!(failing.contains(&row), "{row}: {failing:?}");
+async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
+    for fault in ["crc-told-by-ddp", "crc-told-by-rdmap"] {
+        let Some(report) = report_of_cases(fault, &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
+        let result = &report.results[0];
+        assert_eq!(result.verdict, Verdict::Fail, "{fault}: {}", result.explanation);
+        let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        for row in ["MPA-6-1", "MPA-6-3", "MPA-4.4-19"] {
+            assert!(failing.contains(&row), "{fault}, {row}: {failing:?}");
+        }
+        assert!(!failing.contains(&"MPA-8-2"), "{fault}: {failing:?}");
     }
-    assert!(!failing.contains(&"MPA-8-2"), "{failing:?}");
+}
+
+/// 02 02 is not an error of RDMAP. It violates the layout of the Terminate, and no rule about CRCs.
+#[tokio::test]
+async fn a_wrong_crc_that_an_exchanged_terminate_reports_was_checked() {
+    let Some(report) = report_of_cases("crc-told-exchanged", &["mpa/4.4-crc/bad-later[octet=20]"]).await else {
+        return;
+    };
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+    assert!(failing.contains(&"RDMAP-4.8-37"), "{failing:?}");
+    assert!(failing.iter().all(|row| row.starts_with("RDMAP-4.8-")), "{failing:?}");
 }
