@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::AbortHandle;
 use weft_peer::driver::cm::CmSettings;
@@ -101,7 +101,7 @@ impl Start {
                 let argv = filled(argv, there, mapper);
                 let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
                 let mut command = Command::new(program);
-                // A group of its own: what it starts, as `timeout` or a script does, ends with it.
+                // A group of its own: what it starts ends with it.
                 command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
                 let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
                 Ok(Running::Program(argv.join(" "), child))
@@ -145,14 +145,30 @@ impl Drop for Running {
             Running::Nothing => {}
             Running::Task(task) => task.abort(),
             Running::Program(_, child) => {
-                // Where all of them have ended already, this fails.
-                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    let _ = kill_process_group(group, Signal::KILL);
+                // If a process has already ended, killing it fails.
+                if let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let others = descendants(child.id());
+                    let _ = kill_process_group(leader, Signal::KILL);
+                    others.into_iter().for_each(|process| drop(kill_process(process, Signal::KILL)));
                 }
                 let _ = child.wait();
             }
         }
     }
+}
+
+/// The processes that a process started, and those that they started. Some are not in its process group: `timeout` makes its own.
+/// Children of a process that has ended are missing.
+fn descendants(process: u32) -> Vec<Pid> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> =
+        children.flat_map(|list| list.split_whitespace().map(str::parse).collect::<Vec<_>>()).flatten().collect();
+    let of_child = |child: u32| {
+        let own = i32::try_from(child).ok().and_then(Pid::from_raw);
+        own.into_iter().chain(descendants(child)).collect::<Vec<_>>()
+    };
+    children.into_iter().flat_map(of_child).collect()
 }
 
 /// What is wrong with the placeholders of a command line: a name in braces that nothing is put in place of, most likely a slip. `${NAME}` is
@@ -293,21 +309,27 @@ mod tests {
         assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
         drop(running);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
-        // A client behind another program: its end of the pipe closes when it ends.
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        let line = format!("cat /dev/zero >/dev/null 3>/proc/{}/fd/{} & wait", std::process::id(), writer.as_raw_fd());
-        let running = start(&["/bin/sh", "-c", &line]).start(there, None).await.unwrap();
-        // Not before it has the pipe.
-        let Running::Program(_, child) = &running else { panic!("no program") };
-        let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let is_cat = |id: &str| std::fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|exe| exe.ends_with("cat"));
-        while !std::fs::read_to_string(&children).unwrap().split_whitespace().any(is_cat) {
-            tokio::task::yield_now().await;
+        // Clients that another program starts: in its process group, and in a group that `timeout` makes.
+        for client in ["cat /dev/zero", "timeout 600 cat /dev/zero"] {
+            // The client's end of the pipe closes when it ends.
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let pipe = format!("/proc/{}/fd/{}", std::process::id(), writer.as_raw_fd());
+            let line = format!("{client} >/dev/null 3>{pipe} & wait");
+            let running = start(&["/bin/sh", "-c", &line]).start(there, None).await.unwrap();
+            let Running::Program(_, child) = &running else { panic!("no program") };
+            // Not before the client has the pipe.
+            let is_cat = |process: &Pid| {
+                let exe = std::fs::read_link(format!("/proc/{}/exe", process.as_raw_nonzero()));
+                exe.is_ok_and(|exe| exe.ends_with("cat"))
+            };
+            while !descendants(child.id()).iter().any(is_cat) {
+                tokio::task::yield_now().await;
+            }
+            drop((running, writer));
+            let (ended, has_ended) = std::sync::mpsc::channel();
+            std::thread::spawn(move || ended.send(reader.read(&mut [0]).unwrap()));
+            assert_eq!(has_ended.recv_timeout(Duration::from_secs(60)), Ok(0), "{client} has not ended");
         }
-        drop((running, writer));
-        let (ended, has_ended) = std::sync::mpsc::channel();
-        std::thread::spawn(move || ended.send(reader.read(&mut [0]).unwrap()));
-        assert_eq!(has_ended.recv_timeout(Duration::from_secs(60)), Ok(0), "the client has not ended");
         assert!(start(&["/nowhere/rping"]).start(there, None).await.unwrap_err().starts_with("/nowhere/rping: "));
     }
 }
