@@ -265,7 +265,7 @@ impl Operations {
         self.requests.push_back(request);
         // The zero-length Read that ends the start-up may be sent whatever was agreed on (RFC 6581 section 9.1).
         let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
-        if let Some(limit) = self.limit
+        if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
             && !is_ready_to_receive
         {

@@ -218,4 +218,22 @@ mod tests {
         wire.say(1, READ_RESPONSE);
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
+
+    /// A snap length cuts a Request, so that nobody knows all of them; and an FPDU of the responder, whose Responses are read later.
+    #[test]
+    fn requests_that_were_not_all_known_are_not_counted() {
+        let mut wire = agreed(3);
+        wire.send(1, &fpdu(&testing::send_of(1, 1000)));
+        (1..=3).for_each(|msn| wire.say(0, &read(msn)));
+        wire.say(1, READ_RESPONSE);
+        wire.send(0, &[fpdu(&testing::send_of(1, 426)), fpdu(&testing::hex(&read(4)))].concat());
+        for msn in 5..=6 {
+            wire.say(1, READ_RESPONSE);
+            wire.say(0, &read(msn));
+        }
+        (0..3).for_each(|_| wire.say(1, READ_RESPONSE));
+        // Of the fourth Request everything but its payload.
+        let found = wire.cut_to(512).findings();
+        assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
+    }
 }
