@@ -57,7 +57,7 @@ pub(crate) struct TcpFacts {
     pub acked_unseen: Option<u64>,
     acked: Option<u32>,
     /// What the peer acknowledged before anything of this end was captured, and in which frame.
-    acked_before: Option<(u32, u64)>,
+    acked_before: Vec<(u32, u64)>,
     /// Does the first RST stand elsewhere than behind all that was captured?
     pub reset_elsewhere: bool,
     /// The first segments with payload, the first FIN and the first RST: frame, and what it acknowledged.
@@ -87,11 +87,12 @@ impl TcpFacts {
         }
         let start = segment.seq.wrapping_add(u32::from(segment.syn));
         let end = start.wrapping_add(segment.wire_len);
-        if let Some((_, frame)) = self.acked_before.take_if(|(ack, _)| before(segment.seq, *ack)) {
+        if let Some((_, frame)) =
+            std::mem::take(&mut self.acked_before).iter().find(|(ack, _)| before(segment.seq, *ack))
+        {
             self.missed = true;
-            self.acked_unseen.get_or_insert(frame);
+            self.acked_unseen.get_or_insert(*frame);
         }
-        self.acked_before = None;
         if segment.syn {
             // A SYN that comes again says nothing; one behind its octets says that the capture is out of order.
             self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
@@ -134,7 +135,11 @@ impl TcpFacts {
             (self.heard, self.has_heard) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            self.acked_before.get_or_insert((ack, frame));
+            // The first one may acknowledge the SYN alone.
+            let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
+            if is_new && self.acked_before.len() < FIRST_ACKS {
+                self.acked_before.push((ack, frame));
+            }
         }
         if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
             self.missed = true;
