@@ -171,7 +171,12 @@ impl Reader {
         }
         // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
-        if within && !confirmed && !crc_on && plausible == Some(true) && self.wrong_pad(half, start)?.is_some() {
+        if within
+            && !confirmed
+            && !crc_on
+            && plausible == Some(true)
+            && (self.wrong_pad(half, start)?.is_some() || self.length_counts_field(half, start, ulpdu_length)?)
+        {
             return Ok(None);
         }
         if let Some(departed) = self.departure(half, start, confirmed)? {
@@ -242,6 +247,20 @@ impl Reader {
         shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
     }
 
+    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? Its octets alone look as if there were no such field. But if the
+    /// sender makes one in the next FPDU, it has one here, too. Four octets less may also be a marker that is not where it is due, so
+    /// with markers this is not decided.
+    fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
+        let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
+        let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
+        let next = self.layout(start, real, None, true).end;
+        let header = header_at(half, next, None)?;
+        let (Some(length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
+        let with_field = self.layout(next, length, None, true).end;
+        let without_field = self.layout(next, length, None, false).end;
+        Ok(self.may_end_at(half, with_field, None)? && !self.may_end_at(half, without_field, None)?)
+    }
+
     /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may stand elsewhere.
     fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
         let crc_on = self.settings.crc == Some(true);
@@ -296,7 +315,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Wire, fpdu, reply_frame, send_of, startup_frame};
+    use crate::testing::{Marked, Wire, fpdu, reply_frame, send_of, startup_frame};
     use crate::unit::{Kind, Unit};
     use crate::{Dissector, Sink};
 
@@ -328,5 +347,20 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut fpdus, |dissector| held_back.push(dissector.holds_back()));
         assert_eq!(held_back[4..], [false, false, true, false, true, true, false]);
         assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
+    }
+
+    /// A sender that does not count its CRC fields has a marker more or less than is due in some FPDUs. Without CRC such an FPDU looks
+    /// as if its length counted the CRC field, or as if there were no such field.
+    #[test]
+    fn without_crc_drifting_markers_do_not_hide_fpdus() {
+        for len in [38, 102, 230, 358, 486] {
+            let mut wire = Wire::started_as(&startup_frame(0x80, 1, &[]), &reply_frame(0x80, 1, &[]));
+            let mut sender = Marked { crc_counts: false, ..Marked::default() };
+            (1..=60)
+                .for_each(|msn| wire.send(0, &sender.fpdu_with(&send_of(msn, len), |_, [a, b, c, d]| [a, b, d, c])));
+            let mut fpdus = Frames::default();
+            wire.feed_to(Dissector::default(), &mut fpdus, |_| {});
+            assert_eq!(fpdus.0.len(), 60, "ULPDUs of {len}");
+        }
     }
 }

@@ -78,6 +78,30 @@ mod tests {
         wire
     }
 
+    /// Without CRC nothing but the next FPDUs tells whether a sender counts the CRC field in ULPDU_Length, or makes none.
+    #[test]
+    fn without_crc_a_length_that_counts_the_field_is_found() {
+        let says = |first: &[u8], next: &[u8]| {
+            let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+            wire.send(0, &fpdu(&testing::hex("4143 00000000 00000000 00000001 00000000 01020304 05060708")));
+            wire.send(0, first);
+            wire.send(0, next);
+            wire
+        };
+        let second = fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000 01020304 05060708"));
+        let third = fpdu(&testing::hex("4143 00000000 00000000 00000003 00000000 01020304 05060708"));
+        let mut counts = second.clone();
+        counts[1] += 4;
+        let wrong = says(&counts, &third);
+        proves(requirement!("MPA-4.1-2"), &wrong, &says(&second, &third));
+        let field = |wire: &Wire| wire.findings().iter().any(|found| found.requirement == requirement!("MPA-4.4-13"));
+        assert!(!field(&wrong));
+        // A sender that makes no fields at all.
+        let bare = says(&second[..second.len() - 4], &third[..third.len() - 4]);
+        assert!(field(&bare));
+        assert!(bare.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-2")));
+    }
+
     fn good() -> Wire {
         then_good(&fpdu(&testing::hex(SEND)))
     }
