@@ -1,17 +1,17 @@
 //! What is missing from a capture accuses nobody: a capture as other habits of capturing would have it
 //! shows no error and no warning of a requirement that the whole capture keeps.
 //!
-//! The ordinary test takes each habit and some compositions of two or three. More of both:
+//! The ordinary test takes each habit and some compositions of two or three. `.ci/checks/habits` runs more of both:
 //!
 //! ```text
-//! cargo test -p weft-dissector --test it -- --ignored --nocapture every_habit
+//! cargo test --workspace --test it -- --ignored --nocapture metamorphic::every_habit
 //! ```
 //!
-//! `WEFT_HABITS=FOLDER` takes the captures of another folder. Each line of the output names capture,
+//! `WEFT_HABITS=FOLDER` adds the captures of a folder. Each line of the output names capture,
 //! habits and seed; `WEFT_HABITS_ONLY=LINE` tries that line alone, and keeps the changed capture.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const COMPOSITIONS: [usize; 2] = [300, 1500];
 const SEEDS: [u64; 2] = [2, 8];
 /// Captures with more frames are left to the long test.
 const SHORT: usize = 400;
-/// A capture of which more requirements are violated as it is cannot tell what a habit adds.
+/// A capture that violates more requirements as it is cannot show what a habit adds.
 const MOST_VIOLATED: usize = 4;
 
 /// The requirements of errors and warnings, each with its first frame.
@@ -74,13 +74,8 @@ impl Whole {
     }
 }
 
-fn folder() -> PathBuf {
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
-    env::var_os("WEFT_HABITS").map_or(ours, PathBuf::from)
-}
-
-/// The captures below `folder` that violate few requirements.
-fn captures(folder: &Path) -> Vec<Whole> {
+/// The capture files below `folder`.
+fn files(folder: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -94,7 +89,21 @@ fn captures(folder: &Path) -> Vec<Whole> {
         }
     }
     paths.sort();
-    paths.iter().map(|path| Whole::new(path)).filter(|whole| whole.violated.len() <= MOST_VIOLATED).collect()
+    paths
+}
+
+/// The captures of the project and of `further` folders that violate few requirements; equal files once.
+fn captures(further: Option<&Path>) -> Vec<Whole> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
+    let mut paths = files(&own);
+    paths.extend(further.into_iter().flat_map(files));
+    let mut known = HashSet::new();
+    paths.retain(|path| known.insert(fs::read(path).unwrap()));
+    let count = paths.len();
+    let mut captures: Vec<Whole> = paths.iter().map(|path| Whole::new(path)).collect();
+    captures.retain(|whole| whole.violated.len() <= MOST_VIOLATED);
+    println!("{} of {count} captures violate few requirements", captures.len());
+    captures
 }
 
 /// A capture, and habits by their numbers.
@@ -152,7 +161,7 @@ fn cuts(whole: &Whole) -> impl Iterator<Item = String> {
 }
 
 fn short_captures() -> Vec<Whole> {
-    let mut captures = captures(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures"));
+    let mut captures = captures(None);
     captures.retain(|whole| whole.frames.len() <= SHORT);
     assert!(captures.len() >= 30, "{} captures violate few requirements", captures.len());
     captures
@@ -172,9 +181,17 @@ fn cuts_at_any_frame_accuse_nobody() {
 #[test]
 #[ignore = "minutes; see the head of this file"]
 fn every_habit() {
-    let captures = captures(&folder());
+    let further = env::var_os("WEFT_HABITS").map(PathBuf::from);
+    let captures = captures(further.as_deref());
     let trials = trials(&captures, SEEDS[1], COMPOSITIONS[1]);
-    println!("{} captures, {} habits, {} trials", captures.len(), HABITS.len(), trials.len());
+    let cut: usize = captures.iter().map(|whole| 2 * whole.frames.len()).sum();
+    println!(
+        "{} captures through {} habits with {} seeds each, {} compositions of two or three, {cut} cuts",
+        captures.len(),
+        HABITS.len(),
+        SEEDS[1],
+        COMPOSITIONS[1]
+    );
     if let Ok(line) = env::var("WEFT_HABITS_ONLY") {
         let named = |trial: &&Trial<'_>| line.starts_with(&format!("{}, {}:", trial.whole.name, trial.how()));
         let trial = trials.iter().find(named).unwrap();
