@@ -149,7 +149,9 @@ impl Drop for Running {
                 if let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                     let others = descendants(child.id());
                     let _ = kill_process_group(leader, Signal::KILL);
-                    others.into_iter().for_each(|process| drop(kill_process(process, Signal::KILL)));
+                    for process in others {
+                        let _ = kill_process(process, Signal::KILL);
+                    }
                 }
                 let _ = child.wait();
             }
