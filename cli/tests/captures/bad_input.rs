@@ -279,8 +279,12 @@ fn other_protocols_are_named_and_not_called_clean() {
     let tls = [&[22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3][..], &[7; 38]].concat();
     // RFC 7143, 11.12: a Login Request.
     let iscsi = [&[0x43, 0x87, 0, 0][..], &[0; 44]].concat();
+    // RFC 1035, 4.1: a query, from the port of SDP's port mapper.
+    let dns =
+        [&[0x0f, 0x5f, 0, 53, 0, 37, 0, 0, 0x3f, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], b"\x07example\0\0\x01\0\x01"];
     let folder = Folder::new();
     for (name, packets, has) in [
+        ("dns.pcap", vec![(17, dns.concat())], "1 UDP datagram (1 DNS)"),
         ("roce.pcap", vec![(17, roce)], "1 UDP datagram (1 RoCE v2)"),
         ("tls.pcap", to_port(7174, &tls), "1 TCP connection (1 TLS)"),
         ("iscsi.pcap", to_port(3260, &iscsi), "1 TCP connection (1 iSCSI)"),

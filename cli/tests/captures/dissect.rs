@@ -54,6 +54,34 @@ fn verbose_text_has_every_field() {
     insta::assert_snapshot!(printed(&["dissect", RPING, "-V", "-x", "-Y", "frame.number in {6, 12}"]));
 }
 
+/// Modes, directions and flags of SDP have names beside their numbers.
+#[test]
+fn verbose_text_of_sdp_has_names() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/modes.pcap");
+    let text = printed(&["dissect", capture, "-V", "-Y", "frame.number == 8"]);
+    for field in ["MID: 0x07 (ModeChange)", "Mode: 2 (Pipelined)", "S: no (receiver's receive half)"] {
+        assert!(text.contains(field), "{field}: {text}");
+    }
+}
+
+/// A capture that begins in mid-connection is read as SDP if its port is named.
+#[test]
+fn decode_as_reads_sdp_without_its_beginning() {
+    let octets = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/writes.pcap")).unwrap();
+    // The 24 octets of the file's header, and all records after the ninth.
+    let mut at = 24;
+    for _ in 0..9 {
+        at += 16 + u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("late.pcap");
+    std::fs::write(&file, [&octets[..24], &octets[at..]].concat()).unwrap();
+    let file = file.to_str().unwrap();
+    assert!(!printed(&["dissect", file]).contains("SDP "));
+    let text = printed(&["dissect", "--decode-as", "33355=sdp", file]);
+    assert!(text.contains("SDP SinkAvail") && text.contains("SDP RdmaWrCompl"), "{text}");
+}
+
 #[test]
 fn fields_are_tsharks() {
     let columns = ["frame.number", "iwarp_mpa.ulpdulength", "iwarp_rdma.opcode", "iwarp_ddp.stag", "iwarp_ddp.msn"];

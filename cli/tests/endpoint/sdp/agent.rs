@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
@@ -198,6 +199,44 @@ fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
     }
 }
 
+/// A program that does not block has its descriptor at once, and the result when there is one, however long an end is silent.
+#[test]
+fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (silent, at) = server();
+    let (program, ..) = on_its_way(&socket, &format!("connect {at} sdp {at}"));
+    let (stream, _) = silent.accept().unwrap();
+    drop(stream);
+    wait_for(&program, PollFlags::OUT);
+    assert_eq!(program.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset);
+
+    let mapper = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for mapper in [mapper.local_addr().unwrap(), closed] {
+        let (server, at) = server();
+        let (program, ..) = on_its_way(&socket, &format!("connect {at} pm {mapper}"));
+        wait_for(&program, PollFlags::OUT);
+        assert!(program.take_error().unwrap().is_none(), "by plain TCP");
+        server.accept().unwrap();
+    }
+    mapper.set_nonblocking(true).unwrap();
+    assert!(mapper.recv(&mut [0; 64]).is_ok(), "the silent port mapper was queried");
+}
+
+/// The port that a program has bound its socket to is the one that SDP connects from.
+#[test]
+fn sdp_connects_from_the_port_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (silent, at) = server();
+    let source = TcpListener::bind("127.0.0.9:0").unwrap().local_addr().unwrap();
+    let _program = on_its_way(&socket, &format!("connect {at} sdp {at} source {source}"));
+    assert_eq!(silent.accept().unwrap().1, source);
+}
+
 /// A program that blocks, by a rule `both`: where SDP is not, TCP is.
 #[test]
 fn both_falls_back_to_plain_tcp() {
@@ -315,5 +354,12 @@ fn a_program_is_run_under_the_library() {
         "{ran:?}"
     );
     assert_eq!(run(&["sh"]).status.code(), Some(2), "missing rules");
+    // A header without program headers: the linker would load no library.
+    let fixed = folder.path().join("static");
+    fs::write(&fixed, [&b"\x7fELF\x02\x01"[..], &[0; 58]].concat()).unwrap();
+    fs::set_permissions(&fixed, fs::Permissions::from_mode(0o755)).unwrap();
+    let warned = run(&["--rules", rules_file, fixed.to_str().unwrap()]);
+    let lines = String::from_utf8_lossy(&warned.stderr).into_owned();
+    assert!(lines.contains(": it is linked statically: it does not load the library\n"), "{lines}");
     assert_eq!(run(&["--rules", rules_file, "no-such-program"]).status.code(), Some(2));
 }

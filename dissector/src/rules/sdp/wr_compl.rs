@@ -137,7 +137,8 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
-    use weft_core::wire::sdp::Mid;
+    use weft_core::requirement::Severity;
+    use weft_core::wire::sdp::{FieldOrder, Mid};
 
     use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
@@ -187,6 +188,11 @@ mod tests {
         let other = STAG + 1;
         proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(STAG, 6));
         proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(other, 5));
+        let mut talk = Talk::begun(FieldOrder::Figure);
+        ends(other, 6)(&mut talk, 0);
+        let findings = talk.wire.findings();
+        let found = findings.iter().find(|finding| finding.requirement == requirement!("SDP-9.3-12"));
+        assert_eq!(found.map(|finding| finding.severity), Some(Severity::Error));
     }
 
     #[test]
