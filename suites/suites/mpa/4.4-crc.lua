@@ -6,10 +6,10 @@ local function expect_unused(t, conn, requirement)
   local event, fpdu = conn:next { within = 15 }
   if event == "fpdu" and fpdu.opcode == 7 then
     local layer, code = fpdu.payload:byte(1, 2)
-    -- 02 02 is not an error of RDMAP. With Layer and EType exchanged, which violates another rule,
-    -- it is MPA's error for a wrong CRC.
-    local is_exchanged = layer == 0x02 and code == 0x02
-    t:check((layer or 0) >> 4 == 2 or is_exchanged, {
+    -- An error of MPA begins with 20 (RFC 6581 section 8). If Layer and EType are exchanged, which
+    -- violates another rule, MPA's error for a wrong CRC is 02 02, but 21 03 is an error of DDP.
+    local is_about_crc = code == 0x02 and (layer == 0x02 or layer >> 4 == 2)
+    t:check(layer == 0x20 or is_about_crc, {
       requirement = { "MPA-6-1", "MPA-6-3", "MPA-4.4-19" },
       expected = "a close, or a Terminate with an error of MPA",
       actual = ("Terminate %02x %02x"):format(layer or 0, code or 0),
@@ -26,7 +26,7 @@ end
 
 case {
   id = "mpa/4.4-crc/bad-first",
-  version = 4,
+  version = 5,
   title = "The target does not deliver a first FPDU with a wrong CRC, and ends the connection",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
   roles = { "responder", "initiator" },
@@ -47,7 +47,7 @@ case {
 
 case {
   id = "mpa/4.4-crc/bad-later",
-  version = 4,
+  version = 5,
   title = "The target delivers neither a later FPDU with a wrong CRC nor anything after it",
   requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   roles = { "responder", "initiator" },
@@ -244,7 +244,7 @@ case {
 
 case {
   id = "mpa/4.4-crc/bad-read",
-  version = 2,
+  version = 3,
   title = "The target does not answer a Read Request with a wrong CRC, and ends the connection, whatever its service",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
   roles = { "responder" },

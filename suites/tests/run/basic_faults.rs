@@ -234,7 +234,7 @@ async fn basic_cases_need_no_capability() {
 /// An error of DDP or RDMAP shows that MPA passed the ULPDU on.
 #[tokio::test]
 async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
-    for fault in ["crc-told-by-ddp", "crc-told-by-rdmap"] {
+    for fault in ["crc-told-by-ddp", "crc-told-by-ddp-exchanged", "crc-told-by-rdmap"] {
         let Some(report) = report_of_cases(fault, &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
         let result = &report.results[0];
         assert_eq!(result.verdict, Verdict::Fail, "{fault}: {}", result.explanation);
