@@ -54,8 +54,8 @@ def starts_a_run_and_watches_it(person):
     check(page.get_by_role("button", name="Stop the run").is_hidden(), "a run that is over can still be stopped")
     check(page.evaluate("window.stayed === true"), "the page was loaded again meanwhile")
     person.look("run-watched", themes=["dark"])
-    page.get_by_role("link", name="Show the whole result").click()
-    page.get_by_role("button", name="Run it again").wait_for()
+    page.get_by_role("link", name="Show the complete result").click()
+    page.get_by_role("button", name="Rerun all cases").wait_for()
     page.get_by_role("link", name="By section of the specifications").click()
     page.wait_for_url("**/sections")
     check("MPA-7.1.1-2" in page.locator("main").inner_text(), "the requirement that is broken is not among the sections")
@@ -66,7 +66,7 @@ def starts_a_run_and_watches_it(person):
 def runs_again_what_failed(person, failed):
     page = person.page
     page.go_back()
-    page.get_by_role("button", name="Run again what did not pass").click()
+    page.get_by_role("button", name="Rerun cases that did not pass").click()
     expect(page.locator("tr[data-key]")).to_have_count(failed)
     expect(page.locator("#status")).to_have_text("done", timeout=RUN)
 
@@ -86,9 +86,9 @@ def stops_a_run_and_goes_on_with_it(person):
     page.goto(run)
     done = int(page.locator("#done").inner_text())
     check(0 < done < planned, f"{done} of {planned} cases are kept of a run that was stopped")
-    check(page.get_by_role("button", name="Run it again").is_visible(), "a run that was stopped cannot be repeated")
+    check(page.get_by_role("button", name="Rerun all cases").is_visible(), "a run that was stopped cannot be repeated")
     page.goto("/targets/builtin-tcp")
-    page.get_by_role("button", name="Go on with it").click()
+    page.get_by_role("button", name="Resume it").click()
     page.wait_for_url(run)
     told_after(page, done)
     page.get_by_role("button", name="Stop the run").click()

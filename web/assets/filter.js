@@ -1,24 +1,24 @@
-// Says while a display filter is typed whether it is one; the server reads it as it will when it is used.
+// While the user types a display filter, the server checks it and the page shows the error.
 
 const input = document.getElementById("filter");
 const valid = document.getElementById("valid");
 let timer;
-let asked = 0;
+let requests = 0;
 
 async function check() {
-  const number = ++asked;
+  const number = ++requests;
   const text = input.value.trim();
   const answer = text ? await fetch(`/api/filter?text=${encodeURIComponent(text)}`).then((got) => got.json()) : {};
-  // A later question may be answered already.
-  if (number !== asked) return;
+  // The answer to a later request may have arrived first.
+  if (number !== requests) return;
   input.toggleAttribute("aria-invalid", false);
   valid.replaceChildren();
   if (answer.error) {
     input.setAttribute("aria-invalid", "true");
-    const told = document.createElement("p");
-    told.className = "sev-error";
-    told.textContent = answer.error;
-    valid.append(told);
+    const error = document.createElement("p");
+    error.className = "sev-error";
+    error.textContent = answer.error;
+    valid.append(error);
   }
 }
 

@@ -1,4 +1,4 @@
-// Keys for those who do not like the mouse. Everything they do, links do too.
+// Keyboard shortcuts. Each of them follows or focuses a link.
 
 const lines = () => [...document.querySelectorAll("a[data-line]")];
 

@@ -1,5 +1,5 @@
-// A capture as it grows: the server tells what is new, and this page shows the newest of it. After a lost connection the browser comes
-// back by itself, and the server begins anew.
+// The live page of a capture that grows: shows the newest packets and findings. After a lost
+// connection the browser reconnects, and the server starts from the beginning.
 
 const live = document.getElementById("live");
 const rows = document.getElementById("rows");
@@ -54,7 +54,7 @@ source.onopen = () => {
 source.onmessage = (message) => {
   const batch = JSON.parse(message.data);
   const [notes, warnings, errors] = batch.counts;
-  document.getElementById("status").textContent = batch.end === undefined ? "being followed" : `ended ${batch.end}`;
+  document.getElementById("status").textContent = batch.end === undefined ? "live" : `ended${batch.end && `: ${batch.end}`}`;
   document.getElementById("packets").textContent = batch.packets;
   count("errors", errors, "error");
   count("warnings", warnings, "warning");

@@ -1,10 +1,11 @@
-// A packet's fields and octets, linked: a field that has the focus, or the pointer on it, marks its octets; an octet under the pointer
-// marks the smallest field that holds it. Without this script a field's link leads to its first octet.
+// Links the fields and bytes of a packet. A field with the focus or under the pointer marks its
+// bytes; a byte under the pointer marks the smallest field that contains it. Without this script,
+// the link of a field leads to its first byte.
 
-const octets = new Map([...document.querySelectorAll(".hex td[id]")].map((cell) => [Number(cell.id.slice(1)), cell]));
+const bytes = new Map([...document.querySelectorAll(".hex td[id]")].map((cell) => [Number(cell.id.slice(1)), cell]));
 const chosen = document.getElementById("chosen");
 
-// Ranges are written "54-70 71-72": first octet, and the one behind the last.
+// Ranges look like "54-70 71-72": the first byte, and the byte after the last.
 const links = [...document.querySelectorAll("a[data-at]")].map((link) => {
   const ranges = link.dataset.at.split(" ").map((range) => range.split("-").map(Number));
   const size = ranges.reduce((sum, [start, end]) => sum + end - start, 0);
@@ -12,7 +13,7 @@ const links = [...document.querySelectorAll("a[data-at]")].map((link) => {
 });
 
 function words({ link, ranges }) {
-  const part = ([start, end]) => (end - start === 1 ? `octet ${start}` : `octets ${start} to ${end - 1}`);
+  const part = ([start, end]) => (end - start === 1 ? `byte ${start}` : `bytes ${start} to ${end - 1}`);
   return `${link.textContent}: ${ranges.map(part).join(", ")}`;
 }
 
@@ -20,13 +21,13 @@ function mark(field) {
   for (const marked of document.querySelectorAll(".on")) marked.classList.remove("on");
   field.link.classList.add("on");
   for (const [start, end] of field.ranges) {
-    for (let at = start; at < end; at++) octets.get(at)?.classList.add("on");
+    for (let at = start; at < end; at++) bytes.get(at)?.classList.add("on");
   }
   chosen.textContent = words(field);
 }
 
 for (const field of links) {
-  const first = () => octets.get(field.ranges[0][0]);
+  const first = () => bytes.get(field.ranges[0][0]);
   field.link.addEventListener("mouseenter", () => mark(field));
   field.link.addEventListener("focus", () => {
     mark(field);
@@ -39,14 +40,14 @@ for (const field of links) {
   });
 }
 
-function holding(at) {
+function smallestField(at) {
   const all = links.filter(({ ranges }) => ranges.some(([start, end]) => start <= at && at < end));
-  // The deeper of two with the same octets comes later.
+  // Of two fields with the same bytes, the deeper one comes later.
   return all.reduce((best, field) => (best && best.size < field.size ? best : field), undefined);
 }
 
-for (const [at, cell] of octets) {
-  const field = () => holding(at);
+for (const [at, cell] of bytes) {
+  const field = () => smallestField(at);
   cell.addEventListener("mouseenter", () => {
     const found = field();
     if (found) mark(found);

@@ -1,5 +1,5 @@
-// A run page while the run lasts: verdicts, counters and the current step, as the server tells them.
-// After a lost connection the browser comes back by itself, and the server tells everything again.
+// The live page of a run: verdicts, counters and the current step. After a lost connection the
+// browser reconnects, and the server sends what it missed.
 
 const progress = document.getElementById("progress");
 const rows = new Map([...document.querySelectorAll("tr[data-key]")].map((row) => [row.dataset.key, row]));
@@ -69,15 +69,14 @@ const updates = {
   done: ({ status, exit_code, reasons }, source) => {
     source.close();
     waits.hidden = true;
-    // There is nothing to stop any more; what can be done with the run is on the page that the server makes.
+    // The reloaded page has the actions for a finished run, its violated requirements and duration.
     document.querySelector(".acts")?.remove();
     document.getElementById("left").parentElement.remove();
     setText("status", status);
     setText("code", `, exit code ${exit_code}`);
     setText("reasons", reasons.join("; "));
     document.getElementById("bar").className = { 0: "pass", 1: "fail", 3: "inconclusive", 4: "error" }[exit_code] ?? "";
-    // What does not hold, and how long it took, is on the page that the server makes now.
-    const again = element("a", "", "Show the whole result");
+    const again = element("a", "", "Show the complete result");
     again.href = location.pathname;
     document.getElementById("now").replaceChildren(again);
   },

@@ -1,2 +1,2 @@
-// What is being read is there soon: the page looks again by itself.
+// Reloads the page until the capture is read.
 setTimeout(() => location.reload(), 1000);

@@ -191,7 +191,7 @@ fn of_run_page(page: &str) -> Count {
     let by = by_verdict(elements(between(page, "<p id=\"counts\"", "</p>"), "<span"));
     let groups = page.matches("<section aria-label=\"mpa/").count();
     let variants = page.matches("<tr data-key=").count();
-    count(Some(groups), variants, &by, must(between(page, "<dt>Requirements held</dt><dd>", "</dd>")))
+    count(Some(groups), variants, &by, must(between(page, "<dt>Requirements met</dt><dd>", "</dd>")))
 }
 
 fn of_list(page: &str) -> Count {

@@ -94,7 +94,7 @@ async fn a_filter_shows_what_passes_and_says_what_is_wrong_with_it() {
     let packet = page(&site, &links(&list, &format!("{capture}/packets/"))[1]).await;
     assert_eq!(numbers(&packet), [16, 36]);
     assert_eq!(links(&packet, &format!("{capture}?")).len(), 1, "{packet}");
-    assert!(page(&site, &format!("{capture}?filter=frame.number%3E99")).await.contains("No packet passes."));
+    assert!(page(&site, &format!("{capture}?filter=frame.number%3E99")).await.contains("No packet passes the filter."));
 
     let (status, wrong) = read(&site, &format!("{capture}?filter=tcp.steam+%3D%3D+1+%26%26+%22%3Cb%3E")).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -131,7 +131,7 @@ async fn findings_connections_ladder_operations_statistics() {
     assert!(findings.contains("<td class=\"sev-error\">error</td>"), "{findings}");
     let packet = page(&site, &packet).await;
     assert!(packet.contains("class=\"sev-error\"") && packet.contains("Expected "), "{packet}");
-    assert!(page(&site, &format!("{capture}/findings?severity=error")).await.contains("error alone"));
+    assert!(page(&site, &format!("{capture}/findings?severity=error")).await.contains("severity error only"));
 
     let connections = page(&site, &format!("{capture}/connections")).await;
     let one = links(&connections, &format!("{capture}/connections/")).remove(0);
@@ -316,7 +316,7 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
     let site = site_with(folder.path(), Access::default(), None, options).await;
     for _ in 0..2 {
         let list = site.text("/captures").await;
-        assert!(list.contains("reading it failed before") && !list.contains("still to be read"), "{list}");
+        assert!(list.contains("reading it failed before") && !list.contains("Not read yet"), "{list}");
     }
     page(&site, &capture).await;
     assert!(!mark.exists());

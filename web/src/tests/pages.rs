@@ -267,7 +267,7 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
     let target = Target::from_toml("nic.toml", &file).unwrap();
     let start = Start { targets: vec![target], suites: Suites::embedded().unwrap() };
     let site = site_for(folder.path(), Access::default(), Some(start)).await;
-    assert!(site.text("/targets/nic/baseline").await.contains("No run came to its end yet"));
+    assert!(site.text("/targets/nic/baseline").await.contains("No run has finished yet"));
     report.summary.expected = vec![ExpectedResult { key: key.clone(), reason: "firmware 1.2".into(), link: None }];
     report.summary.stale = vec!["mpa/7.1.1-key/other: there is no such case".into(), "mpa/gone: found pass".into()];
     as_other(&site, &report, "nic-run", "nic").await;

@@ -55,12 +55,12 @@ async fn a_run_is_started_from_a_page_and_its_evidence_is_found() {
     assert_eq!(counts.fail, 16);
     site.starter.close().await;
     let page = site.text(&format!("/runs/{run}")).await;
-    assert!(page.contains("Run it again") && page.contains("Run again what did not pass (16)"), "{page}");
-    assert!(page.contains("<dt>Requirements held</dt>"), "{page}");
+    assert!(page.contains("Rerun all cases") && page.contains("Rerun cases that did not pass (16)"), "{page}");
+    assert!(page.contains("<dt>Requirements met</dt>"), "{page}");
     let failed = site.store.run(&run).await.unwrap().unwrap().planned;
     let failed = failed.iter().find(|case| case.verdict == Some(Verdict::Fail)).unwrap();
     let case = case_page(&run, &failed.key);
-    assert!(site.text(&case).await.contains("Run this case again"));
+    assert!(site.text(&case).await.contains("Rerun this case"));
     let evidence = site.get(&case.replace("/cases/", "/evidence/pcapng/")).await;
     assert_eq!(evidence.status(), StatusCode::OK);
     assert!(octets(evidence).await.starts_with(b"\x0a\x0d\x0d\x0a"));
@@ -112,7 +112,7 @@ async fn a_run_that_is_stopped_keeps_what_is_finished_and_goes_on_later() {
     assert!((1..record.planned).contains(&record.finished), "{} of {}", record.finished, record.planned);
     site.starter.idle("builtin").await;
     let page = site.text("/targets/builtin").await;
-    assert!(page.contains("did not come to its end"), "{page}");
+    assert!(page.contains("did not finish"), "{page}");
     let answer = site.post("/targets/builtin", "/targets/builtin/start", "resume=1").await;
     assert_eq!(led(&answer), format!("/runs/{run}"), "the same run");
     let counts = site.counts(&run).await;
@@ -186,7 +186,7 @@ async fn nothing_but_what_is_configured_is_started_and_by_operators_alone() {
     };
     let page = ask(Request::get("/targets/builtin")).await.unwrap();
     let page = String::from_utf8(octets(page).await).unwrap();
-    assert!(page.contains("Nothing runs") && !page.contains("<form"), "a viewer sees no forms: {page}");
+    assert!(page.contains("No run is active") && !page.contains("<form"), "a viewer sees no forms: {page}");
     assert_eq!(ask(Request::post("/targets/builtin/start")).await.unwrap().status(), StatusCode::FORBIDDEN);
 }
 

@@ -83,7 +83,7 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
     ] {
         assert_eq!(site.get(path).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
-    assert!(site.text("/targets/bad").await.contains("From run to run"));
+    assert!(site.text("/targets/bad").await.contains("<h2 id=\"trend\">History</h2>"));
     site.store.close().await;
 }
 

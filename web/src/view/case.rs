@@ -146,8 +146,8 @@ fn step(step: &Step) -> Option<StepView<'_>> {
             MarkKind::Wrong => ("wrong", "wrong"),
         };
         let octets = match mark.end.saturating_sub(1) {
-            last if last > mark.start => format!("octets {} to {last}", mark.start),
-            _ => format!("octet {}", mark.start),
+            last if last > mark.start => format!("bytes {} to {last}", mark.start),
+            _ => format!("byte {}", mark.start),
         };
         Some(MarkView { class, octets, label: &mark.label, why })
     });

@@ -27,7 +27,7 @@ impl Chart {
         let width = over.len() * STEP;
         let mut svg = format!(
             "<svg class=\"chart\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" role=\"group\" \
-             aria-label=\"Verdicts of {} runs, the newest on the right; the table has the numbers\">",
+             aria-label=\"Verdicts of {} runs, newest on the right; the table has the numbers\">",
             over.len()
         );
         for (at, (run, summary)) in over.iter().enumerate() {

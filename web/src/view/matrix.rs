@@ -67,12 +67,12 @@ struct Row {
 }
 
 const LEGEND: [(Verdict, &str); 6] = [
-    (Verdict::Pass, "the requirement was seen to hold"),
-    (Verdict::Fail, "a requirement does not hold"),
-    (Verdict::Inconclusive, "nothing that was seen decides it"),
-    (Verdict::Error, "the tester is at fault"),
-    (Verdict::NotApplicable, "another role, or a capability is missing"),
-    (Verdict::Unimplemented, "the target says that it does not do this"),
+    (Verdict::Pass, "the requirement was met"),
+    (Verdict::Fail, "a requirement was violated"),
+    (Verdict::Inconclusive, "the observations do not decide it"),
+    (Verdict::Error, "the tester failed"),
+    (Verdict::NotApplicable, "the target has another role, or lacks a capability"),
+    (Verdict::Unimplemented, "the target reports that it does not implement this"),
 ];
 
 /// The page.

@@ -58,11 +58,11 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
 /// A class, and words for it.
 fn outcome(summary: Option<&Summary>) -> (&'static str, &'static str) {
     match summary.map(|summary| summary.exit_code) {
-        None => ("", "no end yet"),
+        None => ("", "not finished"),
         Some(ExitCode::AsExpected) => ("pass", "as expected"),
         Some(ExitCode::Unexpected) => ("fail", "fails"),
-        Some(ExitCode::NothingRun) => ("", "nothing run"),
+        Some(ExitCode::NothingRun) => ("", "no case was run"),
         Some(ExitCode::Inconclusive) => ("inconclusive", "undecided"),
-        Some(ExitCode::HarnessError) => ("error", "fault of the tester"),
+        Some(ExitCode::HarnessError) => ("error", "the tester failed"),
     }
 }

@@ -40,7 +40,7 @@ impl Line {
         let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let survey = known.as_ref().and_then(|known| known.as_ref().ok());
         let packets = survey.map(|survey| {
-            let part = if survey.note.is_some() { ", in part" } else { "" };
+            let part = if survey.note.is_some() { ", incomplete" } else { "" };
             format!("{}{part}", survey.index.rows().len())
         });
         Line {

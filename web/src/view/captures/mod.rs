@@ -114,10 +114,10 @@ fn class(severity: Severity) -> &'static str {
     }
 }
 
-/// A number of octets for people.
+/// A number of bytes, for people.
 pub(crate) fn octets(len: u64) -> String {
     match len {
-        0..1000 => format!("{len} octets"),
+        0..1000 => counted(len, "byte"),
         1000..1_000_000 => format!("{}.{} kB", len / 1000, len / 100 % 10),
         1_000_000..1_000_000_000 => format!("{}.{} MB", len / 1_000_000, len / 100_000 % 10),
         _ => format!("{}.{} GB", len / 1_000_000_000, len / 100_000_000 % 10),
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        let told = [0, 999, 1000, 1_999_999, 2_500_000_000].map(octets);
-        assert_eq!(told, ["0 octets", "999 octets", "1.0 kB", "1.9 MB", "2.5 GB"]);
+        let texts = [1, 999, 1000, 1_999_999, 2_500_000_000].map(octets);
+        assert_eq!(texts, ["1 byte", "999 bytes", "1.0 kB", "1.9 MB", "2.5 GB"]);
         assert_eq!((seconds(1_234_567_890), seconds(999)), ("1.234567".into(), "0.000000".into()));
         let words: Vec<String> = counts([2, 0, 1]).into_iter().map(|count| count.words).collect();
         assert_eq!(words, ["1 error", "2 notes"]);

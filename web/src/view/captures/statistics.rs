@@ -37,7 +37,7 @@ pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::
         let _ = writeln!(text, "{totals}");
     }
     if totals.connections == 0 {
-        let _ = writeln!(text, "no connection with iWARP, {} other TCP connections", totals.other_connections);
+        let _ = writeln!(text, "no iWARP or SDP connections; other TCP connections: {}", totals.other_connections);
     }
     Page {
         head,
