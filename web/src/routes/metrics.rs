@@ -1,5 +1,5 @@
-//! For Prometheus: runs, and the results that represent each target ([`Latest`]). Everything is read from the store, so that it
-//! is true after a restart too.
+//! Metrics for Prometheus: runs, and the results that represent each target ([`Latest`]). All of it
+//! comes from the store, so a restart changes nothing.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_started_seconds",
-        "Start, since 1970, of the target's newest complete run; without one, of its newest partial run.",
+        "Start time of the target's newest complete run, or if it has none, of its newest partial run.",
     );
     for Latest { record: run, .. } in &last {
         let ms = run.info.started_unix_ms;
@@ -43,12 +43,12 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_partial",
-        "1 if the target has no complete run, so that its newest partial run is shown.",
+        "1 if the target has no complete run; the metrics then describe its newest partial run.",
     );
     for Latest { record: run, .. } in &last {
         let _ = writeln!(text, "weft_last_run_partial{{{}}} {}", target(run), u8::from(run.is_partial()));
     }
-    head(&mut text, "weft_last_run_cases", "Cases of that run by verdict; of cases that were run again, the newest.");
+    head(&mut text, "weft_last_run_cases", "Cases of that run by verdict, with the results of its reruns.");
     for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         cases(&mut text, &target(run), &summary.counts);
@@ -56,12 +56,12 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_requirements",
-        "Requirements that these cases judge, by level and result; untried ones are not applicable.",
+        "Requirements that these cases judge, by level and result; untried: not applicable.",
     );
     for latest in last.iter().filter(|latest| latest.record.summary.is_some()) {
         requirements(&mut text, &target(&latest.record), latest.score);
     }
-    head(&mut text, "weft_last_run_exit_code", "Exit code by these cases.");
+    head(&mut text, "weft_last_run_exit_code", "Exit code according to these cases.");
     for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());

@@ -15,28 +15,28 @@ use super::{NotTaken, Wanted};
 /// Runs that wait, at most.
 pub(super) const MOST: usize = 8;
 
-/// A run that was asked for.
+/// A requested run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Job {
-    /// Its number among those of the target, since the server began.
+    /// Its number among the jobs of the target since the server started.
     pub(crate) id: u64,
-    /// What is run, in words.
+    /// The selected cases, as text.
     pub(crate) about: String,
-    /// Id of the run, once it has begun.
+    /// Id of the run, once it has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<String>,
-    /// It was stopped; the cases that are under way end without a result.
+    /// A stop was requested; current cases end without a result.
     pub(crate) stops: bool,
 }
 
-/// What is done against a target.
+/// The current and queued runs against a target.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub(crate) struct LaneState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<Job>,
-    /// In the order in which they will run.
+    /// The queue, in order.
     pub(crate) waiting: Vec<Job>,
-    /// Why the newest run could not be played; nothing, if it could.
+    /// The error of the newest run, if it ended with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
 }

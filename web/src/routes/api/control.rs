@@ -1,4 +1,4 @@
-//! Starting and stopping runs, for programs. The door lets only operators come here.
+//! Starting and stopping runs through the API. The door admits only operators.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,47 +15,47 @@ use super::model::Accepted;
 use crate::app::{App, Failure};
 use crate::starter::{NotTaken, Wanted};
 
-/// What is to be run.
+/// A request to start a run.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Start {
-    /// Words as on the command line: a case, the beginning of its id up to a `/`, a requirement, a tag, or `case[parameter=value]`. Without
-    /// one, all cases.
+    /// Selects cases as on the command line: a case, the beginning of an id up to a `/`, a
+    /// requirement, a tag, or `case[parameter=value]`. An empty list selects all cases.
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 200)))]
     pub(super) select: Vec<String>,
-    /// How much of what is selected.
+    /// How many of the selected cases.
     #[serde(default)]
     pub(super) tier: Tier,
-    /// Seed of everything random; drawn where it is left out.
-    #[serde(default, deserialize_with = "whole")]
+    /// Seed of all random choices; random if omitted.
+    #[serde(default, deserialize_with = "integer")]
     #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
     pub(super) seed: Option<u64>,
-    /// Goes on with the newest run of the target that did not come to its end. It keeps its plan: `select`, `tier` and `seed` are
-    /// refused then.
+    /// Resumes the newest unfinished run against the target. The run keeps its plan, so `select`,
+    /// `tier` and `seed` are rejected.
     #[serde(default)]
     pub(super) resume: bool,
 }
 
-/// A whole number as JSON Schema has it: 7.0 is one, too.
-fn whole<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
+/// An integer as JSON Schema defines it, where 7.0 is one, too.
+fn integer<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<Number>::deserialize(from)? else { return Ok(None) };
-    let whole = number.as_u64().or_else(|| {
+    let integer = number.as_u64().or_else(|| {
         let float = number
             .as_f64()
             .filter(|float| float.fract() == 0.0 && (0.0..18_446_744_073_709_551_616.0).contains(float))?;
         format!("{float:.0}").parse().ok()
     });
-    whole.map(Some).ok_or_else(|| Error::custom("expected a whole number from 0 to 2^64-1"))
+    integer.map(Some).ok_or_else(|| Error::custom("expected an integer from 0 to 2^64-1"))
 }
 
-/// What is to be run once more.
+/// A request to rerun cases of a run.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Again {
-    /// Which cases of the run.
+    /// Which cases.
     pub(super) which: Which,
-    /// The `path` of a case, where that is meant.
+    /// The `path` of the case, if `which` is `case`.
     #[serde(default)]
     pub(super) case: String,
 }
@@ -64,11 +64,11 @@ pub(super) struct Again {
 #[derive(Debug, Clone, Copy, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Which {
-    /// All of them.
+    /// All cases.
     All,
-    /// Those that did not pass.
+    /// The cases that did not pass.
     Failed,
-    /// One of them.
+    /// One case.
     Case,
 }
 

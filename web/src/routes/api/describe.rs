@@ -1,4 +1,4 @@
-//! The API's description, OpenAPI 3.1: its schemas are JSON Schema, as `schemars` makes them from the types that are sent.
+//! The description of the API in OpenAPI 3.1. `schemars` makes its schemas from the types.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
@@ -15,18 +15,18 @@ use crate::app::Problem;
 pub(super) fn document() -> Value {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
-    // It stands at the document's top.
+    // OpenAPI sets the dialect of all schemas.
     settings.meta_schema = None;
     let mut made = settings.into_generator();
     let run = parameter("run", "path", "Id of a run", &json!({"type": "string"}));
-    let case = parameter("case", "path", "The `path` of a case, slashes and all", &json!({"type": "string"}));
+    let case = parameter("case", "path", "The `path` of a case, with its slashes", &json!({"type": "string"}));
     let list = [
-        parameter("target", "query", "Runs of this target alone", &json!({"type": "string"})),
-        parameter("before", "query", "Runs older than the one with this id", &json!({"type": "string"})),
+        parameter("target", "query", "Only runs against this target", &json!({"type": "string"})),
+        parameter("before", "query", "Only runs older than the run with this id", &json!({"type": "string"})),
         parameter(
             "limit",
             "query",
-            "So many at most",
+            "Maximum number of runs",
             &json!({"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}),
         ),
     ];
@@ -40,32 +40,32 @@ pub(super) fn document() -> Value {
         one
     });
     let shown = [
-        parameter("target", "query", "Part of the names of targets", &json!({"type": "string"})),
-        parameter("case", "query", "Part of the keys of cases", &json!({"type": "string"})),
+        parameter("target", "query", "Only targets whose name contains this", &json!({"type": "string"})),
+        parameter("case", "query", "Only cases whose key contains this", &json!({"type": "string"})),
         parameter(
             "show",
             "query",
-            "Which cases: all, those that some target fails, those whose verdicts differ",
+            "Which cases: all, those that a target fails, those whose verdicts differ",
             &json!({"type": "string", "enum": ["all", "failing", "differing"], "default": "all"}),
         ),
     ];
     let (one_run, one_target) = (std::slice::from_ref(&run), std::slice::from_ref(&target));
     let made = &mut made;
     let mut paths = json!({
-        "/api/runs": path::<Runs>(made, &problem, "Runs, newest first", &list, false),
-        "/api/runs/{run}": path::<Run>(made, &problem, "One run", one_run, true),
-        "/api/runs/{run}/cases": path::<Cases>(made, &problem, "Its plan and verdicts", one_run, true),
-        "/api/runs/{run}/cases/{case}": path::<CaseResult>(made, &problem, "The result of one case", &[run.clone(), case], true),
-        "/api/runs/{run}/sections": path::<Sections>(made, &problem, "It, by the sections of the specifications", one_run, true),
-        "/api/targets": path::<Targets>(made, &problem, "Targets", &[], false),
-        "/api/targets/{target}": path::<Trend>(made, &problem, "One target, from run to run", one_target, true),
-        "/api/targets/{target}/baseline": path::<Baseline>(made, &problem, "What its baseline expects", one_target, true),
-        "/api/compare": path::<Diff>(made, &problem, "What is different between two runs", &two, true),
-        "/api/matrix": path::<Matrix>(made, &problem, "Targets against cases", &shown, false),
-        "/api/pairs": path::<Pairs>(made, &problem, "Initiators against responders", &[], false),
+        "/api/runs": path::<Runs>(made, &problem, "Lists runs, newest first", &list, false),
+        "/api/runs/{run}": path::<Run>(made, &problem, "Returns a run", one_run, true),
+        "/api/runs/{run}/cases": path::<Cases>(made, &problem, "Returns the plan of a run with its verdicts", one_run, true),
+        "/api/runs/{run}/cases/{case}": path::<CaseResult>(made, &problem, "Returns the result of a case", &[run.clone(), case], true),
+        "/api/runs/{run}/sections": path::<Sections>(made, &problem, "Counts the requirements of a run by section of the specifications", one_run, true),
+        "/api/targets": path::<Targets>(made, &problem, "Lists the targets", &[], false),
+        "/api/targets/{target}": path::<Trend>(made, &problem, "Returns the newest runs of a target", one_target, true),
+        "/api/targets/{target}/baseline": path::<Baseline>(made, &problem, "Returns the baseline of a target", one_target, true),
+        "/api/compare": path::<Diff>(made, &problem, "Compares two runs", &two, true),
+        "/api/matrix": path::<Matrix>(made, &problem, "Returns the verdicts of all targets by case", &shown, false),
+        "/api/pairs": path::<Pairs>(made, &problem, "Returns the results by initiator and responder", &[], false),
     });
     paths["/api/runs/{run}/export.zip"] = zip(&problem, one_run);
-    paths["/api/runs/{run}/again"] = act::<Again>(made, &problem, "Runs it, or some of its cases, once more", one_run);
+    paths["/api/runs/{run}/again"] = act::<Again>(made, &problem, "Reruns all or some cases of a run", one_run);
     paths["/api/targets/{target}/runs"] = act::<Start>(made, &problem, "Starts a run", one_target);
     paths["/api/targets/{target}/jobs/{job}"] = stop(&problem, &[target, job]);
     if let Some(paths) = paths.as_object_mut() {
@@ -76,7 +76,7 @@ pub(super) fn document() -> Value {
         "info": {
             "title": "weft",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Runs, cases and targets of a results store; runs that are started and stopped; captures.",
+            "description": "Reads runs, cases and targets of a results store, starts and stops runs, and reads captures.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "paths": paths,
@@ -87,7 +87,7 @@ pub(super) fn document() -> Value {
                 "session": {"type": "apiKey", "in": "cookie", "name": crate::access::COOKIE},
             },
         },
-        // Without tokens the server asks for none.
+        // A server without tokens needs no credentials.
         "security": [{"token": []}, {"session": []}, {}],
     })
 }
@@ -96,7 +96,7 @@ pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) ->
     json!({"name": name, "in": place, "description": about, "required": place == "path", "schema": schema})
 }
 
-/// A resource that can be read. `is_named`: its address may name something that is not there.
+/// A resource that can be read. `is_named`: its path names a thing that may not exist.
 pub(super) fn path<T: JsonSchema>(
     made: &mut SchemaGenerator,
     problem: &Schema,
@@ -107,37 +107,39 @@ pub(super) fn path<T: JsonSchema>(
     let mut answers = refusals(problem);
     answers["200"] = json!({"description": about, "content": json_of(&made.subschema_for::<T>())});
     if is_named {
-        answers["404"] = told(problem, "There is no such thing");
+        answers["404"] = problem_answer(problem, "Not found");
     }
     if parameters.iter().any(|parameter| parameter["in"] == "query") {
-        answers["400"] = told(problem, "The query is not understood");
+        answers["400"] = problem_answer(problem, "The query is invalid");
     }
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// A run as a file.
+/// The export of a run.
 fn zip(problem: &Schema, parameters: &[Value]) -> Value {
-    let about = "Its report, evidence and hashes";
+    let about = "Returns the report, evidence and hashes of a run as a zip file";
     let mut answers = refusals(problem);
     answers["200"] = json!({"description": about, "content": {"application/zip": {}}});
-    answers["404"] = told(problem, "There is no such run");
-    answers["503"] = told(problem, "Others are at it; again in a second (Retry-After)");
+    answers["404"] = problem_answer(problem, "There is no such run");
+    answers["503"] = problem_answer(problem, "Too many runs are being exported; try again (Retry-After)");
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// Something that an operator asks for by a document.
+/// A request of an operator with a document.
 fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str, parameters: &[Value]) -> Value {
     let mut answers = refusals(problem);
-    answers["202"] = json!({"description": "It will run", "content": json_of(&made.subschema_for::<Accepted>())});
-    answers["400"] = told(problem, "The document is not understood");
-    answers["404"] =
-        told(problem, "There is no such thing, nothing is selected, or the target may not be started from here");
-    answers["409"] = told(
+    answers["202"] = json!({"description": "The run is queued", "content": json_of(&made.subschema_for::<Accepted>())});
+    answers["400"] = problem_answer(problem, "The document is invalid");
+    answers["404"] = problem_answer(
         problem,
-        "The queue of the target is full, there is no run to resume, or the run to resume has a plan of its own",
+        "Not found, the selection is empty, or this server may not start runs against the target",
     );
-    answers["413"] = told(problem, "The document is too long");
-    // What somebody sends has defaults; the schemas of answers know none.
+    answers["409"] = problem_answer(
+        problem,
+        "The queue of the target is full, there is no run to resume, or the document changes its plan",
+    );
+    answers["413"] = problem_answer(problem, "The document is too long");
+    // Unlike the schemas of answers, that of a request has defaults.
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     settings.inline_subschemas = true;
@@ -146,21 +148,21 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     json!({"post": {"summary": about, "parameters": parameters, "requestBody": body, "responses": answers}})
 }
 
-/// A job that is stopped.
+/// Stopping a job.
 fn stop(problem: &Schema, parameters: &[Value]) -> Value {
-    let about = "Stops a run, or takes it out of the queue; finished cases are kept";
+    let about = "Stops a run or removes it from the queue; the results of finished cases remain";
     let mut answers = refusals(problem);
-    answers["204"] = json!({"description": "It stops"});
-    answers["404"] = told(problem, "There is no such target");
-    answers["409"] = told(problem, "It is over already");
+    answers["204"] = json!({"description": "The run stops"});
+    answers["404"] = problem_answer(problem, "There is no such target");
+    answers["409"] = problem_answer(problem, "The run is over");
     json!({"delete": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// What every resource may answer.
+/// Errors that every resource may return.
 fn refusals(problem: &Schema) -> Value {
     json!({
-        "401": told(problem, "A token is needed, or the one that was sent is not known"),
-        "403": told(problem, "Only an operator may do that, or it was not sent by a page of this server"),
+        "401": problem_answer(problem, "The token is missing or not valid"),
+        "403": problem_answer(problem, "Only an operator may do that, or a page of another site sent the request"),
         "429": {
             "description": "Too many wrong tokens came from this address",
             "headers": {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}},
@@ -169,7 +171,8 @@ fn refusals(problem: &Schema) -> Value {
     })
 }
 
-fn told(problem: &Schema, about: &str) -> Value {
+/// An answer whose document is a [`Problem`].
+pub(super) fn problem_answer(problem: &Schema, about: &str) -> Value {
     json!({"description": about, "content": json_of(problem)})
 }
 

@@ -1,4 +1,4 @@
-//! The documents of the API that are not those of a report.
+//! The JSON documents of the API that do not occur in a report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::starter::{Job, LaneState};
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Runs {
     pub(super) runs: Vec<RunEntry>,
-    /// Where there are more: what to ask for as `before`.
+    /// If there are older runs: the value of `before` for the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) older: Option<String>,
 }
@@ -24,16 +24,16 @@ pub(super) struct Runs {
 pub(super) struct RunEntry {
     pub(super) run: RunInfo,
     pub(super) status: RunStatus,
-    /// Cases with a verdict.
+    /// Number of cases with a verdict.
     pub(super) finished: u64,
-    /// Cases in all.
+    /// Number of all cases.
     pub(super) planned: u64,
-    /// It is not over, was stopped, or plans only a selection of the cases.
+    /// The run is not over, was stopped, or has only a selection of the cases.
     pub(super) partial: bool,
-    /// The sum, once the run is over.
+    /// The summary, once the run is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<Summary>,
-    /// How many requirements hold; left out where none was judged.
+    /// How many requirements are met; omitted if none was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) score: Option<Score>,
 }
@@ -43,11 +43,11 @@ pub(super) struct RunEntry {
 pub(super) struct Run {
     #[serde(flatten)]
     pub(super) entry: RunEntry,
-    /// The cases that were selected, by id.
+    /// The selected cases, by id.
     pub(super) cases: Vec<CaseInfo>,
 }
 
-/// The plan of a run, in its order.
+/// The plan of a run, in order.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cases {
     pub(super) cases: Vec<CaseEntry>,
@@ -57,17 +57,17 @@ pub(super) struct Cases {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct CaseEntry {
     pub(super) key: CaseKey,
-    /// The key as it stands in addresses (there, what could mean something is escaped once more).
+    /// The key as part of a URL path, before percent-encoding.
     pub(super) path: String,
-    /// What came of it; left out while it is not finished.
+    /// The verdict, once the case is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
-    /// Wall time in microseconds, once finished.
+    /// Wall time in microseconds, once the case is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) duration_us: Option<u64>,
 }
 
-/// The targets that may be started, then those that there are runs of, each by name.
+/// The targets that this server may run against, then the other targets of the store, each by name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Targets {
     pub(super) targets: Vec<TargetEntry>,
@@ -77,31 +77,32 @@ pub(super) struct Targets {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TargetEntry {
     pub(super) name: String,
-    /// Runs against it.
+    /// Number of runs.
     pub(super) runs: u64,
-    /// Id of the run that represents it: the newest complete one, else the newest partial one.
+    /// Id of the run that represents the target: the newest complete run, else the newest partial
+    /// run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<String>,
-    /// What is done against it, where it may be started from here.
+    /// Current and queued runs, if this server may run against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) control: Option<LaneState>,
 }
 
-/// A run that will be played.
+/// A run that was queued.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Accepted {
     pub(super) target: String,
     pub(super) job: Job,
 }
 
-/// A target from run to run.
+/// A target and its newest runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Trend {
     pub(super) name: String,
-    /// What is done against it, where it may be started from here.
+    /// Current and queued runs, if this server may run against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) control: Option<LaneState>,
-    /// The newest runs, newest first.
+    /// The last runs, newest first.
     pub(super) runs: Vec<RunEntry>,
     /// Cases whose verdicts differ in these runs.
     pub(super) unsteady: Vec<UnsteadyEntry>,
@@ -111,21 +112,21 @@ pub(super) struct Trend {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UnsteadyEntry {
     pub(super) key: CaseKey,
-    /// In how many of the runs it had which verdict.
+    /// Number of runs by verdict.
     pub(super) counts: Counts,
 }
 
-/// What a target's baseline expects.
+/// The baseline of a target.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Baseline {
-    /// The entries of its file, where it may be started from here.
+    /// The entries of its file, if this server may run against the target.
     pub(super) entries: Vec<BaselineEntry>,
-    /// The run that represents the target; what follows is from there and from its reruns.
+    /// The run that represents the target. `expected` and `stale` come from it and its reruns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) run: Option<String>,
-    /// Results that were expected.
+    /// Results that the baseline expected.
     pub(super) expected: Vec<ExpectedResult>,
-    /// Entries that were no longer true, in words.
+    /// Stale entries, as text.
     pub(super) stale: Vec<String>,
 }
 
@@ -145,29 +146,30 @@ pub(super) struct SectionEntry {
     pub(super) held: usize,
     pub(super) broken: usize,
     pub(super) undecided: usize,
-    /// Those of the section whose breach shows on the wire or in a reaction.
+    /// Requirements of the section whose violation shows on the wire or in a reaction.
     pub(super) observable: usize,
 }
 
-/// Targets against cases.
+/// The verdicts of all targets, by case.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Matrix {
-    /// The run that represents each target: the newest complete one, else the newest partial one. Results of its reruns count.
+    /// The run that represents each target: the newest complete run, else the newest partial run.
+    /// Results of its reruns count.
     pub(super) runs: Vec<RunEntry>,
-    /// Targets that there was no room for.
+    /// Number of targets that are not included.
     pub(super) left_out: usize,
     pub(super) cases: Vec<MatrixLine>,
 }
 
-/// A case in each of the runs.
+/// The verdicts of a case.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct MatrixLine {
     pub(super) key: CaseKey,
-    /// In the order of the runs; `null` where it has none.
+    /// In the order of the runs; `null` if the run has no verdict.
     pub(super) verdicts: Vec<Option<Verdict>>,
 }
 
-/// Initiators and responders that met.
+/// Results by initiator and responder.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Pairs {
     pub(super) pairs: Vec<Pair>,

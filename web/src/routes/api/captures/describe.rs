@@ -1,101 +1,101 @@
-//! Captures in the API's description.
+//! The captures in the description of the API.
 
 use schemars::Schema;
 use schemars::generate::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::super::describe::{parameter, path};
+use super::super::describe::{parameter, path, problem_answer};
 use super::model::{Capture, Captures, FilterRead, Findings, Made, Packet, Packets};
 use super::{LINES, MOST_LINES, TYPES};
 
-/// Their addresses.
+/// Their paths.
 pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema) -> Map<String, Value> {
     let id =
-        parameter("id", "path", "Id of a capture, or RUN~PLACE of what a case recorded", &json!({"type": "string"}));
+        parameter("id", "path", "Id of a capture, or RUN~PLACE for the capture of a case", &json!({"type": "string"}));
     let number = parameter("number", "path", "Number of a packet", &json!({"type": "integer", "minimum": 1}));
     let text = |name: &str, about: &str| parameter(name, "query", about, &json!({"type": "string"}));
     let from = parameter(
         "from",
         "query",
-        "So many lines are left out",
+        "Number of entries to skip",
         &json!({"type": "integer", "minimum": 0, "maximum": usize::MAX, "default": 0}),
     );
     let limit = json!({"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": LINES});
-    let limit = parameter("limit", "query", "So many at most", &limit);
-    let filter = text("filter", "Packets that pass this display filter alone");
+    let limit = parameter("limit", "query", "Maximum number of entries", &limit);
+    let filter = text("filter", "Only packets that pass this display filter");
     let one = [id.clone()];
     let packets = [id.clone(), filter, from.clone(), limit.clone()];
-    let mut wanted = text("text", "What may be a display filter");
+    let mut wanted = text("text", "A display filter to check");
     wanted["required"] = true.into();
-    let mut all = path::<Captures>(made, problem, "Captures of the folder", &[], false);
-    all["post"] = add(made, problem, &text("name", "A name for the file"));
-    let mut single = path::<Capture>(made, problem, "What is in a capture", &one, true);
+    let mut all = path::<Captures>(made, problem, "Lists the captures of the folder", &[], false);
+    all["post"] = add(made, problem, &text("name", "Name of the file"));
+    let mut single = path::<Capture>(made, problem, "Summarizes a capture", &one, true);
     single["delete"] = remove(problem, &one);
     let mut paths = Map::from_iter([
         ("/api/captures".to_owned(), all),
         ("/api/captures/{id}".to_owned(), single),
-        ("/api/captures/{id}/packets".to_owned(), path::<Packets>(made, problem, "Its packets", &packets, true)),
+        (
+            "/api/captures/{id}/packets".to_owned(),
+            path::<Packets>(made, problem, "Lists the packets of a capture", &packets, true),
+        ),
         (
             "/api/captures/{id}/packets/{number}".to_owned(),
-            path::<Packet>(made, problem, "One packet", &[id.clone(), number], true),
+            path::<Packet>(made, problem, "Returns one packet with its fields", &[id.clone(), number], true),
         ),
         (
             "/api/captures/{id}/findings".to_owned(),
-            path::<Findings>(made, problem, "Its findings", &[id, from, limit], true),
+            path::<Findings>(made, problem, "Lists the findings of a capture", &[id, from, limit], true),
         ),
-        ("/api/filter".to_owned(), path::<FilterRead>(made, problem, "Is it a display filter?", &[wanted], false)),
+        ("/api/filter".to_owned(), path::<FilterRead>(made, problem, "Checks a display filter", &[wanted], false)),
     ]);
-    // What is about the octets of a capture may have to wait until they are read, or find that they cannot be.
+    // The server may still be reading the capture, or be unable to read it.
     for (_, path) in paths.iter_mut().filter(|(name, _)| name.contains("{id}")) {
         for (code, about) in [
-            ("422", "The capture cannot be read, or the filter is none"),
-            ("503", "It is being read; again in a second (Retry-After)"),
+            ("422", "The capture cannot be read, or the filter is invalid"),
+            ("503", "The capture is being read; try again (Retry-After)"),
         ] {
-            path["get"]["responses"][code] = told(problem, about);
+            path["get"]["responses"][code] = problem_answer(problem, about);
         }
     }
     paths
 }
 
-fn told(problem: &Schema, about: &str) -> Value {
-    json!({"description": about, "content": {"application/json": {"schema": problem}}})
-}
-
-/// What everybody is told who is not an operator.
+/// The answers to clients that are not operators.
 fn forbidden(answers: &mut Value, problem: &Schema) {
-    answers["403"] = told(problem, "Only an operator may do that");
-    answers["401"] = told(problem, "A token is needed");
+    answers["403"] = problem_answer(problem, "Only an operator may do that");
+    answers["401"] = problem_answer(problem, "A token is required");
 }
 
 fn add(made: &mut SchemaGenerator, problem: &Schema, name: &Value) -> Value {
     let schema = made.subschema_for::<Made>();
     let mut answers = json!({
-        "201": {"description": "It is taken", "content": {"application/json": {"schema": schema}}},
+        "201": {"description": "The capture was added", "content": {"application/json": {"schema": schema}}},
     });
     for (code, about) in [
-        ("400", "It ended early"),
+        ("400", "The upload is incomplete"),
         ("404", "There is no folder for captures"),
-        ("408", "It came too slowly"),
-        ("409", "There are too many of that name"),
-        ("413", "It is too long"),
-        ("415", "Its media type is none of these"),
-        ("422", "It is no capture"),
-        ("503", "Others are at it"),
+        ("408", "The upload was too slow"),
+        ("409", "There are too many captures with that name"),
+        ("413", "The capture is too long"),
+        ("415", "The media type is not supported"),
+        ("422", "The file is not a capture"),
+        ("503", "Too many uploads are in progress"),
     ] {
-        answers[code] = told(problem, about);
+        answers[code] = problem_answer(problem, about);
     }
     forbidden(&mut answers, problem);
-    let octets = TYPES.map(|kind| (kind.to_owned(), json!({})));
+    let content = TYPES.map(|kind| (kind.to_owned(), json!({})));
     json!({
         "summary": "Adds a capture to the folder",
         "parameters": [name],
-        "requestBody": {"required": true, "content": Map::from_iter(octets)},
+        "requestBody": {"required": true, "content": Map::from_iter(content)},
         "responses": answers,
     })
 }
 
 fn remove(problem: &Schema, parameters: &[Value]) -> Value {
-    let mut answers = json!({"204": {"description": "It is gone"}, "404": told(problem, "There is no such capture")});
+    let missing = problem_answer(problem, "There is no such capture");
+    let mut answers = json!({"204": {"description": "The capture was deleted"}, "404": missing});
     forbidden(&mut answers, problem);
-    json!({"summary": "Takes a capture out of the folder", "parameters": parameters, "responses": answers})
+    json!({"summary": "Deletes a capture of the folder", "parameters": parameters, "responses": answers})
 }

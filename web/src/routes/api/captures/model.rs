@@ -1,11 +1,11 @@
-//! The documents about captures.
+//! The JSON documents about captures.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-/// The captures of the folder, those that changed last first.
+/// The captures of the folder, last changed first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Captures {
     pub(super) captures: Vec<CaptureEntry>,
@@ -16,28 +16,29 @@ pub(in crate::routes::api) struct Captures {
 pub(in crate::routes::api) struct CaptureEntry {
     pub(super) id: String,
     pub(super) name: String,
-    /// Octets of the file.
+    /// Length of the file in bytes.
     pub(super) size: u64,
-    /// When it changed last, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     pub(super) changed_unix_ms: u64,
 }
 
-/// What is in a capture.
+/// A capture.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Capture {
     pub(super) id: String,
     pub(super) name: String,
-    /// Octets of the file.
+    /// Length of the file in bytes.
     pub(super) size: u64,
-    /// Packets that were read.
+    /// Number of packets that were read.
     pub(super) packets: u64,
     pub(super) findings: Counts,
-    /// Connections with iWARP or SDP.
+    /// Number of iWARP and SDP connections.
     pub(super) connections: u64,
-    /// Why not all of it was read.
+    /// Why the capture was not read to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
-    /// What was joined, given up because of bounds on memory, and not read: a sentence each.
+    /// Connections that were joined or dropped to bound memory, and frames that were not read: one
+    /// sentence for each kind.
     pub(super) remarks: Vec<String>,
 }
 
@@ -49,10 +50,10 @@ pub(in crate::routes::api) struct Counts {
     pub(super) notes: u64,
 }
 
-/// Part of a list of packets.
+/// A page of a list of packets.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Packets {
-    /// Packets of the whole list, which are those that pass the filter.
+    /// Length of the complete list: the number of packets that pass the filter.
     pub(super) listed: u64,
     pub(super) packets: Vec<PacketEntry>,
 }
@@ -63,18 +64,18 @@ pub(in crate::routes::api) struct PacketEntry {
     pub(super) number: u64,
     /// Nanoseconds since 1970.
     pub(super) time_ns: u64,
-    /// Octets on the wire.
+    /// Length on the wire in bytes.
     pub(super) length: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) to: Option<String>,
-    /// Number of its TCP connection.
+    /// Number of the TCP connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream: Option<u32>,
-    /// What stands in it, in a few words.
+    /// A summary of the content.
     pub(super) words: String,
-    /// How many findings it shows.
+    /// Number of findings.
     pub(super) findings: u32,
 }
 
@@ -84,11 +85,11 @@ pub(in crate::routes::api) struct Packet {
     pub(super) number: u64,
     /// Nanoseconds since 1970.
     pub(super) time_ns: u64,
-    /// Octets on the wire.
+    /// Length on the wire in bytes.
     pub(super) length: u32,
-    /// Its first octets, in hexadecimal.
+    /// The first bytes of the packet, in hexadecimal.
     pub(super) octets: String,
-    /// Messages that end in it.
+    /// Messages that end in this packet.
     pub(super) units: Vec<PacketUnit>,
     pub(super) findings: Vec<PacketFinding>,
 }
@@ -107,13 +108,13 @@ pub(in crate::routes::api) struct PacketUnit {
 pub(in crate::routes::api) struct PacketField {
     /// 0 for headers.
     pub(super) depth: usize,
-    /// Its name in filters.
+    /// The name in display filters.
     pub(super) name: String,
-    /// Its name in its specification.
+    /// The name in the specification.
     pub(super) label: String,
-    /// For people; empty for headers.
+    /// The value as text; empty for headers.
     pub(super) value: String,
-    /// Its octets in the packet: of each part the first, and the one behind the last.
+    /// Byte ranges in the packet: for each part its first byte, and the byte after its last.
     pub(super) octets: Vec<[usize; 2]>,
 }
 
@@ -128,12 +129,12 @@ pub(in crate::routes::api) struct PacketFinding {
     pub(super) found: String,
 }
 
-/// Part of the findings of a capture.
+/// A page of the findings of a capture.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Findings {
-    /// All of them.
+    /// Number of all findings.
     pub(super) total: u64,
-    /// Of these, how many of the last ones are counted alone.
+    /// How many of them, at the end, are counted but cannot be listed.
     pub(super) left_out: u64,
     pub(super) findings: Vec<CaptureFinding>,
 }
@@ -149,18 +150,18 @@ pub(in crate::routes::api) struct CaptureFinding {
     pub(super) finding: PacketFinding,
 }
 
-/// Is a text a display filter?
+/// The result of checking a display filter.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct FilterRead {
-    /// Why not.
+    /// Why the text is not a display filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    /// The first character that is wrong, counted from 1.
+    /// The position of the first wrong character, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) column: Option<usize>,
 }
 
-/// What was made.
+/// A capture that was added.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Made {
     /// The id of the capture.
