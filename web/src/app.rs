@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 use weft_suites::store::{Store, StoreError};
 
-use crate::access::{Gate, Places, Refused};
+use crate::access::{FORM, Gate, Places, Refused};
 use crate::captures::{Captures, upload};
 use crate::live::Live;
 use crate::routes::Exports;
@@ -43,10 +43,10 @@ pub(crate) struct App {
 
 const NO_STORE: &str = "The results store does not answer. Try again in a moment.";
 
-/// Why there is no page.
+/// Why a request fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// There is no such thing; what, in words.
+    /// The requested thing does not exist; the message names it.
     NotFound(&'static str),
     /// The store cannot be read.
     Store(StoreError),
@@ -56,27 +56,27 @@ pub(crate) enum Failure {
     Page(askama::Error),
     /// A file of evidence cannot be read.
     File(std::io::Error),
-    /// Who asks may not; why, in words.
+    /// The client may not do this; the message says why.
     Forbidden(&'static str),
-    /// The token is not taken.
+    /// The token is rejected.
     Token(Refused),
     /// A form did not arrive in time.
     TooSlow,
-    /// A form is longer than any of ours.
+    /// A form or document is longer than [`FORM`].
     TooLong,
-    /// The machine gives no random octets.
+    /// The system has no random bytes.
     Random(getrandom::Error),
-    /// A capture is being read; so many packets so far.
+    /// A capture is being read; the number of packets so far.
     Reading(u64),
-    /// Too many ask for the same; for what, in words.
+    /// A limit on concurrent work is reached; the message names it.
     Busy(&'static str),
-    /// A capture cannot be read; why.
+    /// A capture cannot be read; the reason.
     Unreadable(Arc<str>),
-    /// An upload is not taken.
+    /// An upload is rejected.
     Upload(upload::Refused),
     /// A run is not started.
     NotTaken(NotTaken),
-    /// A form or a document is not understood; why, in words.
+    /// A form or document cannot be parsed; the message says why.
     Unclear(String),
 }
 
@@ -99,8 +99,8 @@ impl From<askama::Error> for Failure {
 }
 
 impl Failure {
-    /// Its status and words; faults of the server are logged.
-    pub(crate) fn told(self) -> (StatusCode, String) {
+    /// The status and the message. Logs faults of the server.
+    pub(crate) fn report(self) -> (StatusCode, String) {
         let (status, words) = match self {
             Failure::NotFound(what) => (StatusCode::NOT_FOUND, what.to_owned()),
             Failure::Store(error) if error.is_transient() => {
@@ -111,17 +111,22 @@ impl Failure {
             Failure::NoStore => (StatusCode::SERVICE_UNAVAILABLE, NO_STORE.to_owned()),
             Failure::Page(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
-            Failure::Token(Refused::Wrong) => (StatusCode::UNAUTHORIZED, "This token is not known here.".to_owned()),
+            Failure::Token(Refused::Wrong) => (StatusCode::UNAUTHORIZED, "The token is not valid.".to_owned()),
             Failure::Token(Refused::None) => (
                 StatusCode::UNAUTHORIZED,
-                "A token is needed: sign in at /login, or send Authorization: Bearer TOKEN.".to_owned(),
+                "A token is required: sign in at /login, or send Authorization: Bearer TOKEN.".to_owned(),
             ),
             Failure::Token(Refused::TooMany(seconds)) => (
                 StatusCode::TOO_MANY_REQUESTS,
-                format!("Too many wrong tokens came from this address, as this one is; try again in {seconds} s."),
+                format!(
+                    "The token is not valid, and too many wrong tokens came from this address. \
+                     Try again in {seconds} s."
+                ),
             ),
             Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
-            Failure::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "No form of this server is that long.".to_owned()),
+            Failure::TooLong => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("The form or document is longer than {} KiB.", FORM >> 10))
+            }
             Failure::Unclear(why) => (StatusCode::BAD_REQUEST, why),
             Failure::NotTaken(why) => {
                 let status = match why {
@@ -131,16 +136,18 @@ impl Failure {
                 };
                 (status, why.to_string())
             }
-            Failure::Random(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Failure::Random(error) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, format!("The system has no random bytes: {error}"))
+            }
             Failure::Reading(frames) => {
                 (StatusCode::SERVICE_UNAVAILABLE, format!("The capture is being read: {frames} packets so far."))
             }
             Failure::Busy(what) => (StatusCode::SERVICE_UNAVAILABLE, what.to_owned()),
             Failure::Unreadable(why) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, format!("The capture cannot be read: it {why}."))
+                (StatusCode::UNPROCESSABLE_ENTITY, format!("The capture cannot be read: {why}."))
             }
             Failure::Upload(refused) => (status_of(&refused), refused.to_string()),
-            Failure::File(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("the file cannot be read: {error}")),
+            Failure::File(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("The file cannot be read: {error}")),
         };
         if status == StatusCode::INTERNAL_SERVER_ERROR {
             tracing::error!("{words}");
@@ -150,7 +157,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// What a program has to know beside the status.
+    /// The header that programs need in addition to the status.
     fn header(&self) -> Option<[(HeaderName, String); 1]> {
         match self {
             Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
@@ -164,23 +171,23 @@ impl Failure {
         }
     }
 
-    /// As the API tells it.
+    /// The answer of the API.
     pub(crate) fn into_json(self) -> Response {
         let header = self.header();
-        let (status, error) = self.told();
+        let (status, error) = self.report();
         (status, header, Json(Problem { error })).into_response()
     }
 
-    /// As whoever asked for `path` understands it.
+    /// JSON for a path of the API, otherwise a page.
     pub(crate) fn answer(self, path: &str) -> Response {
         if path.starts_with("/api/") { self.into_json() } else { self.into_response() }
     }
 }
 
-/// Why there is no answer.
+/// Why a request fails.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Problem {
-    /// In words.
+    /// A message for people.
     pub(crate) error: String,
 }
 
@@ -188,7 +195,7 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let header = self.header();
         let reading = if let Failure::Reading(frames) = self { Some(frames) } else { None };
-        let (status, words) = self.told();
+        let (status, words) = self.report();
         let page = reading.map_or_else(|| view::error(status, &words), view::captures::reading);
         match page {
             Ok(page) => (status, header, axum::response::Html(page)).into_response(),

@@ -74,7 +74,7 @@ pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, 
             }
             Some(Err(error)) => {
                 let error: std::io::Error = error;
-                tracing::warn!("no connection: {error}");
+                tracing::warn!("cannot accept a connection: {error}");
                 tokio::time::sleep(REST).await;
             }
             None => break,

@@ -28,13 +28,13 @@ const HEADERS: [(HeaderName, &str); 6] = [
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let mut response = if is_our_name(&app.gate, request.headers(), request.uri()) {
         if has_zero(request.uri()) {
-            Failure::NotFound("No name here has a zero octet.").answer(request.uri().path())
+            Failure::NotFound("The address has a zero byte (%00).").answer(request.uri().path())
         } else {
             next.run(request).await
         }
     } else {
         // A page of another site can give its own name the address of this server; its requests then carry that name.
-        let words = "this server answers to the names of loopback and to those that it was started with (--name)\n";
+        let words = "This server answers only to loopback names and to the names of weft web --name.\n";
         (StatusCode::MISDIRECTED_REQUEST, words).into_response()
     };
     let headers = response.headers_mut();

@@ -77,9 +77,7 @@ pub struct WebOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// Somebody else could reach it.
-    #[error(
-        "{0} is not a loopback address: beyond 127.0.0.1 and [::1] the dashboard needs tokens (weft web --token-file)"
-    )]
+    #[error("cannot listen on {0}: it is not a loopback address, and there are no tokens; add --token-file FILE")]
     NotLoopback(SocketAddr),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {error}")]
@@ -93,10 +91,10 @@ pub enum WebError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The name of a target cannot be that of a folder for its runs.
-    #[error("the name of a target is {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
+    #[error("invalid target name {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
     TargetName(String),
     /// The machine gives no random octets, on which sessions rest.
-    #[error("no random octets: {0}")]
+    #[error("the system has no random bytes: {0}")]
     Random(#[from] getrandom::Error),
 }
 
@@ -120,7 +118,7 @@ pub async fn serve(
     let gate = Arc::new(Gate::new(access)?);
     let captures = Captures::new(captures, stopped.clone());
     if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
-        tracing::warn!("the folder of captures: {error}");
+        tracing::warn!("cannot clean up the folder of captures: {error}");
     }
     let starter = Starter::new(start, &folder, &store, &live)?;
     starter.settle(&opened).await;

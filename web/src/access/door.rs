@@ -13,8 +13,8 @@ use super::{FOREIGN, FORGED, Peer, Refused, Role, Session};
 use crate::app::{App, Failure};
 use crate::kept::Kept;
 
-/// The longest form, in octets.
-const FORM: usize = 16 << 10;
+/// The longest form or document, in bytes.
+pub(crate) const FORM: usize = 16 << 10;
 /// The field of every form that holds the session's key.
 const FORM_KEY: &str = "key";
 
@@ -32,7 +32,7 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
         Err(refused) => return Failure::Token(refused).answer(path),
     };
     let Some(place) = app.gate.requests.take(session.as_ref()) else {
-        return Failure::Busy("Too many requests are under way.").answer(path);
+        return Failure::Busy("Too many requests are in progress. Try again in a second.").answer(path);
     };
     // Nothing of a run is behind these: the page to sign in on, and its style.
     let is_open = path == "/login" || path.starts_with("/assets/");

@@ -19,7 +19,7 @@ use axum::http::{HeaderMap, header};
 use subtle::ConstantTimeEq;
 
 use crate::app::Failure;
-pub(crate) use door::door;
+pub(crate) use door::{FORM, door};
 use failures::Failures;
 use log_limit::LogLimit;
 pub(crate) use places::{FOLLOWERS, Places, REQUESTS, STREAMS};

@@ -48,7 +48,7 @@ pub enum TokensError {
     )]
     Token(usize),
     /// Nobody could sign in.
-    #[error("there is no token in it")]
+    #[error("the file has no token")]
     Empty,
 }
 

@@ -12,8 +12,9 @@ use tokio::sync::watch;
 use super::memory::{Memory, Share};
 use super::work::{Asker, Workers};
 
-/// Things at a time, whatever their size.
+/// The maximum number of cached results, of any size.
 const MOST: usize = 256;
+const PANICKED: &str = "the reader failed; see the log of the server";
 
 /// How far something is read, and what memory it takes.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         match tokio::time::timeout(patience, told.wait_for(Option::is_some)).await.ok().map(|told| told.ok()?.clone()) {
             Some(Some(Ok(value))) => Got::Ready(value),
             Some(Some(Err(why))) => Got::Failed(why),
-            Some(None) => Got::Failed("reading broke off".into()),
+            Some(None) => Got::Failed(PANICKED.into()),
             None => Got::Reading(progress.frames.load(Relaxed)),
         }
     }
@@ -244,7 +245,7 @@ mod tests {
         let cache = cache(100);
         assert!(matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
         let broken = cache.get(one(), 2, LONG, |_| panic!("on purpose")).await;
-        assert!(matches!(broken, Got::Failed(why) if &*why == "reading broke off"));
+        assert!(matches!(broken, Got::Failed(why) if &*why == PANICKED));
         while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
             tokio::task::yield_now().await;
         }

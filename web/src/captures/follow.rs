@@ -21,7 +21,7 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use super::memory::Share;
-use super::read::{NO_MEMORY, STRIDE};
+use super::read::{NO_MEMORY, STRIDE, reason};
 
 /// Rows that are kept for units that come late.
 const ROWS: usize = 20_000;
@@ -82,7 +82,7 @@ pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch:
             let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
             match Capture::from_reader(Box::new(tail)) {
                 Ok(capture) => read(capture, &state, share),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(reason(&error)),
             }
         }
         Err(error) => Some(error.to_string()),

@@ -14,7 +14,7 @@ use weft_dissector::exchange::Exchange;
 use weft_dissector::fact::{Fact, Operation};
 use weft_dissector::output::ladder::Ladder;
 use weft_dissector::output::story::{Story, Subject};
-use weft_dissector::source::{Capture, Frame};
+use weft_dissector::source::{Capture, Frame, OpenError};
 use weft_dissector::stats::Stats;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
@@ -28,7 +28,7 @@ const MOST_CONNECTIONS: usize = 10_000;
 /// The clock and the memory are looked at this often, in frames.
 pub(super) const STRIDE: u64 = 256;
 /// Why a pass stops that takes too much.
-pub(super) const NO_MEMORY: &str = "the rest needs more memory than this server has left for captures";
+pub(super) const NO_MEMORY: &str = "the server has no memory left for captures";
 
 /// What a pass may take.
 #[derive(Debug, Clone)]
@@ -265,7 +265,15 @@ pub(crate) fn recognise(path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let timed =
         Timed { file, budget: Budget { time: Duration::from_secs(10), ..Budget::default() }, since: Instant::now() };
-    Capture::from_reader(Box::new(timed)).map(drop).map_err(|error| error.to_string())
+    Capture::from_reader(Box::new(timed)).map(drop).map_err(|error| reason(&error))
+}
+
+/// The reason as a clause: most messages of [`OpenError`] follow the name of a file.
+pub(super) fn reason(error: &OpenError) -> String {
+    match error {
+        OpenError::Io(error) => error.to_string(),
+        other => format!("it {other}"),
+    }
 }
 
 /// How a pass over a capture ended.
@@ -301,7 +309,7 @@ fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass)
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
     let timed = Timed { file, budget: budget.clone(), since };
-    let mut capture = Capture::from_reader(Box::new(timed)).map_err(|error| error.to_string())?;
+    let mut capture = Capture::from_reader(Box::new(timed)).map_err(|error| reason(&error))?;
     let mut frames = 0;
     while let Some(frame) = capture.next_frame() {
         frames += 1;
@@ -324,12 +332,12 @@ fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass)
 impl Budget {
     fn check(&self, since: Instant) -> io::Result<()> {
         if *self.stopped.borrow() {
-            return Err(io::Error::other("the server goes down"));
+            return Err(io::Error::other("the server is stopping"));
         }
         if since.elapsed() > self.time {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("it takes longer than {} s, which is as long as this server reads", self.time.as_secs()),
+                format!("it takes longer than the limit of {} s", self.time.as_secs()),
             ));
         }
         Ok(())
@@ -421,10 +429,10 @@ mod tests {
     fn a_pass_ends_when_its_time_is_over_or_the_server_goes_down() {
         let budget = Budget { time: Duration::ZERO, ..Budget::default() };
         let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free());
-        assert!(survey.unwrap_err().contains("longer than 0 s"));
+        assert!(survey.unwrap_err().contains("longer than the limit of 0 s"));
         let (_tell, stopped) = watch::channel(true);
         let survey = Survey::read(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &free());
-        assert!(survey.unwrap_err().contains("goes down"));
+        assert!(survey.unwrap_err().contains("is stopping"));
     }
 
     #[test]

@@ -27,32 +27,24 @@ const MOST_NAME: usize = 100;
 /// Files of one name, told apart by numbers.
 const MOST_NAMESAKES: usize = 1000;
 
-/// Why an upload was not taken.
+/// Why an upload was rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    /// There is no folder for it.
-    #[error("This server has no folder for captures (weft web --captures DIR).")]
+    #[error("This server has no folder for captures; start it with weft web --captures DIR.")]
     NoFolder,
-    /// Others are at it.
-    #[error("{MOST} uploads are under way; another one may come when one of them is done.")]
+    #[error("{MOST} uploads are in progress. Try again when one of them is complete.")]
     Busy,
-    /// It is longer than allowed.
-    #[error("A capture of more than {0} octets is not taken here.")]
+    #[error("The capture is longer than the limit of {0} bytes (weft web --upload-limit).")]
     TooLong(u64),
-    /// Its octets do not come.
-    #[error("The upload came too slowly.")]
+    #[error("The upload was too slow.")]
     TooSlow,
-    /// It ended before it was whole.
-    #[error("The upload ended early: {0}")]
+    #[error("The upload is incomplete: {0}")]
     CutOff(String),
-    /// It cannot be read.
-    #[error("This is no capture: it {0}.")]
+    #[error("The file is not a capture: {0}.")]
     NoCapture(String),
-    /// There are too many files of that name.
-    #[error("There are too many captures of that name.")]
+    #[error("There are too many captures with that name; use another name.")]
     Namesakes,
-    /// It cannot be stored.
-    #[error("the upload cannot be stored: {0}")]
+    #[error("The upload cannot be stored: {0}")]
     Disk(#[from] io::Error),
 }
 

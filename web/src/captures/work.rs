@@ -146,7 +146,7 @@ impl Ticket {
             let _turn = turn;
             work()
         });
-        worked.await.inspect_err(|error| tracing::error!("reading a capture broke off: {error}")).ok()
+        worked.await.inspect_err(|error| tracing::error!("the reader of a capture failed: {error}")).ok()
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> 
 
 /// The two runs, and what is different between them.
 pub(super) async fn compared(app: &App, asked: &Asked) -> Result<(RunInfo, RunInfo, Diff), Failure> {
-    const NONE: Failure = Failure::NotFound("Two runs of the store are compared: choose them in the list of runs.");
+    const NONE: Failure =
+        Failure::NotFound("The address does not name two runs of the store: choose them in the list of runs.");
     let (before, after) = (asked.before.as_deref().ok_or(NONE)?, asked.after.as_deref().ok_or(NONE)?);
     let before = app.store.outcomes(before).await?.ok_or(NONE)?;
     let after = app.store.outcomes(after).await?.ok_or(NONE)?;

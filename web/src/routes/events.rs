@@ -41,7 +41,7 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, Failure> {
     let Some(room) = app.streams.take(Some(&session)) else {
-        return Err(Failure::Busy("Too many event streams are open."));
+        return Err(Failure::Busy("Too many event streams are open. Close one, or try again later."));
     };
     let is_over = find_record(&app, &run).await?.summary.is_some();
     let (sender, receiver) = mpsc::channel(QUEUE);

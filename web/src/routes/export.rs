@@ -57,7 +57,7 @@ type Sender = mpsc::Sender<io::Result<Bytes>>;
 pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -> Result<Response, Failure> {
     let record = find_record(&app, &run).await?;
     let Ok(Ok(permit)) = timeout(app.exports.wait, app.exports.room.clone().acquire_owned()).await else {
-        return Err(Failure::Busy("Too many runs are being made into files."));
+        return Err(Failure::Busy("Too many runs are being exported. Try again in a second."));
     };
     let report = app.store.report(&run).await?.ok_or(Failure::NotFound("The store has no such run."))?;
     let (sender, receiver) = mpsc::channel(PIECES);
@@ -67,7 +67,7 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
         let written = write(report, &folder, pieces);
         drop(permit);
         if let Err(error) = written {
-            tracing::warn!("the zip of a run ends early: {error}");
+            tracing::warn!("cannot send the zip file of a run: {error}");
             // Whoever reads it is told by a connection that breaks off; that nobody reads is known.
             let _ = sender.try_send(Err(error));
         }

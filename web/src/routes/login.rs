@@ -48,7 +48,7 @@ pub(super) async fn sign_in(
     let holder = match app.gate.holder(given.token.trim(), from, "/login", now) {
         Ok(holder) => holder,
         Err(Refused::Wrong | Refused::None) => {
-            let page = view::login(true, None, next, "This token is not known here.")?;
+            let page = view::login(true, None, next, "The token is not valid.")?;
             return Ok((StatusCode::UNAUTHORIZED, Html(page)).into_response());
         }
         Err(refused) => return Err(Failure::Token(refused)),

@@ -17,7 +17,7 @@ pub(super) const TREND: u32 = 30;
 /// Cases with changing verdicts that are named.
 const UNSTEADY: u32 = 100;
 
-const UNKNOWN: Failure = Failure::NotFound("There is no such target, and no run of it.");
+const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the store has no run against it.");
 
 pub(super) async fn list(State(app): State<App>, session: Option<Extension<Session>>) -> Result<Html<String>, Failure> {
     let stored = app.store.targets().await?;

@@ -42,21 +42,21 @@ pub struct Start {
 /// Why a run is not started or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotTaken {
-    #[error("The server was not started with such a target.")]
+    #[error("This server may not start runs against this target; see weft web --target and --targets.")]
     Unknown,
-    #[error("The queue of this target is full: {most} wait already.", most = lane::MOST)]
+    #[error("The queue of this target is full: {most} runs are waiting.", most = lane::MOST)]
     Full,
-    /// What is selected is not there.
+    /// The selection is empty.
     #[error("{0}")]
     Nothing(String),
-    /// It is not understood.
+    /// The selection cannot be parsed.
     #[error("{0}")]
     Unclear(String),
-    #[error("There is no run of this target to go on with.")]
+    #[error("This target has no unfinished run to resume.")]
     NoRun,
-    #[error("A resumed run keeps its plan: leave select, tier and seed out.")]
+    #[error("A resumed run keeps its plan: omit select, tier and seed.")]
     KeepsPlan,
-    #[error("This is over already.")]
+    #[error("The run is over, or the server is stopping.")]
     Over,
 }
 
@@ -137,13 +137,13 @@ impl Starter {
     pub(crate) fn wanted(&self, words: &[&str], tier: Tier, seed: Option<u64>) -> Result<Wanted, NotTaken> {
         if words.len() > WORDS || words.iter().any(|word| word.chars().count() > WORD) {
             return Err(NotTaken::Unclear(format!(
-                "A selection has {WORDS} words at most, each of {WORD} characters."
+                "A selection has at most {WORDS} words of at most {WORD} characters."
             )));
         }
         let inner = self.0.as_ref().ok_or(NotTaken::Unknown)?;
         for word in words {
             if Plan::of(&inner.suites, &Filter::of([*word]).tier(tier), 0).keys.is_empty() {
-                return Err(NotTaken::Nothing(format!("No case is selected by {word:?}.")));
+                return Err(NotTaken::Nothing(format!("{word:?} selects no case.")));
             }
         }
         let about = if words.is_empty() { "all cases".to_owned() } else { words.join(" ") };
@@ -210,7 +210,9 @@ impl Again {
             .map(|(key, _)| key)
             .collect();
         let about = match (self, keys.as_slice()) {
-            (Again::Failed, []) => return Err(NotTaken::Nothing("The run has no case that did not pass.".to_owned())),
+            (Again::Failed, []) => {
+                return Err(NotTaken::Nothing("All cases of the run passed or were skipped.".to_owned()));
+            }
             (_, []) => return Err(NotTaken::Nothing("The run has no such case.".to_owned())),
             (_, [one]) => one.to_string(),
             (Again::All, keys) => format!("the {} cases of an earlier run", keys.len()),

@@ -35,8 +35,8 @@ pub(super) async fn play(
         let _ = done.send(on_thread(target, place, wanted, cancel, begun));
     });
     match thread {
-        Ok(_) => end.await.unwrap_or_else(|_| Err("the run broke off; the log may say why".to_owned())),
-        Err(error) => Err(format!("no thread: {error}")),
+        Ok(_) => end.await.unwrap_or_else(|_| Err("the run failed; see the log of the server".to_owned())),
+        Err(error) => Err(format!("cannot start a thread: {error}")),
     }
 }
 
@@ -48,7 +48,7 @@ fn on_thread(
     begun: impl FnOnce(&str) + Send + 'static,
 ) -> Played {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
     let Place { out, store_url, suites, live } = place;
     let begun = Mutex::new(Some(begun));
     let first = move |event: &Event| {

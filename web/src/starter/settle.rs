@@ -19,6 +19,6 @@ async fn sum_up(store: &Store, run: &str) -> Result<(), StoreError> {
     let Some(report) = store.report(run).await? else { return Ok(()) };
     let (planned, duration_us) = (record.planned, report.summary.duration_us);
     let summary = Summary::of(RunStatus::Cancelled, planned, &report.results, duration_us);
-    tracing::info!("run {run} was broken off; {} of {planned} cases are finished", report.results.len());
+    tracing::info!("run {run} was interrupted; {} of {planned} cases are finished", report.results.len());
     store.finish(run, &summary).await
 }

@@ -134,7 +134,7 @@ async fn one_run_at_a_time_and_a_queue_with_an_end() {
     }
     let answer = site.post("/targets/builtin", "/targets/builtin/start", "select=mpa").await;
     assert_eq!(answer.status(), StatusCode::CONFLICT);
-    assert!(String::from_utf8(octets(answer).await).unwrap().contains("8 wait already"));
+    assert!(String::from_utf8(octets(answer).await).unwrap().contains("8 runs are waiting"));
     // Another target has a lane of its own.
     let other = site.begin("bad", "select=mpa/7.1.1-key").await;
     assert_eq!(site.counts(&other).await.fail, 16);

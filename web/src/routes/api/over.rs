@@ -33,7 +33,7 @@ pub(super) async fn baseline(
     let configured = app.starter.state(&name).map(|(target, _)| target.baseline().to_vec());
     let last = app.store.latest(&name).await?.map(|latest| latest.record).filter(|last| last.summary.is_some());
     if last.is_none() && configured.is_none() {
-        return Err(Failure::NotFound("There is no such target, and no run of it.").into());
+        return Err(Failure::NotFound("There is no such target, and the store has no run against it.").into());
     }
     let run = last.as_ref().map(|last| last.info.id.clone());
     let (expected, stale) =

@@ -1,4 +1,4 @@
-//! Takes a capture of the folder away. What a case recorded belongs to its run.
+//! Deletes a capture of the folder. The capture of a case belongs to its run.
 
 use axum::extract::{Extension, State};
 use axum::response::Redirect;
@@ -20,7 +20,7 @@ pub(in crate::routes) async fn form(
 pub(in crate::routes) async fn remove(app: &App, session: &Session, id: &str) -> Result<(), Failure> {
     let subject = find(app, session, id).await?;
     let (Some(shelf), Some(entry)) = (&app.captures.shelf, &subject.entry) else {
-        return Err(Failure::Forbidden("What a case recorded goes with its run."));
+        return Err(Failure::Forbidden("The capture of a case belongs to its run and cannot be deleted."));
     };
     shelf.remove(entry).await.map_err(Failure::File)
 }

@@ -35,7 +35,7 @@ pub(in crate::routes) async fn events(
 ) -> Result<impl IntoResponse, Failure> {
     let subject = growing(&app, &session, &id).await?;
     let Some(place) = app.captures.followers.take(Some(&session)) else {
-        return Err(Failure::Busy("Too many captures are being followed."));
+        return Err(Failure::Busy("Too many live pages of captures are open. Close one, or try again later."));
     };
     let (sender, receiver) = mpsc::channel(QUEUE);
     let (stopped, share) = (app.stopped.clone(), app.captures.memory.share());
@@ -53,6 +53,6 @@ async fn growing(app: &App, session: &Session, id: &str) -> Result<Subject, Fail
     let subject = find(app, session, id).await?;
     match subject.entry {
         Some(_) => Ok(subject),
-        None => Err(Failure::NotFound("What a case recorded is over.")),
+        None => Err(Failure::NotFound("The capture of a case is complete; it has no live page.")),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn ready<V>(got: Got<V>) -> Result<Arc<V>, Failure> {
         Got::Ready(value) => Ok(value),
         Got::Failed(why) => Err(Failure::Unreadable(why)),
         Got::Reading(frames) => Err(Failure::Reading(frames)),
-        Got::Busy => Err(Failure::Busy("Too many captures are being read.")),
+        Got::Busy => Err(Failure::Busy("Too many captures are being read. Try again in a second.")),
     }
 }
 

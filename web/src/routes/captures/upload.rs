@@ -47,7 +47,7 @@ pub(in crate::routes) async fn form(
             (_, true) => {}
         }
     }
-    Err(if is_ours { Failure::Upload(Refused::CutOff("it has no file".to_owned())) } else { FORGED })
+    Err(if is_ours { Failure::Upload(Refused::CutOff("the form has no file".to_owned())) } else { FORGED })
 }
 
 async fn file(app: &App, mut field: Field<'_>) -> Result<String, Refused> {

@@ -76,7 +76,7 @@ async fn add(
 ) -> Result<Response, ApiFailure> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !TYPES.contains(&kind) {
-        let error = format!("A capture comes as {}.", TYPES.join(" or "));
+        let error = format!("Unsupported Content-Type: send a capture as {}.", TYPES.join(" or "));
         return Ok((StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(Problem { error })).into_response());
     }
     let id = upload::body(&app, &named.name, body).await?;
