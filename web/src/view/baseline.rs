@@ -1,4 +1,4 @@
-//! What the baseline of a target expects, and what of it is stale.
+//! The baseline of a target: its entries, and which of them are stale.
 
 use askama::Template;
 use weft_suites::model::{CaseKey, ExpectedResult};
@@ -12,11 +12,11 @@ use super::{partial, time, url};
 struct Page<'a> {
     name: &'a str,
     target: String,
-    /// The run that represents the target: its address, when it began, and why it is partial.
+    /// The run that represents the target: its address, its start, and why it is partial.
     last: Option<(String, String, Option<&'static str>)>,
     is_configured: bool,
     entries: Vec<Entry<'a>>,
-    /// What that run said of entries that are not here any more.
+    /// Reports of that run about entries that the baseline no longer has.
     stale: Vec<&'a str>,
 }
 
@@ -25,9 +25,9 @@ struct Entry<'a> {
     outcome: String,
     signature: &'a str,
     reason: &'a str,
-    /// Where more is said, and whether a browser may be led there.
+    /// The link for details, and whether it may be clickable.
     link: Option<(&'a str, bool)>,
-    /// The results that it expects, of that run.
+    /// The results of that run that the entry expects.
     expects: Vec<(String, String)>,
     stale: Option<&'a str>,
 }
@@ -50,13 +50,13 @@ pub(crate) fn baseline(
             outcome: entry.outcome.to_string(),
             signature: &entry.signature,
             reason: &entry.reason,
-            link: entry.link.as_deref().map(told_link),
+            link: entry.link.as_deref().map(web_link),
             expects: mine.map(line).collect(),
-            stale: stale.iter().map(String::as_str).find(|words| is_said_of(words, &entry.case)),
+            stale: stale.iter().map(String::as_str).find(|text| is_about_case(text, &entry.case)),
         });
     }
     if configured.is_none() {
-        // Nothing is known of the entries but what they made of the newest run.
+        // Only the entries with effects on the newest run are known.
         for one in expected {
             match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == one.key.case) {
                 Some(entry) => entry.expects.push(line(one)),
@@ -65,7 +65,7 @@ pub(crate) fn baseline(
                     outcome: String::new(),
                     signature: "",
                     reason: &one.reason,
-                    link: one.link.as_deref().map(told_link),
+                    link: one.link.as_deref().map(web_link),
                     expects: vec![line(one)],
                     stale: None,
                 }),
@@ -81,7 +81,7 @@ pub(crate) fn baseline(
 }
 
 /// Other schemes (`javascript:`) stay text.
-fn told_link(link: &str) -> (&str, bool) {
+fn web_link(link: &str) -> (&str, bool) {
     (link, link.starts_with("https://") || link.starts_with("http://"))
 }
 
@@ -89,7 +89,7 @@ fn is_about(case: &str, one: &ExpectedResult) -> bool {
     case == one.key.case || case == one.key.to_string()
 }
 
-/// A stale entry is told as `CASE: why`.
-fn is_said_of(words: &str, case: &str) -> bool {
-    words.strip_prefix(case).is_some_and(|rest| rest.starts_with(": "))
+/// Is a report of a stale entry (`CASE: why`) about this case?
+fn is_about_case(text: &str, case: &str) -> bool {
+    text.strip_prefix(case).is_some_and(|rest| rest.starts_with(": "))
 }

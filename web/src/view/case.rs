@@ -1,4 +1,4 @@
-//! One case of a run: requirement, expected, actual, ladder, octets, evidence.
+//! One case of a run: requirement, expected, actual, ladder, bytes, evidence.
 
 use askama::Template;
 use weft_core::Requirement;
@@ -10,7 +10,7 @@ use weft_suites::store::{PastResult, RunDetail};
 
 use super::{Hand, time, url};
 
-/// Octets of a step that are shown.
+/// Bytes of a step that the page shows.
 const SHOWN: usize = 1024;
 
 #[derive(Template)]
@@ -27,14 +27,14 @@ struct Page<'a> {
     steps: Vec<StepView<'a>>,
     /// Addresses of the files, with a name for each.
     files: Vec<(&'static str, String)>,
-    /// Where the pcapng can be looked into.
+    /// The address of the pages of the pcapng file.
     packets: Option<String>,
     is_kept: bool,
-    /// The case on this target, in this run and in others.
+    /// Results of the case on this target, in this run and in others.
     past: Vec<Past>,
     previous: Option<String>,
     next: Option<String>,
-    /// The key of an operator's forms, where the target may be started.
+    /// The key of an operator's forms, if the server may run against the target.
     form_key: Option<&'a str>,
     path: String,
 }
@@ -69,7 +69,7 @@ struct MarkView<'a> {
     why: &'static str,
 }
 
-/// The page of the case at `place` of the plan. `is_kept`: its files are there.
+/// The page of the case at `place` of the plan. `is_kept`: its files exist.
 pub(crate) fn case(
     run: &RunDetail,
     place: usize,
@@ -136,7 +136,7 @@ fn judged(case: Option<&CaseInfo>, result: Option<&CaseResult>) -> Vec<Judged> {
     }
 }
 
-/// The steps with octets; the others stand in the ladder.
+/// The view of a step with bytes; the ladder has the other steps.
 fn step(step: &Step) -> Option<StepView<'_>> {
     let octets = step.octets.as_ref()?;
     let marks = octets.marks.iter().filter_map(|mark| {
@@ -163,6 +163,6 @@ fn step(step: &Step) -> Option<StepView<'_>> {
 
 fn files(run: &str, result: &CaseResult) -> Vec<(&'static str, String)> {
     let kinds = [(EvidenceKind::Pcapng, "pcapng"), (EvidenceKind::Transcript, "transcript")];
-    let there = kinds.into_iter().filter(|(kind, _)| result.evidence.path(*kind).is_some());
-    there.map(|(_, name)| (name, url::evidence(run, name, &result.key))).collect()
+    let present = kinds.into_iter().filter(|(kind, _)| result.evidence.path(*kind).is_some());
+    present.map(|(_, name)| (name, url::evidence(run, name, &result.key))).collect()
 }

@@ -1,4 +1,5 @@
-//! A chart of runs: one bar each, its parts the verdicts. Its colours are classes, for no style stands in a page.
+//! A chart with one bar for each run; the parts of a bar are verdicts. Colours are classes, because
+//! pages have no inline styles.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,7 @@ use weft_suites::store::RunRecord;
 use super::target::shown;
 use super::{time, url};
 
-/// Units of the drawing.
+/// In units of the drawing.
 const HEIGHT: u64 = 120;
 const BAR: usize = 16;
 const STEP: usize = 20;
@@ -16,7 +17,7 @@ const STEP: usize = 20;
 pub(super) struct Chart(String);
 
 impl Chart {
-    /// Of runs, the newest first; it shows them from left to right.
+    /// The chart of `runs`, which are newest first; the newest is on the right.
     pub(super) fn of(runs: &[RunRecord]) -> Self {
         let over: Vec<_> = runs.iter().rev().filter_map(|run| Some((run, run.summary.as_ref()?))).collect();
         let total = |at: usize| shown(&over[at].1.counts).iter().map(|(_, number)| number).sum::<u64>();
@@ -39,7 +40,7 @@ impl Chart {
                 time::utc(run.info.started_unix_ms)
             );
             for (verdict, number) in shown(&summary.counts) {
-                // What is there is seen, however little it is.
+                // Even a small part is visible.
                 let height = if number == 0 { 0 } else { (number * (HEIGHT - 8) / most).max(2) };
                 y = y.saturating_sub(height);
                 if height > 0 {
@@ -55,7 +56,7 @@ impl Chart {
         Chart(svg)
     }
 
-    /// The drawing; nothing, where there is no trend.
+    /// The drawing; empty for fewer than two runs.
     pub(super) fn svg(self) -> String {
         self.0
     }

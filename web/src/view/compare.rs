@@ -1,4 +1,4 @@
-//! What is different between two runs.
+//! The differences between two runs.
 
 use askama::Template;
 use weft_suites::diff::{Change, Diff, Observed};
@@ -11,7 +11,7 @@ use super::{time, url};
 struct Page<'a> {
     before: Side<'a>,
     after: Side<'a>,
-    /// Address of the same, the other way round.
+    /// The comparison with before and after swapped.
     turned: String,
     lists: Vec<(&'static str, Vec<Line>)>,
     observations: Vec<(&'static str, &'a [Observed])>,

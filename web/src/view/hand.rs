@@ -1,8 +1,9 @@
-//! What somebody may do who looks at a page.
+//! The actions that a page offers.
 
 use crate::access::{Role, Session};
 
-/// The hand of an operator: forms that start and stop runs need its key. Others have none, and see no such forms.
+/// An operator's right to start and stop runs. The forms need its key; pages for other clients have
+/// no such forms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hand<'a> {
     pub(crate) key: &'a str,

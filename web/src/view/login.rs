@@ -1,4 +1,4 @@
-//! The page to sign in and out on.
+//! The page for signing in and out.
 
 use askama::Template;
 
@@ -14,7 +14,7 @@ struct Page<'a> {
     wrong: &'a str,
 }
 
-/// The page. `asks`: the server has tokens; `wrong`: why the last one was not taken, or nothing.
+/// The page. `asks`: the server has tokens; `wrong`: why the last token was rejected, or empty.
 pub(crate) fn login(asks: bool, session: Option<&Session>, next: &str, wrong: &str) -> Result<String, askama::Error> {
     let form_key = session.and_then(|session| session.form_key.as_deref()).unwrap_or_default();
     Page { asks, role: session.map(|session| session.role), form_key, next, wrong }.render()

@@ -1,4 +1,4 @@
-//! The run that represents each target, case by case.
+//! The verdicts of the run that represents each target, by case.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ pub(crate) struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Show {
-    /// All of them.
+    /// All cases.
     #[default]
     All,
-    /// Those that some target fails.
+    /// Cases that a target fails.
     Failing,
-    /// Those whose verdicts are not all the same, among the targets that have one.
+    /// Cases whose verdicts differ, among the targets that have one.
     Differing,
 }
 
-/// What is asked for.
+/// The filter of the matrix.
 #[derive(Debug)]
 pub(crate) struct Filter<'a> {
-    /// Part of the names of targets.
+    /// Part of the name of a target.
     pub(crate) target: &'a str,
-    /// Part of the keys of cases.
+    /// Part of the key of a case.
     pub(crate) case: &'a str,
     pub(crate) show: Show,
 }
@@ -44,9 +44,9 @@ pub(crate) struct Filter<'a> {
 struct Page<'a> {
     heads: Vec<Head<'a>>,
     rows: Vec<Row>,
-    /// Rows that the filter leaves out.
+    /// Number of rows that the filter excludes.
     hidden: usize,
-    /// Targets that there was no room for.
+    /// Number of targets over the limit.
     left_out: usize,
     filter: &'a Filter<'a>,
     legend: [(Verdict, &'static str); 6],
@@ -62,7 +62,7 @@ struct Head<'a> {
 
 struct Row {
     key: String,
-    /// A verdict with the address of its page; `None` where the target's run does not have it.
+    /// A verdict with the address of its page; `None` if the run of the target has none.
     cells: Vec<Option<(Verdict, String)>>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -
     Page { heads: heads.collect(), hidden: all - rows.len(), rows, left_out, filter, legend: LEGEND }.render()
 }
 
-/// For each case of some column its verdicts, in the order of the columns.
+/// The verdicts of each case, in the order of the columns.
 pub(crate) fn verdicts(columns: &[Column]) -> BTreeMap<&CaseKey, Vec<Option<Verdict>>> {
     let mut verdicts: BTreeMap<&CaseKey, Vec<Option<Verdict>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
@@ -109,7 +109,7 @@ pub(crate) fn verdicts(columns: &[Column]) -> BTreeMap<&CaseKey, Vec<Option<Verd
 }
 
 impl Filter<'_> {
-    /// Is the case of `key`, with these verdicts, asked for?
+    /// Does the case of `key`, with these verdicts, pass the filter?
     pub(crate) fn shows(&self, key: &CaseKey, row: &[Option<Verdict>]) -> bool {
         let mut known = row.iter().flatten();
         let by_verdict = match self.show {

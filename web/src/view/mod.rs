@@ -1,7 +1,7 @@
-//! Pages: what the templates show, made from what the store holds. One file a page.
+//! Pages: the data of the templates, made from the content of the store. One file for each page.
 //!
-//! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which escapes its texts itself
-//! and has no styles inline ([`weft_suites::report::ladder`]).
+//! Templates escape their data. Only SVG is passed as markup: the chart of a target, and the ladder
+//! diagram, which escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).
 
 mod baseline;
 pub(crate) mod captures;
@@ -43,7 +43,7 @@ struct ErrorPage<'a> {
     words: &'a str,
 }
 
-/// A page that says why there is none.
+/// The page for a failed request.
 pub(crate) fn error(status: StatusCode, words: &str) -> Result<String, askama::Error> {
     ErrorPage { status, words }.render()
 }
@@ -59,13 +59,13 @@ fn partial(record: &RunRecord) -> Option<&'static str> {
     }
 }
 
-/// A verdict with its number, in the order in which people look for them.
+/// The number of cases with a verdict.
 struct Count {
     verdict: Verdict,
     number: u64,
 }
 
-/// Those that occur.
+/// The verdicts that occur, worst first.
 fn counts(counts: &Counts) -> Vec<Count> {
     let order = Verdict::ALL.into_iter().rev();
     order.map(|verdict| Count { verdict, number: counts.of(verdict) }).filter(|count| count.number > 0).collect()

@@ -1,4 +1,5 @@
-//! Initiators against responders. One end of each connection is the tester, so the table has its row and its column filled and no more.
+//! Initiators against responders. The tester is one endpoint of each connection, so the table fills
+//! only the tester's row and column.
 
 use askama::Template;
 use weft_suites::model::{ExitCode, Role, Summary};
@@ -39,7 +40,7 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     let info = &record.info;
     let partial = partial(record);
     let (class, words) = match outcome(record.summary.as_ref()) {
-        // Green is for a target of which all cases are as expected.
+        // Only a complete run with expected results is green.
         ("pass", words) if partial.is_some() => ("", words),
         outcome => outcome,
     };
@@ -55,7 +56,7 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     }
 }
 
-/// A class, and words for it.
+/// The class of the cell, and its text.
 fn outcome(summary: Option<&Summary>) -> (&'static str, &'static str) {
     match summary.map(|summary| summary.exit_code) {
         None => ("", "not finished"),

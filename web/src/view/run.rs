@@ -16,59 +16,59 @@ struct Page<'a> {
     status: RunStatus,
     finished: u64,
     planned: u64,
-    /// Why it is partial, once it is over.
+    /// Why the run is partial, once it is over.
     partial: Option<&'static str>,
-    /// Address of the run whose cases it runs again.
+    /// Address of the run whose cases it reruns.
     rerun_of: Option<String>,
     started: String,
     took: Option<String>,
     exit_code: Option<u8>,
-    /// What led to it.
+    /// The reasons for the exit code.
     reasons: &'a [String],
-    /// The class of the bar: what the run came to, or the worst verdict so far.
+    /// The class of the bar: the outcome of the run, or the worst verdict so far.
     outcome: &'static str,
     counts: Vec<Count>,
-    /// Address of the run's events; `None` when nothing more will happen.
+    /// Address of the run's events; `None` if the run is over.
     events: Option<String>,
     failing: Vec<RequirementId>,
     /// Results that the target's baseline expects.
     expected: Vec<Expected<'a>>,
-    /// Entries of the baseline that are no longer true.
+    /// Stale entries of the baseline.
     stale: &'a [String],
-    /// Of a run that is over: what neither passed nor was skipped, the first [`UNSOUND`] of it, and how much more there is.
+    /// If the run is over: the first [`UNSOUND`] cases that neither passed nor were skipped.
     unsound: Vec<Line>,
+    /// The number of further such cases.
     unsound_more: usize,
     groups: Vec<Group<'a>>,
-    /// Requirements that hold, by level.
+    /// Requirements that are met, by level.
     score: String,
-    /// What somebody has to do, and for how many seconds that is waited for.
+    /// What the user has to do, and for how many seconds the run still waits for it.
     waits: Option<(String, u64)>,
-    /// How long the rest will take.
+    /// The estimated remaining time.
     left: Option<String>,
     target_href: String,
     self_href: String,
-    /// What an operator may do.
     acts: Option<Acts<'a>>,
 }
 
-/// What an operator may do with a run.
+/// The actions of an operator on a run.
 struct Acts<'a> {
     key: &'a str,
-    /// Number of the job that may be stopped.
+    /// Number of the job that can be stopped.
     stop: Option<u64>,
     run_href: String,
-    /// Cases that did not pass, once it is over.
+    /// Number of cases that did not pass, once the run is over.
     failed: Option<u64>,
 }
 
-/// What the page of a run is made of.
+/// The data of the page of a run.
 pub(crate) struct RunPage<'a> {
     pub(crate) detail: &'a RunDetail,
     pub(crate) score: Option<Score>,
     pub(crate) moment: Option<Moment>,
-    /// Number of the job, where the run was started here and goes on.
+    /// Number of the job, if this server started the run and it is not over.
     pub(crate) job: Option<u64>,
-    /// Of an operator, where the run's target may be started.
+    /// The rights of an operator, if the server may run against the target.
     pub(crate) hand: Option<Hand<'a>>,
 }
 
@@ -76,11 +76,11 @@ struct Expected<'a> {
     key: String,
     href: String,
     reason: &'a str,
-    /// Where more is said, and whether a browser may be led there.
+    /// The link for details, and whether it may be clickable.
     link: Option<(&'a str, bool)>,
 }
 
-/// Lines of one case, next to each other in the plan.
+/// Variants of one case that are adjacent in the plan.
 struct Group<'a> {
     id: &'a str,
     case: Option<&'a CaseInfo>,
@@ -94,7 +94,7 @@ struct Line {
     took: String,
 }
 
-/// Cases that did not pass are named first, so many; more help nobody.
+/// The maximum number of failed cases at the top of the page.
 const UNSOUND: usize = 60;
 
 /// The page.
@@ -107,9 +107,9 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     }
     let summary = record.summary.as_ref();
     let moment = moment.unwrap_or_default();
-    // A run that waits says so before its status does.
+    // A run reports that it waits before the store has that status.
     let status = if moment.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
-    let goes_on = summary.is_none() && status != RunStatus::Broken;
+    let is_live = summary.is_none() && status != RunStatus::Broken;
     let is_unsound = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
     let unsound: Vec<&PlannedCase> = detail.planned.iter().filter(is_unsound).filter(|_| summary.is_some()).collect();
     let page = Page {
@@ -117,7 +117,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         status,
         finished: record.finished,
         planned: record.planned,
-        partial: partial(record).filter(|_| !goes_on),
+        partial: partial(record).filter(|_| !is_live),
         rerun_of: record.info.rerun_of.as_deref().map(url::run),
         started: time::utc(record.info.started_unix_ms),
         took: summary.map(|summary| clock::duration(summary.duration_us)),
@@ -125,7 +125,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         reasons: summary.map_or(&[], |summary| &summary.reasons),
         outcome: outcome(summary, &so_far),
         counts: counts(&so_far),
-        events: goes_on.then(|| format!("{}/events", url::run(&record.info.id))),
+        events: is_live.then(|| format!("{}/events", url::run(&record.info.id))),
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
@@ -158,7 +158,7 @@ fn expected<'a>(run: &str, summary: &'a Summary) -> Vec<Expected<'a>> {
     summary.expected.iter().map(one).collect()
 }
 
-/// Green stands for a run that is as expected, and for nothing else.
+/// The class of the bar. Only a run with the expected results is green.
 fn outcome(summary: Option<&Summary>, so_far: &Counts) -> &'static str {
     let worst = || {
         [Verdict::Error, Verdict::Fail, Verdict::Inconclusive, Verdict::Pass].into_iter().find(|v| so_far.of(*v) > 0)

@@ -9,12 +9,12 @@ use weft_suites::store::{RunRecord, TargetRecord};
 
 use super::{Count, counts, partial, time, url};
 
-/// Which part of the list it is.
+/// The part of the list that the page shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown<'a> {
     pub(crate) target: Option<&'a str>,
     pub(crate) before: Option<&'a str>,
-    /// There are older ones.
+    /// There are older runs.
     pub(crate) is_more: bool,
 }
 
@@ -34,9 +34,9 @@ struct Line<'a> {
     started: String,
     took: String,
     counts: Vec<Count>,
-    /// Requirements that do not hold, by level: `3 MUST`.
+    /// Violated requirements, by level: `3 MUST`.
     failing: String,
-    /// Requirements that hold, by level.
+    /// Requirements that are met, by level.
     score: String,
     target_href: String,
     exit_code: Option<u8>,

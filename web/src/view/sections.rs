@@ -1,4 +1,4 @@
-//! What a run covers of the specifications, section by section.
+//! The requirements that a run judged, by section of the specifications.
 
 use std::collections::BTreeMap;
 
@@ -43,9 +43,10 @@ impl Line {
 pub(crate) fn sections(info: &RunInfo, judged: &BTreeMap<RequirementId, Verdict>) -> Result<String, askama::Error> {
     let sections = sections_of(judged.clone());
     let line = |section: &Section| {
-        let is_its =
+        let is_in_section =
             |id: &RequirementId| (id.row().catalogue, id.row().section) == (section.catalogue, section.section);
-        let requirements = judged.iter().filter(|(id, _)| is_its(id)).map(|(id, verdict)| (*id, *verdict)).collect();
+        let requirements =
+            judged.iter().filter(|(id, _)| is_in_section(id)).map(|(id, verdict)| (*id, *verdict)).collect();
         Line { section: section.clone(), requirements }
     };
     let part = |sections: &[Section]| Part {

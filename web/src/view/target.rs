@@ -1,4 +1,4 @@
-//! The targets, and one of them: what is done against it, and how it fares from run to run.
+//! The list of targets, and the page of a target: its current, queued and finished runs.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::starter::LaneState;
 #[template(path = "targets.html")]
 struct ListPage<'a> {
     lines: Vec<ListLine<'a>>,
-    /// Some may be started.
+    /// The server may start runs.
     starts: bool,
     may: bool,
 }
@@ -31,7 +31,7 @@ struct ListLine<'a> {
     running: Option<String>,
 }
 
-/// All targets: those that may be started, then those that there are runs of.
+/// All targets: those that the server may run against, then the others of the store.
 pub(crate) fn targets(
     configured: &[(&Target, LaneState)],
     stored: &[TargetRecord],
@@ -66,14 +66,14 @@ pub(crate) fn targets(
     ListPage { lines: own.chain(others).collect(), starts: !configured.is_empty(), may: hand.is_some() }.render()
 }
 
-/// What the page of a target is made of.
+/// The data of the page of a target.
 pub(crate) struct TargetPage<'a> {
     pub(crate) name: &'a str,
-    /// It may be started.
+    /// Present if the server may run against the target.
     pub(crate) configured: Option<(&'a Target, LaneState)>,
-    /// A run that could be gone on with.
+    /// A run that can be resumed.
     pub(crate) unfinished: Option<&'a str>,
-    /// The newest first.
+    /// Newest first.
     pub(crate) runs: &'a [RunRecord],
     pub(crate) scores: &'a BTreeMap<String, Score>,
     pub(crate) unsteady: &'a [Unsteady],
@@ -89,7 +89,7 @@ struct Page<'a> {
     state: Option<LaneState>,
     running: Option<String>,
     hand: Option<Hand<'a>>,
-    /// A run that could be gone on with: its address, and when it began.
+    /// A run that can be resumed: its address and its start.
     resume: Option<(String, String)>,
     tiers: [Tier; 3],
     chart: String,
@@ -107,7 +107,7 @@ struct Line<'a> {
     exit_code: Option<u8>,
     /// Why it is partial.
     partial: Option<&'static str>,
-    /// Against the run before it.
+    /// Address of the comparison with the previous run.
     compare: Option<String>,
 }
 
@@ -170,7 +170,7 @@ fn line<'a>(record: &'a RunRecord, before: Option<&RunRecord>, scores: &BTreeMap
     }
 }
 
-/// Of the verdicts of a run, those that a chart shows.
+/// The verdicts that a chart shows.
 pub(super) fn shown(of: &Counts) -> [(Verdict, u64); 4] {
     [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::Error].map(|verdict| (verdict, of.of(verdict)))
 }

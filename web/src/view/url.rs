@@ -10,12 +10,12 @@ pub(crate) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
-/// The list of runs; what is not asked for is left out.
+/// The list of runs.
 pub(super) fn runs(target: Option<&str>, before: Option<&str>) -> String {
-    let asked = [("target", target), ("before", before)];
-    let asked = asked.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
-    let asked: Vec<String> = asked.collect();
-    if asked.is_empty() { "/".to_owned() } else { format!("/?{}", asked.join("&")) }
+    let query = [("target", target), ("before", before)];
+    let query = query.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
+    let query: Vec<String> = query.collect();
+    if query.is_empty() { "/".to_owned() } else { format!("/?{}", query.join("&")) }
 }
 
 /// The page of a target.
@@ -38,22 +38,22 @@ pub(crate) fn case(run_id: &str, key: &CaseKey) -> String {
     format!("{}/cases/{}", run(run_id), escaped(&key.path(), true))
 }
 
-/// A file of a case; `kind` as the route names it.
+/// A file of a case; `kind` is the name in the route.
 pub(super) fn evidence(run_id: &str, kind: &str, key: &CaseKey) -> String {
     format!("{}/evidence/{kind}/{}", run(run_id), escaped(&key.path(), true))
 }
 
-/// A capture: of the folder by its id, of a case by that of [`evidence_capture`].
+/// A capture; [`evidence_capture`] has the id of the capture of a case.
 pub(crate) fn capture(id: &str) -> String {
     format!("/captures/{}", escaped(id, false))
 }
 
-/// The id of what a case recorded; `place` is that of the case in the plan of the run.
+/// The id of the capture of a case; `place` is the case's place in the plan of the run.
 pub(crate) fn evidence_capture(run_id: &str, place: usize) -> String {
     format!("{run_id}~{place}")
 }
 
-/// Part of a list of packets; `base` is the address of the capture.
+/// A part of the list of packets; `base` is the address of the capture.
 pub(super) fn packets(base: &str, filter: &str, from: usize) -> String {
     match (filter, from) {
         ("", 0) => base.to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn packets(base: &str, filter: &str, from: usize) -> String {
     }
 }
 
-/// A packet, among those that pass the filter.
+/// A packet in the list of packets that pass the filter.
 pub(crate) fn packet(base: &str, number: u64, filter: &str) -> String {
     match filter {
         "" => format!("{base}/packets/{number}"),
@@ -76,18 +76,18 @@ pub(super) fn connection(base: &str, stream: u32) -> String {
     format!("{base}/connections/{stream}")
 }
 
-/// Part of a capture's findings.
+/// A part of the findings of a capture.
 pub(super) fn findings(base: &str, severity: Option<Severity>, from: usize) -> String {
     let severity = severity.map(|severity| format!("severity={severity}&")).unwrap_or_default();
     format!("{base}/findings?{severity}from={from}")
 }
 
-/// Part of another of its lists.
+/// A part of another list of a capture.
 pub(super) fn part(base: &str, list: &str, from: usize) -> String {
     format!("{base}/{list}?from={from}")
 }
 
-/// `%` and two digits for all that could mean something in an address; slashes stay where they part a path.
+/// Percent-encodes all bytes with a meaning in an address; `keeps_slashes` excepts slashes.
 fn escaped(text: &str, keeps_slashes: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for octet in text.bytes() {
@@ -107,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_end_an_attribute_or_a_path_is_escaped() {
+    fn escapes_the_ends_of_attributes_and_paths() {
         assert_eq!(run("a/b?c#\"<"), "/runs/a%2Fb%3Fc%23%22%3C");
         let key: CaseKey = "mpa/key/wrong[octet=3]".parse().unwrap();
         assert_eq!(case("r", &key), "/runs/r/cases/mpa/key/wrong/octet%3D3");
-        // The path of a key has escapes of its own.
+        // The path of a key is already escaped once.
         assert_eq!(evidence("r", "pcapng", &CaseKey::new("a b/c")), "/runs/r/evidence/pcapng/a%2520b/c/default");
     }
 }

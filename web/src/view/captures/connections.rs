@@ -18,7 +18,7 @@ struct Page<'a> {
     head: Head,
     rows: Vec<Line<'a>>,
     pages: Links,
-    /// Connections that the survey does not keep.
+    /// Number of connections that the survey does not keep.
     further: u64,
     others: u64,
     port_mapper: u64,
@@ -73,17 +73,17 @@ struct LadderPage {
     stream: u32,
     packets: String,
     svg: String,
-    /// Rows that stand out: address of the packet, its number, words.
+    /// Unusual rows: address of the packet, its number, the text of the row.
     marked: Vec<(String, u64, String)>,
-    /// As `weft stats` tells it.
+    /// The output of `weft stats`.
     numbers: String,
 }
 
 /// The page of one connection.
 pub(crate) fn ladder(head: Head, survey: &Survey, stream: u32, ladder: &Ladder) -> Result<String, askama::Error> {
     let base = head.base.clone();
-    let odd = ladder.rows.iter().filter(|row| matches!(row.tone, Tone::Wrong | Tone::Notable));
-    let marked = odd.filter_map(|row| {
+    let unusual = ladder.rows.iter().filter(|row| matches!(row.tone, Tone::Wrong | Tone::Notable));
+    let marked = unusual.filter_map(|row| {
         let frame = row.frame?;
         Some((url::packet(&base, frame, ""), frame, row.label.clone()))
     });

@@ -22,13 +22,13 @@ struct Page<'a> {
 }
 
 struct Line<'a> {
-    told: &'a Told,
+    finding: &'a Told,
     summary: &'static str,
     href: String,
     class: &'static str,
 }
 
-/// The page: those of one severity, or all.
+/// The page with the findings of one severity, or of all.
 pub(crate) fn findings(
     head: Head,
     survey: &Survey,
@@ -36,14 +36,14 @@ pub(crate) fn findings(
     from: usize,
 ) -> Result<String, askama::Error> {
     let all = survey.index.findings();
-    let wanted: Vec<&Told> = all.iter().filter(|told| severity.is_none_or(|one| one == told.severity)).collect();
+    let wanted: Vec<&Told> = all.iter().filter(|finding| severity.is_none_or(|one| one == finding.severity)).collect();
     let base = head.base.clone();
     let (range, pages) = part(from, wanted.len(), |from| url::findings(&base, severity, from));
-    let rows = wanted[range.clone()].iter().map(|told| Line {
-        told,
-        summary: told.requirement.row().summary,
-        href: url::packet(&base, told.frame, ""),
-        class: class(told.severity),
+    let rows = wanted[range.clone()].iter().map(|finding| Line {
+        finding,
+        summary: finding.requirement.row().summary,
+        href: url::packet(&base, finding.frame, ""),
+        class: class(finding.severity),
     });
     let page = Page {
         severity,

@@ -14,7 +14,7 @@ use crate::view::{time, url};
 #[template(path = "captures.html")]
 struct Page<'a> {
     has_folder: bool,
-    /// What an operator's forms hold.
+    /// The key of an operator's forms.
     form_key: Option<&'a str>,
     most: String,
     lines: Vec<Line>,
@@ -35,7 +35,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// `known`: what was read of it, where it was.
+    /// `known`: the survey of the capture, or the error, if it was read.
     pub(crate) fn new(entry: &Entry, known: Option<Result<Arc<Survey>, Arc<str>>>) -> Self {
         let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let survey = known.as_ref().and_then(|known| known.as_ref().ok());

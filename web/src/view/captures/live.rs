@@ -1,4 +1,4 @@
-//! A capture that still grows. What is on the page, its script is told.
+//! The live page of a capture. Its script receives the content as events.
 
 use askama::Template;
 

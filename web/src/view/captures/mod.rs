@@ -1,4 +1,4 @@
-//! Pages about captures. One file a page; what they share is here.
+//! Pages about captures, one file each, and their common parts.
 
 mod connections;
 mod findings;
@@ -27,15 +27,14 @@ pub(crate) use statistics::statistics;
 use super::url;
 use crate::captures::read::Survey;
 
-/// Lines of a page.
+/// Lines on a page.
 pub(crate) const LINES: usize = 100;
 
-/// What stands above each page of a capture.
+/// The head of each page of a capture.
 pub(crate) struct Head {
-    /// Which page it is.
     page: &'static str,
     name: String,
-    /// The address of the capture, below which its pages are.
+    /// The address of the capture. The addresses of its pages begin with it.
     base: String,
     size: String,
     packets: usize,
@@ -44,13 +43,12 @@ pub(crate) struct Head {
     counts: Vec<Count>,
     note: Option<String>,
     remarks: Vec<String>,
-    /// The case that recorded it, and its page.
+    /// The case that recorded the capture, and its page.
     case: Option<(String, String)>,
     tabs: Vec<(&'static str, String, &'static str)>,
 }
 
 impl Head {
-    /// `id` as it stands in addresses.
     pub(crate) fn new(
         page: &'static str,
         (id, name, len): (&str, &str, u64),
@@ -79,7 +77,7 @@ impl Head {
             case,
             tabs: pages
                 .into_iter()
-                // What a case recorded does not grow.
+                // The capture of a case does not grow.
                 .chain(is_growing.then_some(("live", "/live", "Live")))
                 .map(|(page, below, words)| (page, format!("{base}{below}"), words))
                 .collect(),
@@ -88,13 +86,13 @@ impl Head {
     }
 }
 
-/// Findings of one severity, as they are counted on a page.
+/// The number of findings of one severity, as text.
 pub(crate) struct Count {
     class: &'static str,
     words: String,
 }
 
-/// Those that occur, the loudest first; what is counted is notes, warnings, errors.
+/// From the numbers of notes, warnings and errors: those that are not zero, errors first.
 pub(crate) fn counts(counts: [u64; 3]) -> Vec<Count> {
     let named = [Severity::Note, Severity::Warning, Severity::Error].into_iter().zip(counts).rev();
     let some = named.filter(|(_, count)| *count > 0);
@@ -133,7 +131,7 @@ fn pair(ends: Option<(SocketAddr, SocketAddr)>) -> (String, String) {
     ends.map_or_else(Default::default, |(from, to)| (from.to_string(), to.to_string()))
 }
 
-/// Links to other parts of a list: what they are to this one, address, words.
+/// Links to other parts of a list: relation, address, text.
 type Links = Vec<(&'static str, String, &'static str)>;
 
 /// The part of a list of `total` lines that begins at `from`, and the links to its other parts.
@@ -158,7 +156,7 @@ struct Reading {
     frames: u64,
 }
 
-/// A page for the time in which a capture is read.
+/// The page while a capture is being read.
 pub(crate) fn reading(frames: u64) -> Result<String, askama::Error> {
     Reading { frames }.render()
 }
@@ -177,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_a_list_and_the_ways_to_the_others() {
+    fn parts_of_a_list_link_to_other_parts() {
         let words = |from, total| {
             let (range, links) = part(from, total, |from| from.to_string());
             (range, links.into_iter().map(|(_, href, words)| format!("{words} {href}")).collect::<Vec<_>>().join(", "))
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_for_people() {
+    fn formats_numbers() {
         let texts = [1, 999, 1000, 1_999_999, 2_500_000_000].map(octets);
         assert_eq!(texts, ["1 byte", "999 bytes", "1.0 kB", "1.9 MB", "2.5 GB"]);
         assert_eq!((seconds(1_234_567_890), seconds(999)), ("1.234567".into(), "0.000000".into()));

@@ -1,4 +1,4 @@
-//! Reads and atomic operations of a capture, and how long they took.
+//! Reads and atomic operations of a capture, with their latency.
 
 use askama::Template;
 use weft_dissector::fact::Operation;

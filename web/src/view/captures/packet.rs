@@ -11,11 +11,11 @@ use super::{Head, List, class, ranges};
 use crate::captures::read::Survey;
 use crate::view::{time, url};
 
-/// Octets that are shown.
+/// Bytes that the page shows.
 const SHOWN: usize = 8192;
-/// Octets in a row.
+/// Bytes in a row.
 const ROW: usize = 16;
-/// Other packets that a field names.
+/// Other packets that a field links to.
 const ELSEWHERE: usize = 3;
 
 #[derive(Template)]
@@ -29,7 +29,7 @@ struct Page<'a> {
     stream: Option<(u32, String)>,
     previous: Option<String>,
     next: Option<String>,
-    /// Where it stands in the list.
+    /// Its part of the list.
     list: String,
     findings: Vec<Finding<'a>>,
     units: Vec<Unit<'a>>,
@@ -43,7 +43,7 @@ struct Finding<'a> {
     row: &'static Requirement,
     expected: &'a str,
     found: &'a str,
-    /// Its octets, and the first of them.
+    /// Its bytes, and the first of them.
     at: String,
     first: usize,
 }

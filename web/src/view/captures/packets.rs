@@ -1,4 +1,4 @@
-//! The packets of a capture, a part at a time.
+//! The packets of a capture, in pages.
 
 use askama::Template;
 use weft_dissector::browse::index::{Index, Row};
@@ -11,7 +11,7 @@ use crate::view::url;
 struct Page<'a> {
     head: Head,
     filter: &'a str,
-    /// What is wrong with it.
+    /// What is wrong with the filter.
     wrong: Option<String>,
     rows: Vec<Line>,
     first: usize,
@@ -34,21 +34,21 @@ struct Line {
 
 /// Which packets.
 pub(crate) struct List<'a> {
-    /// As it was asked for; empty for all packets.
+    /// The display filter; empty for all packets.
     pub(crate) filter: &'a str,
-    /// Numbers of those that pass.
+    /// Numbers of the packets that pass the filter.
     pub(crate) passed: Option<&'a [u64]>,
-    /// Place of the first one.
+    /// Index of the first one on the page.
     pub(crate) from: usize,
 }
 
 impl List<'_> {
-    /// How many there are.
+    /// The number of packets.
     pub(crate) fn len(&self, index: &Index) -> usize {
         self.passed.map_or(index.rows().len(), <[u64]>::len)
     }
 
-    /// The one at a place.
+    /// The packet at an index of the list.
     pub(crate) fn row<'i>(&self, index: &'i Index, at: usize) -> Option<&'i Row> {
         let place = match self.passed {
             Some(passed) => index.find(*passed.get(at)?)?,
@@ -71,7 +71,7 @@ pub(crate) fn packets(head: Head, index: &Index, list: &List<'_>) -> Result<Stri
         .render()
 }
 
-/// The page of a filter that is none; `wrong` says why, and points.
+/// The page for an invalid filter; `wrong` has the error and points at its position.
 pub(crate) fn invalid(head: Head, filter: &str, wrong: String) -> Result<String, askama::Error> {
     let (rows, pages) = (Vec::new(), Vec::new());
     Page { head, filter, wrong: Some(wrong), rows, first: 0, last: 0, listed: 0, pages }.render()

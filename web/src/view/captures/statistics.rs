@@ -1,4 +1,4 @@
-//! A capture in numbers, as `weft stats` prints them.
+//! The statistics of a capture, as `weft stats` prints them.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use weft_dissector::output::text::exchange_line;
 use super::Head;
 use crate::captures::read::Survey;
 
-/// Connections on the page.
+/// The maximum number of connections on the page.
 const MOST: usize = 100;
 
 #[derive(Template)]
@@ -17,7 +17,7 @@ struct Page {
     head: Head,
     text: String,
     more: usize,
-    /// Connections that the survey does not keep.
+    /// Number of connections that the survey does not keep.
     further: u64,
     more_exchanges: usize,
 }
