@@ -197,7 +197,7 @@ impl Place {
     }
 
     /// Goes on behind the line that somebody was told last; `false` where that is not known any more.
-    pub(crate) fn go_on(&mut self, last: &str) -> bool {
+    pub(crate) fn resume(&mut self, last: &str) -> bool {
         let parsed = last.split_once('-').and_then(|(epoch, number)| {
             Some((u64::from_str_radix(epoch, 16).ok()?, number.parse::<u64>().ok()?.checked_add(1)?))
         });
@@ -262,14 +262,14 @@ mod tests {
         assert_eq!(lines.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2]);
         let (first, last) = (place.id(0), place.id(2));
         let mut again = Place::end(journal.clone());
-        assert!(again.go_on(&first));
+        assert!(again.resume(&first));
         assert_eq!(again.read().await.unwrap().len(), 2);
-        assert!(again.go_on(&last), "nothing was missed");
+        assert!(again.resume(&last), "nothing was missed");
         for foreign in ["", "x", "0-0", "-1", &format!("{first}9"), &place.id(3), &place.id(u64::MAX)] {
-            assert!(!again.go_on(foreign), "{foreign}");
+            assert!(!again.resume(foreign), "{foreign}");
         }
         (0..=LINES).for_each(|number| journal.tell(step(number)));
-        assert!(!again.go_on(&first), "not kept any more");
+        assert!(!again.resume(&first), "not kept any more");
         assert!(place.read().await.is_none(), "it fell behind");
         assert_eq!(held(&journal.told).lines.len(), LINES);
     }

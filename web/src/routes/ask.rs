@@ -1,4 +1,4 @@
-//! What a request says: axum's extractors, whose refusals are pages like all others.
+//! Extractors for the pages: they report a malformed request as a page.
 
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -6,34 +6,34 @@ use serde::de::DeserializeOwned;
 
 use crate::app::Failure;
 
-/// Parts of the address.
+/// The parameters in the path.
 pub(super) struct Path<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        // What is no text, or no number where one is meant, names nothing.
+        // A part that is not UTF-8, or not the expected number, names nothing.
         match extract::Path::from_request_parts(parts, state).await {
-            Ok(extract::Path(said)) => Ok(Path(said)),
+            Ok(extract::Path(parts)) => Ok(Path(parts)),
             Err(_) => Err(Failure::NotFound("There is nothing at this address.")),
         }
     }
 }
 
-/// What stands behind the `?`.
+/// The query string.
 pub(super) struct Query<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let asked = extract::Query::from_request_parts(parts, state).await;
-        asked.map(|extract::Query(asked)| Query(asked)).map_err(|error| Failure::Unclear(error.to_string()))
+        let query = extract::Query::from_request_parts(parts, state).await;
+        query.map(|extract::Query(query)| Query(query)).map_err(|error| Failure::Unclear(error.to_string()))
     }
 }
 
-/// A form that was sent.
+/// A form in the body.
 pub(super) struct Form<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Form<T> {

@@ -1,4 +1,4 @@
-//! Style and scripts, from the binary.
+//! The style sheet and scripts, which are in the binary.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -10,7 +10,7 @@ use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::view::{self, Hand};
 
-/// Earlier and later results that the page shows.
+/// The maximum number of other results of the case on the page.
 const PAST: u32 = 20;
 
 pub(super) async fn page(
@@ -25,7 +25,7 @@ pub(super) async fn page(
         Some(result) if result.evidence.path(EvidenceKind::Pcapng).is_some() => {
             evidence::place(&app, &run.record.info, result, EvidenceKind::Pcapng).await.is_some()
         }
-        // Nothing was to be kept.
+        // The case has no files.
         _ => true,
     };
     let past = app.store.past(&run.record.info.target.name, &key, PAST).await?;

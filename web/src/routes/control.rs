@@ -1,4 +1,4 @@
-//! Starting and stopping runs. Only operators come here: the door lets nobody else post.
+//! Starting and stopping runs. The door admits only operators.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::app::{App, Failure};
 use crate::starter::{Again, Wanted};
 use crate::view::url;
 
-/// A run that begins at once is waited for as long, to lead to its page.
+/// How long an answer waits for the start of a run, to redirect to its page.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct Wish {
     #[serde(default)]
     select: String,
     #[serde(default)]
@@ -32,20 +32,20 @@ pub(super) struct Asked {
 pub(super) async fn start(
     State(app): State<App>,
     Path(target): Path<String>,
-    Form(asked): Form<Asked>,
+    Form(wish): Form<Wish>,
 ) -> Result<Response, Failure> {
     let unclear = |what: &str| Failure::Unclear(what.to_owned());
-    let tier = match asked.tier.as_str() {
+    let tier = match wish.tier.as_str() {
         "" => Tier::default(),
         word => word.parse().map_err(Failure::Unclear)?,
     };
-    let seed = match asked.seed.trim() {
+    let seed = match wish.seed.trim() {
         "" => None,
         number => Some(number.parse().map_err(|_| unclear("A seed is a number from 0 to 18446744073709551615."))?),
     };
-    let wanted = match asked.resume.is_empty() {
+    let wanted = match wish.resume.is_empty() {
         true => {
-            let words: Vec<&str> = asked.select.split_whitespace().collect();
+            let words: Vec<&str> = wish.select.split_whitespace().collect();
             app.starter.wanted(&words, tier, seed)?
         }
         false => resumed(&app, &target).await?,
@@ -53,12 +53,12 @@ pub(super) async fn start(
     begin(&app, &target, wanted).await
 }
 
-/// The newest run of a target that did not come to its end, gone on with.
+/// Resumes the newest unfinished run against a target.
 pub(super) async fn resumed(app: &App, target: &str) -> Result<Wanted, Failure> {
     use crate::starter::NotTaken::{NoRun, Unknown};
     let (_, state) = app.starter.state(target).ok_or(Unknown)?;
     let run = app.watch.unless_gone(app.store.unfinished(target)).await??.ok_or(NoRun)?;
-    // That one goes on already.
+    // It is already running.
     if state.running.is_some_and(|job| job.run.as_ref() == Some(&run)) {
         return Err(NoRun.into());
     }
@@ -70,7 +70,7 @@ async fn begin(app: &App, target: &str, wanted: Wanted) -> Result<Response, Fail
     Ok(Redirect::to(&place(target, begins).await).into_response())
 }
 
-/// The page of the run, if it begins soon; else that of its target, which tells what goes on.
+/// The page of the run if it starts soon, otherwise the page of its target.
 async fn place(target: &str, begins: oneshot::Receiver<String>) -> String {
     match tokio::time::timeout(PATIENCE, begins).await {
         Ok(Ok(run)) => url::run(&run),
@@ -104,13 +104,13 @@ pub(super) struct Repeated {
 pub(super) async fn again(
     State(app): State<App>,
     Path(run): Path<String>,
-    Form(asked): Form<Repeated>,
+    Form(wish): Form<Repeated>,
 ) -> Result<Response, Failure> {
-    let (target, wanted) = repeated(&app, &run, &asked.which, &asked.case).await?;
+    let (target, wanted) = repeated(&app, &run, &wish.which, &wish.case).await?;
     begin(&app, &target, wanted).await
 }
 
-/// Cases of an earlier run once more; and against whom.
+/// The target of an earlier run, and a rerun of its cases.
 pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> Result<(String, Wanted), Failure> {
     let detail = app.watch.unless_gone(find_run(app, run)).await??;
     let again = match which {

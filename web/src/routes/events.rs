@@ -1,8 +1,10 @@
-//! A run as it goes on, as Server-Sent Events.
+//! A run in progress, as Server-Sent Events.
 //!
-//! A stream begins with what the store knows, so that whoever joins late misses nothing; then it follows the run's journal
-//! ([`crate::live`]), whose lines have ids. Who comes back with `Last-Event-ID` goes on behind that line. Every case is told once in a
-//! stream. Who reads so slowly that the journal has dropped the next line is let go; a browser comes back by itself.
+//! A stream begins with the content of the store, so a client that joins late misses nothing. Then
+//! it follows the journal of the run ([`crate::live`]), whose lines have ids. A client that
+//! reconnects with `Last-Event-ID` continues after that line. A stream reports each case once. If a
+//! client reads so slowly that the journal has dropped the next line, the stream ends; a browser
+//! reconnects.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -22,14 +24,14 @@ use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::live::{Place, Update};
 
-/// Updates on their way to one browser.
+/// Updates that wait for one browser.
 const QUEUE: usize = 32;
-/// Cases that are read from the store at once: all that a stream holds, however slowly it is read.
+/// Cases that a stream reads from the store at once, and holds until the client takes them.
 const PART: u32 = 256;
-/// Streams that read from the store at a time, so that a crowd leaves connections to the pages.
+/// Streams that may read from the store at the same time: pages need connections to the store, too.
 pub(crate) const READERS: usize = 2;
-/// After a lost connection a browser waits as long before it comes back.
-const COME_BACK: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long a browser waits before it reconnects.
+const RECONNECT: std::time::Duration = std::time::Duration::from_secs(1);
 const LAST: &str = "last-event-id";
 
 type Item = Result<Event, Infallible>;
@@ -48,12 +50,12 @@ pub(super) async fn stream(
     let last = headers.get(LAST).and_then(|last| last.to_str().ok()).map(ToOwned::to_owned);
     tokio::spawn(async move {
         let mut stopped = app.stopped.clone();
-        // First join, then read the store: what happens in between is known twice and not never.
+        // Join before reading the store: a case that ends in between is then known twice, not lost.
         let place = app.live.join(&run, &app.store, is_over);
         let gone = sender.clone();
-        let teller = Teller { app: &app, run: &run, sender };
+        let stream = Stream { app: &app, run: &run, sender };
         tokio::select! {
-            told = teller.tell(place, last.as_deref()) => if let Err(Ended::Store(error)) = told {
+            ended = stream.run(place, last.as_deref()) => if let Err(Ended::Store(error)) = ended {
                 tracing::error!("events of run {run}: {error}");
             },
             () = gone.closed() => {}
@@ -66,7 +68,7 @@ pub(super) async fn stream(
 
 /// Why a stream ends.
 enum Ended {
-    /// All was told, or the browser is gone.
+    /// The run is over, or the client is gone.
     Done,
     Store(StoreError),
 }
@@ -78,32 +80,32 @@ impl From<StoreError> for Ended {
 }
 
 /// One stream.
-struct Teller<'a> {
+struct Stream<'a> {
     app: &'a App,
     run: &'a str,
     sender: mpsc::Sender<Item>,
 }
 
-impl Teller<'_> {
-    async fn tell(&self, place: Option<Place>, last: Option<&str>) -> Result<(), Ended> {
-        self.send(Event::default().retry(COME_BACK).comment("")).await?;
+impl Stream<'_> {
+    async fn run(&self, place: Option<Place>, last: Option<&str>) -> Result<(), Ended> {
+        self.send(Event::default().retry(RECONNECT).comment("")).await?;
         let Some(mut place) = place else {
-            return self.tell_stored().await.map(drop);
+            return self.send_stored().await.map(drop);
         };
-        let mut told = HashSet::new();
-        if !last.is_some_and(|last| place.go_on(last)) {
-            told = self.tell_stored().await?;
+        let mut sent = HashSet::new();
+        if !last.is_some_and(|last| place.resume(last)) {
+            sent = self.send_stored().await?;
             if let Some(waits) = place.waits() {
                 self.send_update(&waits).await?;
             }
         }
         while let Some(lines) = place.read().await {
             for (number, line) in lines {
-                let is_told = line.case.is_some_and(|(key, is_finished)| match is_finished {
-                    true => told.remove(&*key),
-                    false => told.contains(&*key),
+                let is_sent = line.case.is_some_and(|(key, is_finished)| match is_finished {
+                    true => sent.remove(&*key),
+                    false => sent.contains(&*key),
                 });
-                if !is_told {
+                if !is_sent {
                     self.send(Event::default().id(place.id(number)).data(&*line.data)).await?;
                 }
             }
@@ -111,10 +113,10 @@ impl Teller<'_> {
         Ok(())
     }
 
-    /// Tells what the store knows; returns the cases that it told.
-    async fn tell_stored(&self) -> Result<HashSet<String>, Ended> {
+    /// Sends the finished cases in the store and returns their keys.
+    async fn send_stored(&self) -> Result<HashSet<String>, Ended> {
         let record = self.app.store.record(self.run).await?.ok_or(Ended::Done)?;
-        let mut told = HashSet::new();
+        let mut sent = HashSet::new();
         let mut from = 0;
         loop {
             let part = self.read(from..from.saturating_add(PART)).await?;
@@ -124,9 +126,9 @@ impl Teller<'_> {
             for case in part {
                 if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
                     self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
-                    // Where the run is over nothing follows that could tell it again.
+                    // After a finished run, nothing follows that could repeat a case.
                     if record.summary.is_none() {
-                        told.insert(case.key.to_string());
+                        sent.insert(case.key.to_string());
                     }
                 }
             }
@@ -137,7 +139,7 @@ impl Teller<'_> {
                 self.send_update(&Update::done(&summary)).await?;
                 Err(Ended::Done)
             }
-            None => Ok(told),
+            None => Ok(sent),
         }
     }
 
@@ -147,7 +149,7 @@ impl Teller<'_> {
     }
 
     async fn send_update(&self, update: &Update) -> Result<(), Ended> {
-        // Nothing in it has no JSON.
+        // An update always has a JSON form.
         let Ok(event) = Event::default().json_data(update) else { return Ok(()) };
         self.send(event).await
     }

@@ -1,8 +1,8 @@
 //! Files of evidence.
 //!
-//! A request names a run, a case and a kind; the path comes from the stored result and never from the request. It must still
-//! lead, without links, into the folder `cases` of the run: if somebody tampers with the store, it opens no other file. The
-//! run's folder also holds the store, reports, and whatever else a user keeps there.
+//! A request names a run, a case and a kind. The path comes from the stored result, never from the
+//! request. It must lead, without links, into the folder `cases` of the run, so that a manipulated
+//! store opens no other file: the folder of the run also has the store, reports and files of users.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -20,9 +20,9 @@ use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::starter;
 
-/// The folder of a run's folder that holds its evidence.
+/// The folder with the evidence, in the folder of a run.
 const CASES: &str = "cases";
-/// The longest file that is handed out. What a case may send and receive is 80 MiB, to which come the headers of its packets.
+/// The longest file that is sent. A case may send and receive 80 MiB; packets add their headers.
 const MAX_FILE: u64 = 256 << 20;
 
 const GONE: Failure = Failure::NotFound("There is no such file.");
@@ -52,7 +52,7 @@ pub(super) async fn file(
     Ok((headers, Body::from_stream(ReaderStream::new(file.take(length)))).into_response())
 }
 
-/// The file of a result, if it is there.
+/// The file of a result, if it exists.
 pub(super) async fn place(app: &App, run: &RunInfo, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
     let path = PathBuf::from(result.evidence.path(kind)?);
     let (folder, run) = (app.folder.clone(), run.clone());
@@ -60,10 +60,10 @@ pub(super) async fn place(app: &App, run: &RunInfo, result: &CaseResult, kind: E
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
-/// Where below the server's folder the files of a run may be.
+/// The folders, relative to the server's folder, that may have the files of a run.
 pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     let own = folder::of_run(folder, &run.id);
-    // Runs that were started here have theirs in the folder of their target.
+    // A run that this server started has its files in the folder of its target.
     let of_lane = starter::of_target(&run.target.name).map(|lane| {
         let of_lane = folder::of_run(&folder.join(&lane), &run.id);
         lane.join(of_lane)
@@ -71,12 +71,13 @@ pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     [own].into_iter().chain(of_lane).collect()
 }
 
-/// The file of evidence at `path` of a run's folder, which is `base` below `folder`; `None` if it is anything else.
+/// The evidence file at `path` in the run's folder `folder/base`; `None` for any other file.
 pub(super) fn of_case(folder: &Path, base: &Path, path: &Path) -> Option<PathBuf> {
     if path.starts_with(CASES) { inside(folder, &base.join(path)) } else { None }
 }
 
-/// The file at `path` below `folder`; `None` where that leads elsewhere, or to no plain file of bounded length.
+/// The file at `path` below `folder`; `None` if it is outside `folder`, not a regular file, or too
+/// long.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
@@ -84,13 +85,13 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = std::fs::canonicalize(folder).ok()?;
     let wanted = folder.join(path);
-    // A link on the way gives another path.
+    // A link in the path changes the canonical path.
     let real = std::fs::canonicalize(&wanted).ok()?;
     let meta = std::fs::metadata(&real).ok()?;
     (real == wanted && meta.is_file() && meta.len() <= MAX_FILE).then_some(real)
 }
 
-/// The case as a file name: letters, digits and a few signs.
+/// The key of the case as a file name: letters, digits and a few punctuation characters.
 pub(super) fn file_name(key: &CaseKey) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '-') { c } else { '_' };
     key.path().chars().map(safe).collect()

@@ -1,8 +1,9 @@
-//! A run as one file to keep or to send: its report, its evidence, and the hashes of all that, as a zip.
+//! A run as one zip file: its report, its evidence, and their hashes.
 //!
-//! It is made while it is sent: no file is written, and no more is held than one piece of evidence and what is on its way. So whoever takes
-//! nothing loses the place, and whoever finds no place in time is told to come back. Paths come from the stored results and must lead into the
-//! folder `cases` of the run, as for [`evidence`].
+//! The zip is made while it is sent: the server writes no file, and holds only one file of evidence
+//! and the pieces in the queue. A client that takes nothing loses its place; a client that gets no
+//! place in time has to try again. Paths come from the stored results and must lead into the folder
+//! `cases` of the run, as for [`evidence`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -29,20 +30,20 @@ use super::evidence::{bases, of_case};
 use super::find_record;
 use crate::app::{App, Failure};
 
-/// Octets that are sent at once, and pieces of that on their way.
+/// Bytes in a piece, and pieces in the queue.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
-/// What somebody holds in hand to check the rest.
+/// The file with the hashes of all others.
 const HASHES: &str = "SHA256SUMS";
 
-/// Runs that are made into files: how many at a time, and how long one waits for another.
+/// The limits of concurrent exports.
 #[derive(Debug, Clone)]
 pub(crate) struct Exports {
-    /// Few at a time: a report is made in memory.
+    /// There are few places, because a report is made in memory.
     pub(crate) room: Arc<Semaphore>,
-    /// For a place.
+    /// How long a request waits for a place.
     pub(crate) wait: Duration,
-    /// For [`PIECE`] octets to be taken.
+    /// How long a client may take for [`PIECE`] bytes.
     pub(crate) take: Duration,
 }
 
@@ -68,7 +69,7 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
         drop(permit);
         if let Err(error) = written {
             tracing::warn!("cannot send the zip file of a run: {error}");
-            // Whoever reads it is told by a connection that breaks off; that nobody reads is known.
+            // The error resets the connection, so the client notices. If it is gone, this fails.
             let _ = sender.try_send(Err(error));
         }
     });
@@ -87,7 +88,7 @@ fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()>
     let mut files: Vec<(String, PathBuf)> = Vec::new();
     let mut out = folder.to_owned();
     for result in &mut report.results {
-        // What is not there any more, or leads elsewhere, is not told of.
+        // The report omits files that are missing or outside the folder.
         result.evidence.files.retain(|file| match find(&file.path) {
             Some((base, real)) => {
                 out = folder.join(base);
@@ -135,12 +136,12 @@ impl Zip {
     }
 }
 
-/// Hands octets to the answer, piece by piece; waits a while where they are not taken.
+/// Hands bytes to the answer in pieces. Waits for a limited time if the client does not take them.
 struct Pieces {
     sender: Sender,
     take: Duration,
     piece: Vec<u8>,
-    /// Somebody was told that nothing is taken any more. What a [`ZipWriter`] then writes when it is dropped goes nowhere.
+    /// An error was returned. A [`ZipWriter`] still writes when it is dropped; that is discarded.
     is_over: bool,
 }
 

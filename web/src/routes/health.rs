@@ -1,4 +1,4 @@
-//! For watchdogs: can the store be read?
+//! The health check: does the store answer?
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};

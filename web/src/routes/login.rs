@@ -67,7 +67,8 @@ pub(super) async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Resp
     ([(header::SET_COOKIE, set_cookie(&headers, "", 0))], Redirect::to("/login")).into_response()
 }
 
-/// Scripts do not see it, requests that other sites cause do not carry it; where TLS ends in front, it stays on TLS.
+/// Scripts cannot read the cookie, and requests from other sites do not carry it. If a proxy adds
+/// TLS, the browser sends it only over TLS.
 fn set_cookie(headers: &HeaderMap, value: &str, seconds: u64) -> String {
     let is_tls =
         headers.get("x-forwarded-proto").is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"https"));
@@ -75,10 +76,11 @@ fn set_cookie(headers: &HeaderMap, value: &str, seconds: u64) -> String {
     format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// An address of this server, or its first page: a link to the form leads nowhere else.
+/// `next` if it is an address of this server, otherwise the first page: a link to the form must not
+/// redirect to another site.
 fn own(next: Option<&str>) -> &str {
     let is_own = |next: &&str| {
-        // Browsers read `//` and `/\` as the beginning of a name, and leave out tabs and line feeds.
+        // Browsers read `//` and `/\` as the start of a host name, and ignore tabs and line feeds.
         next.starts_with('/')
             && !next[1..].starts_with(['/', '\\'])
             && next.bytes().all(|octet| octet.is_ascii_graphic())
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_back_leads_to_this_server() {
+    fn redirects_only_to_this_server() {
         for next in ["/", "/runs/a?b=c", "/runs/a//b"] {
             assert_eq!(own(Some(next)), next);
         }

@@ -1,4 +1,4 @@
-//! Targets against cases.
+//! The matrix: targets against cases.
 
 use axum::extract::State;
 use axum::response::Html;
@@ -8,11 +8,11 @@ use super::ask::Query;
 use crate::app::{App, Failure};
 use crate::view::{self, Column, Filter, Show};
 
-/// Targets on the page.
+/// The maximum number of targets on the page.
 const MOST: usize = 16;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct Wanted {
     #[serde(default)]
     pub(super) target: String,
     #[serde(default)]
@@ -21,25 +21,25 @@ pub(super) struct Asked {
     show: Show,
 }
 
-impl Asked {
+impl Wanted {
     pub(super) fn filter(&self) -> Filter<'_> {
         Filter { target: &self.target, case: &self.case, show: self.show }
     }
 }
 
-pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Html<String>, Failure> {
-    let (columns, left_out) = columns(&app, &asked.target).await?;
-    Ok(Html(view::matrix(&columns, left_out, &asked.filter())?))
+pub(super) async fn page(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Html<String>, Failure> {
+    let (columns, left_out) = columns(&app, &wanted.target).await?;
+    Ok(Html(view::matrix(&columns, left_out, &wanted.filter())?))
 }
 
-/// The targets whose name has that part, as far as there is room, and how many there was none for.
+/// The first [`MOST`] targets whose name contains `target`, and the number of further ones.
 pub(super) async fn columns(app: &App, target: &str) -> Result<(Vec<Column>, usize), Failure> {
     let mut targets = app.store.targets().await?;
     targets.retain(|known| known.name.contains(target));
     let left_out = targets.len().saturating_sub(MOST);
     let mut columns = Vec::new();
     for target in targets.into_iter().take(MOST) {
-        // A run that was deleted in between has no column.
+        // A run may have been deleted meanwhile.
         if let Some(latest) = app.store.latest(&target.name).await? {
             let planned = app.store.latest_cases(&latest).await?;
             columns.push(Column { latest, planned });

@@ -1,33 +1,33 @@
-//! The addresses of the dashboard, one file a page or resource.
+//! The addresses of the dashboard, one file for each page or resource.
 //!
-//! | address | what |
+//! | address | content |
 //! | --- | --- |
 //! | `/` | runs, newest first, paged |
-//! | `/compare` | what is different between two runs |
-//! | `/matrix` | the newest whole run of each target, case by case |
+//! | `/compare` | the differences between two runs |
+//! | `/matrix` | the newest complete run of each target, by case |
 //! | `/pairs` | initiators against responders |
-//! | `/targets` | the targets, and what is done against each |
-//! | `/targets/{target}` | one of them, from run to run |
-//! | `/targets/{target}/baseline` | what its baseline expects, and what is stale |
+//! | `/targets` | the targets with their current runs |
+//! | `/targets/{target}` | the runs of a target |
+//! | `/targets/{target}/baseline` | the entries of its baseline, and which are stale |
 //! | `/targets/{target}/start`, `/targets/{target}/stop` | an operator starts and stops runs |
-//! | `/runs/{run}` | one run, live while it lasts |
-//! | `/runs/{run}/again` | an operator runs it, or some of its cases, once more |
-//! | `/runs/{run}/sections` | it, by the sections of the specifications |
+//! | `/runs/{run}` | a run, live until it ends |
+//! | `/runs/{run}/again` | an operator reruns all or some of its cases |
+//! | `/runs/{run}/sections` | the run by sections of the specifications |
 //! | `/runs/{run}/export.zip` | its report, evidence and hashes as one file |
-//! | `/runs/{run}/events` | Server-Sent Events of it |
+//! | `/runs/{run}/events` | its Server-Sent Events |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
 //! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
-//! | `/captures` | captures of the folder; a post adds one |
-//! | `/captures/{id}` | its packets, those that pass a filter, paged; `{id}` is made of the file's name, or names a case of a run |
-//! | `/captures/{id}/packets/{number}` | fields and octets of one |
-//! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | more of it |
-//! | `/captures/{id}/live`, `events` | what is new in one that grows; Server-Sent Events of it |
-//! | `/captures/{id}/file`, `delete` | the file; its end |
-//! | `/assets/{name}` | style and scripts |
+//! | `/captures` | captures of the folder; a POST adds one |
+//! | `/captures/{id}` | packets of a capture, filtered, paged; `{id}` is a hash of the file name, or names a case |
+//! | `/captures/{id}/packets/{number}` | fields and bytes of a packet |
+//! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | other pages of a capture |
+//! | `/captures/{id}/live`, `events` | the live page of a growing capture; its Server-Sent Events |
+//! | `/captures/{id}/file`, `delete` | downloads the file; deletes it |
+//! | `/assets/{name}` | style sheet and scripts |
 //! | `/login`, `/logout` | signing in and out |
-//! | `/api/...` | all of that as JSON; `/api/openapi.json` describes it |
-//! | `/metrics` | for Prometheus |
-//! | `/healthz` | for watchdogs |
+//! | `/api/...` | the same as JSON; `/api/openapi.json` describes it |
+//! | `/metrics` | metrics for Prometheus |
+//! | `/healthz` | the health check |
 
 mod api;
 mod ask;
@@ -77,13 +77,13 @@ pub(crate) fn router(app: App) -> Router {
         .nest("/api", api::routes(&app))
         .route("/healthz", get(health::check))
         .fallback(|| async { Failure::NotFound("There is no such page.") })
-        // The last one added is the first that a request meets.
+        // A request passes the layers in reverse order.
         .layer(from_fn_with_state(app.clone(), door))
         .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)
 }
 
-/// Pages that are made of what is in the store.
+/// Pages that read the store.
 fn of_store(app: &App) -> Router<App> {
     Router::new()
         .route("/", get(runs::page))
@@ -106,7 +106,7 @@ fn of_store(app: &App) -> Router<App> {
 fn of_captures() -> Router<App> {
     Router::new()
         .route("/captures", get(captures::list::page).post(captures::upload::form))
-        // Uploads count their octets themselves.
+        // Uploads have a limit of their own.
         .layer(DefaultBodyLimit::disable())
         .route("/captures/{id}", get(captures::packets::list))
         .route("/captures/{id}/packets/{number}", get(captures::packets::one))
@@ -121,17 +121,17 @@ fn of_captures() -> Router<App> {
         .route("/captures/{id}/delete", post(captures::delete::form))
 }
 
-/// The run called `id`, without its plan.
+/// The run `id` without its plan.
 async fn find_record(app: &App, id: &str) -> Result<RunRecord, Failure> {
     app.store.record(id).await?.ok_or(Failure::NotFound("The store has no such run."))
 }
 
-/// The run called `id`.
+/// The run `id`.
 async fn find_run(app: &App, id: &str) -> Result<RunDetail, Failure> {
     app.store.run(id).await?.ok_or(Failure::NotFound("The store has no such run."))
 }
 
-/// Place of the case with this path in the plan of `run`.
+/// The case with this path, and its place in the plan of `run`.
 fn find_case(run: &RunDetail, path: &str) -> Result<(usize, CaseKey), Failure> {
     let mut planned = run.planned.iter().enumerate();
     let found = planned.find(|(_, case)| case.key.path() == path);

@@ -7,7 +7,7 @@ use weft_suites::store::Latest;
 use crate::app::{App, Failure};
 use crate::view;
 
-/// Targets on the page.
+/// The maximum number of targets on the page.
 const MOST: usize = 64;
 
 pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure> {
@@ -18,7 +18,7 @@ pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure
 pub(super) async fn newest(app: &App) -> Result<Vec<Latest>, Failure> {
     let mut newest = Vec::new();
     for target in app.store.targets().await?.into_iter().take(MOST) {
-        // A run that was deleted in between has no place.
+        // A run may have been deleted meanwhile.
         newest.extend(app.store.latest(&target.name).await?);
     }
     Ok(newest)

@@ -13,16 +13,16 @@ use crate::view;
 const MOST: u32 = 50;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct Wanted {
     target: Option<String>,
     before: Option<String>,
 }
 
-pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Html<String>, Failure> {
-    // A form sends what is left empty, too.
-    let target = asked.target.as_deref().filter(|target| !target.is_empty());
-    let before = asked.before.as_deref().filter(|before| !before.is_empty());
-    // One more, to know whether there is more.
+pub(super) async fn page(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Html<String>, Failure> {
+    // A form also sends empty fields.
+    let target = wanted.target.as_deref().filter(|target| !target.is_empty());
+    let before = wanted.before.as_deref().filter(|before| !before.is_empty());
+    // One more, to know whether there are older runs.
     let mut records = app.store.runs_of(RunsPage { target, before, limit: MOST + 1 }).await?;
     let is_more = records.len() > MOST as usize;
     records.truncate(MOST as usize);

@@ -18,7 +18,7 @@ pub(super) async fn page(State(app): State<App>, Path(run): Path<String>) -> Res
     Ok(Html(view::sections(&record.info, &judged)?))
 }
 
-/// What a run says of each requirement.
+/// The worst verdict of each requirement in a run.
 pub(super) async fn judged(app: &App, run: &str) -> Result<(RunRecord, BTreeMap<RequirementId, Verdict>), Failure> {
     let record = find_record(app, run).await?;
     Ok((record, app.store.judged(run).await?))

@@ -1,4 +1,4 @@
-//! The targets: which there are, what is done against each, how each fares from run to run, and what its baseline expects.
+//! The list of targets, the page of a target, and its baseline.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::view::{self, Hand};
 
-/// Runs that a trend is made of.
+/// Runs in a trend.
 pub(super) const TREND: u32 = 30;
-/// Cases with changing verdicts that are named.
+/// The maximum number of cases with changing verdicts.
 const UNSTEADY: u32 = 100;
 
 const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the store has no run against it.");
@@ -25,7 +25,7 @@ pub(super) async fn list(State(app): State<App>, session: Option<Extension<Sessi
     Ok(Html(view::targets(&configured, &stored, Hand::of(session.as_deref()))?))
 }
 
-/// How a target fares.
+/// The trend of a target.
 pub(super) struct Trend {
     /// Newest first.
     pub(super) runs: Vec<RunRecord>,

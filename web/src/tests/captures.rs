@@ -316,7 +316,7 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
     let site = site_with(folder.path(), Access::default(), None, options).await;
     for _ in 0..2 {
         let list = site.text("/captures").await;
-        assert!(list.contains("reading it failed before") && !list.contains("Not read yet"), "{list}");
+        assert!(list.contains("an earlier attempt to read it failed") && !list.contains("Not read yet"), "{list}");
     }
     page(&site, &capture).await;
     assert!(!mark.exists());

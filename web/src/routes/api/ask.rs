@@ -1,4 +1,4 @@
-//! What a request says, read so that what is not understood is told as JSON.
+//! Extractors for the API: they report a malformed request as JSON.
 
 use axum::extract::{FromRequest, FromRequestParts, Json, Request};
 use axum::http::request::Parts;
@@ -8,38 +8,38 @@ use super::ApiFailure;
 use crate::app::Failure;
 use crate::routes::ask::{Path, Query};
 
-/// Parts of the address.
+/// The parameters in the path.
 pub(super) struct Address<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Address<T> {
     type Rejection = ApiFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Path::from_request_parts(parts, state).await.map(|Path(said)| Address(said)).map_err(ApiFailure)
+        Path::from_request_parts(parts, state).await.map(|Path(parts)| Address(parts)).map_err(ApiFailure)
     }
 }
 
-/// What stands behind the `?`.
-pub(super) struct Asked<T>(pub(super) T);
+/// The query string.
+pub(super) struct Params<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = ApiFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Query::from_request_parts(parts, state).await.map(|Query(asked)| Asked(asked)).map_err(ApiFailure)
+        Query::from_request_parts(parts, state).await.map(|Query(query)| Params(query)).map_err(ApiFailure)
     }
 }
 
-/// How many entries an answer has: as many as were asked for, else `unasked`.
-pub(super) fn count(asked: Option<usize>, unasked: usize, most: usize) -> Result<usize, ApiFailure> {
-    let count = asked.unwrap_or(unasked);
+/// The number of entries in an answer: `limit`, which may be at most `most`.
+pub(super) fn count(limit: Option<usize>, default: usize, most: usize) -> Result<usize, ApiFailure> {
+    let count = limit.unwrap_or(default);
     if (1..=most).contains(&count) {
         return Ok(count);
     }
     Err(ApiFailure(Failure::Unclear(format!("limit: expected a number from 1 to {most}"))))
 }
 
-/// The document that was sent.
+/// The JSON document in the body.
 pub(super) struct Sent<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {

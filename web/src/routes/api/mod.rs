@@ -1,5 +1,5 @@
-//! The JSON of the dashboard: what its pages show, for programs. Documents are those of `report.json`, so that whoever reads one of
-//! them reads the other.
+//! The API: the content of the pages as JSON. Where possible, the documents have the form of
+//! `report.json`, so that a program can read both.
 
 mod ask;
 mod captures;
@@ -20,10 +20,10 @@ use weft_suites::store::RunsPage;
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::store_watch::unless_gone;
-use ask::{Address, Asked};
+use ask::{Address, Params};
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
-/// Runs in an answer: without a word about it, and at most.
+/// The default and the maximum number of runs in an answer.
 const RUNS: usize = 50;
 const MOST_RUNS: usize = 200;
 
@@ -37,7 +37,7 @@ pub(super) fn routes(app: &App) -> Router<App> {
         .fallback(async || ApiFailure(Failure::NotFound("There is no such resource.")))
 }
 
-/// Resources that are made of what is in the store.
+/// Resources that read the store.
 fn of_store(app: &App) -> Router<App> {
     Router::new()
         .route("/runs", get(runs))
@@ -55,7 +55,7 @@ fn of_store(app: &App) -> Router<App> {
         .route_layer(from_fn_with_state(app.clone(), unless_gone))
 }
 
-/// A failure whose words come as JSON.
+/// A failure that is reported as JSON.
 pub(super) struct ApiFailure(Failure);
 
 impl<T: Into<Failure>> From<T> for ApiFailure {
@@ -70,7 +70,7 @@ impl IntoResponse for ApiFailure {
     }
 }
 
-/// What is asked of the list of runs.
+/// The query of the list of runs.
 #[derive(Debug, Deserialize)]
 struct Wanted {
     target: Option<String>,
@@ -78,11 +78,11 @@ struct Wanted {
     limit: Option<usize>,
 }
 
-async fn runs(State(app): State<App>, Asked(asked): Asked<Wanted>) -> Result<Json<Runs>, ApiFailure> {
-    let limit = ask::count(asked.limit, RUNS, MOST_RUNS)?;
-    let page = RunsPage { target: asked.target.as_deref(), before: asked.before.as_deref(), limit: limit as u32 + 1 };
+async fn runs(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Json<Runs>, ApiFailure> {
+    let limit = ask::count(wanted.limit, RUNS, MOST_RUNS)?;
+    let page = RunsPage { target: wanted.target.as_deref(), before: wanted.before.as_deref(), limit: limit as u32 + 1 };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
-    // One more was asked for, to know whether there is more.
+    // The query has one more, to know whether there are older runs.
     let is_more = runs.len() > limit;
     runs.truncate(limit);
     let ids: Vec<&str> = runs.iter().map(|entry| entry.run.id.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What is told over many runs, for programs: trends, baselines, sections, comparisons, the matrix and the pairs.
+//! Evaluations of runs as JSON: trends, baselines, sections, comparisons, the matrix and the pairs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use weft_suites::report::sections_of;
 
 use super::super::{compare, matrix, pairs, sections, targets};
 use super::ApiFailure;
-use super::ask::{Address, Asked};
+use super::ask::{Address, Params};
 use super::model::{Baseline, Matrix, MatrixLine, Pair, Pairs, RunEntry, SectionEntry, Sections, Trend, UnsteadyEntry};
 use crate::app::{App, Failure};
 
@@ -60,19 +60,19 @@ pub(super) async fn sections(
 
 pub(super) async fn compare(
     State(app): State<App>,
-    Asked(asked): Asked<compare::Asked>,
+    Params(runs): Params<compare::Runs>,
 ) -> Result<Json<Diff>, ApiFailure> {
-    let (_, _, diff) = compare::compared(&app, &asked).await?;
+    let (_, _, diff) = compare::compared(&app, &runs).await?;
     Ok(Json(diff))
 }
 
 pub(super) async fn matrix(
     State(app): State<App>,
-    Asked(asked): Asked<matrix::Asked>,
+    Params(wanted): Params<matrix::Wanted>,
 ) -> Result<Json<Matrix>, ApiFailure> {
-    let (columns, left_out) = matrix::columns(&app, &asked.target).await?;
+    let (columns, left_out) = matrix::columns(&app, &wanted.target).await?;
     let mut lines: BTreeMap<_, Vec<Option<Verdict>>> = BTreeMap::new();
-    let filter = asked.filter();
+    let filter = wanted.filter();
     for (key, verdicts) in crate::view::verdicts(&columns) {
         if filter.shows(key, &verdicts) {
             lines.insert(key.clone(), verdicts);

@@ -1,4 +1,4 @@
-//! A capture as a file.
+//! Sends a capture as a file.
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
@@ -19,7 +19,7 @@ pub(in crate::routes) async fn file(
 ) -> Result<Response, Failure> {
     let subject = find(&app, &session, &id).await?;
     let file = tokio::fs::File::open(&subject.source.path).await.map_err(Failure::File)?;
-    // One that grows meanwhile is sent as long as it was.
+    // If the file grows meanwhile, only its first `len` bytes are sent.
     let body = Body::from_stream(ReaderStream::new(file.take(subject.source.len)));
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '=' | '-') { c } else { '_' };
     let name: String = subject.name.chars().map(safe).collect();

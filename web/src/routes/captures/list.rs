@@ -1,4 +1,4 @@
-//! The captures of the folder. What is in them is read on the side, one after the other.
+//! The captures of the folder. The server reads them in the background.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::app::{App, Failure};
 use crate::captures::shelf::Entry;
 use crate::view::captures::{self, Line};
 
-/// Captures on the page.
+/// The maximum number of captures on the page.
 pub(in crate::routes) const MOST: usize = 500;
-/// Captures that are read on the side, at most, because somebody looked at the list.
+/// The maximum number of captures that one view of the list has read in the background.
 const READ: usize = 8;
 
 pub(in crate::routes) async fn page(
@@ -29,16 +29,16 @@ pub(in crate::routes) async fn page(
     let more = entries.len().saturating_sub(MOST);
     let lines = entries.iter().take(MOST).map(|entry| {
         let failed = entry.was_attempted && !app.captures.is_being_read(&entry.source);
-        let failed = failed.then(|| Err(Arc::from("reading it failed before; open it to try again")));
+        let failed = failed.then(|| Err(Arc::from("an earlier attempt to read it failed; open it to try again")));
         Line::new(entry, app.captures.known(&entry.source).or(failed))
     });
     Ok(Html(captures::list(Some(lines.collect()), more, form_key, most_upload)?))
 }
 
-/// Has the newest captures read that nobody looked at yet. One that could not be read, or that killed the server, waits for a
-/// person.
+/// Has the newest unread captures read. A capture that could not be read, or that killed the
+/// server, is read only when a user opens it.
 pub(in crate::routes) async fn read_some(app: &App, entries: &[Entry]) {
-    // Else each of many large captures would take the place of another, again and again.
+    // Otherwise many large captures would evict each other again and again.
     if !app.captures.memory.is_free() {
         return;
     }

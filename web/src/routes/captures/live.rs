@@ -1,4 +1,4 @@
-//! A capture of the folder that still grows, as Server-Sent Events.
+//! The live page of a capture of the folder, and its Server-Sent Events.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use crate::captures::follow::follow;
 use crate::routes::ask::Path;
 use crate::view;
 
-/// Batches on their way to one browser.
+/// Batches that wait for one browser.
 const QUEUE: usize = 4;
 
 pub(in crate::routes) async fn page(
@@ -48,7 +48,7 @@ pub(in crate::routes) async fn events(
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-/// What a case recorded does not grow.
+/// A capture of the folder: the capture of a case does not grow.
 async fn growing(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
     let subject = find(app, session, id).await?;
     match subject.entry {

@@ -1,4 +1,4 @@
-//! Captures: those of the folder, and what cases recorded.
+//! The captures of the folder and of cases.
 
 pub(super) mod delete;
 pub(super) mod file;
@@ -28,11 +28,11 @@ pub(super) struct Subject {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) source: Source,
-    /// Whose request it is.
+    /// The client of the request.
     pub(super) asker: Asker,
-    /// In the folder; else it is a case's.
+    /// The entry of the folder; `None` for the capture of a case.
     pub(super) entry: Option<Entry>,
-    /// Key and page of the case.
+    /// Key and page of the case that recorded it.
     pub(super) case: Option<(String, String)>,
 }
 
@@ -66,12 +66,11 @@ async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &s
     })
 }
 
-/// What is in it.
 pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
     ready(app.captures.survey(subject.asker.clone(), &subject.source).await)
 }
 
-/// The thing itself, or why it is not there.
+/// The result, or why there is none yet.
 pub(super) fn ready<V>(got: Got<V>) -> Result<Arc<V>, Failure> {
     match got {
         Got::Ready(value) => Ok(value),

@@ -1,4 +1,4 @@
-//! The packets of a capture, and one of them.
+//! The packets of a capture, and the page of one packet.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::view::url;
 pub(in crate::routes) const NO_PACKET: Failure = Failure::NotFound("The capture has no such packet.");
 
 #[derive(Deserialize)]
-pub(in crate::routes) struct Asked {
+pub(in crate::routes) struct Wanted {
     #[serde(default)]
     filter: String,
     #[serde(default)]
     from: usize,
-    /// Of a packet to go to.
+    /// The number of a packet to go to.
     number: Option<String>,
 }
 
@@ -31,11 +31,11 @@ pub(in crate::routes) async fn list(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Response, Failure> {
     let subject = find(&app, &session, &id).await?;
-    let filter = asked.filter.trim();
-    if let Some(number) = asked.number.as_deref().filter(|number| !number.is_empty()) {
+    let filter = wanted.filter.trim();
+    if let Some(number) = wanted.number.as_deref().filter(|number| !number.is_empty()) {
         let number = number.trim().parse().map_err(|_| NO_PACKET)?;
         return Ok(Redirect::to(&url::packet(&url::capture(&id), number, filter)).into_response());
     }
@@ -47,7 +47,7 @@ pub(in crate::routes) async fn list(
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
         }
     };
-    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: asked.from };
+    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: wanted.from };
     Ok(Html(captures::packets(head("packets", &subject, &survey), &survey.index, &list)?).into_response())
 }
 
@@ -55,15 +55,15 @@ pub(in crate::routes) async fn one(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path((id, number)): Path<(String, String)>,
-    Query(asked): Query<Asked>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
-    // A filter that is none leads to no other packet; the list says what is wrong with it.
-    let passed = passed(&app, &subject, asked.filter.trim()).await?.unwrap_or_default();
-    let list = List { filter: asked.filter.trim(), passed: passed.as_ref().map(|passed| passed.as_slice()), from: 0 };
+    // With an invalid filter there are no links to other packets; the list shows the error.
+    let passed = passed(&app, &subject, wanted.filter.trim()).await?.unwrap_or_default();
+    let list = List { filter: wanted.filter.trim(), passed: passed.as_ref().map(|passed| passed.as_slice()), from: 0 };
     let place = match &passed {
         Some(passed) => passed.binary_search(&row.number).ok(),
         None => index.find(row.number),
@@ -73,7 +73,8 @@ pub(in crate::routes) async fn one(
     Ok(Html(captures::packet(head("packet", &subject, &survey), &survey, &list, place, (row, detail))?))
 }
 
-/// Numbers of the packets that pass; `None` where all do, and words for who wrote a filter that is none.
+/// The numbers of the packets that pass the filter, or the error in the filter. `None`: all packets
+/// pass, because the filter is empty.
 pub(in crate::routes) async fn passed(
     app: &App,
     subject: &Subject,

@@ -12,7 +12,7 @@ use crate::routes::ask::{Path, Query};
 use crate::view::captures;
 
 #[derive(Deserialize)]
-pub(in crate::routes) struct Asked {
+pub(in crate::routes) struct Wanted {
     #[serde(default)]
     from: usize,
     #[serde(default)]
@@ -23,24 +23,24 @@ pub(in crate::routes) async fn findings(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let named = [Severity::Note, Severity::Warning, Severity::Error];
-    let severity = named.into_iter().find(|severity| severity.to_string() == asked.severity);
-    Ok(Html(captures::findings(head("findings", &subject, &survey), &survey, severity, asked.from)?))
+    let severity = named.into_iter().find(|severity| severity.to_string() == wanted.severity);
+    Ok(Html(captures::findings(head("findings", &subject, &survey), &survey, severity, wanted.from)?))
 }
 
 pub(in crate::routes) async fn connections(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, asked.from)?))
+    Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, wanted.from)?))
 }
 
 pub(in crate::routes) async fn connection(
@@ -48,12 +48,12 @@ pub(in crate::routes) async fn connection(
     Extension(session): Extension<Session>,
     Path((id, stream)): Path<(String, String)>,
 ) -> Result<Html<String>, Failure> {
-    let nobody = Failure::NotFound("The capture has no such connection.");
-    let Ok(stream) = stream.parse::<u32>() else { return Err(nobody) };
+    let unknown = Failure::NotFound("The capture has no such connection.");
+    let Ok(stream) = stream.parse::<u32>() else { return Err(unknown) };
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let ladder = ready(app.captures.ladder(subject.asker.clone(), &subject.source, stream).await)?;
-    let Some(ladder) = &*ladder else { return Err(nobody) };
+    let Some(ladder) = &*ladder else { return Err(unknown) };
     Ok(Html(captures::ladder(head("connection", &subject, &survey), &survey, stream, ladder)?))
 }
 
@@ -61,11 +61,11 @@ pub(in crate::routes) async fn operations(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, asked.from)?))
+    Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, wanted.from)?))
 }
 
 pub(in crate::routes) async fn statistics(

@@ -1,4 +1,4 @@
-//! Uploads: by the form of the page, or as they are from a program.
+//! Uploads, as a form of the page or as the body of an API request.
 
 use axum::body::Body;
 use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
@@ -11,9 +11,9 @@ use crate::app::{App, Failure};
 use crate::captures::upload::Refused;
 use crate::view::url;
 
-/// Fields of a form at most.
+/// The maximum number of fields in a form.
 const FIELDS: usize = 4;
-/// Octets of a form's key at most.
+/// The maximum length of a form's key in bytes.
 const MOST_KEY: usize = 1024;
 
 fn cut_off(error: &MultipartError) -> Failure {
@@ -42,7 +42,7 @@ pub(in crate::routes) async fn form(
                 let id = file(&app, field).await.map_err(Failure::Upload)?;
                 return Ok(Redirect::to(&url::capture(&id)));
             }
-            // What stands before the key is not read.
+            // Fields before the key are not read.
             (_, false) => return Err(FORGED),
             (_, true) => {}
         }
@@ -57,7 +57,7 @@ async fn file(app: &App, mut field: Field<'_>) -> Result<String, Refused> {
     receiving.finish(&name).await
 }
 
-/// A field that is no longer than any key.
+/// Reads a field of at most [`MOST_KEY`] bytes.
 async fn short(field: &mut Field<'_>) -> Result<String, Failure> {
     let mut key = Vec::new();
     while let Some(chunk) = field.chunk().await.map_err(|error| cut_off(&error))? {
@@ -69,7 +69,7 @@ async fn short(field: &mut Field<'_>) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&key).into_owned())
 }
 
-/// The body is the file. Returns its id.
+/// Stores the body as a file. Returns the id of the capture.
 pub(in crate::routes) async fn body(app: &App, name: &str, body: Body) -> Result<String, Failure> {
     let taken = async {
         let mut receiving = app.captures.uploads.begin(app.captures.shelf.as_ref())?;

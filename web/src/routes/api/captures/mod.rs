@@ -1,4 +1,4 @@
-//! Captures as JSON: what their pages show.
+//! Captures as JSON.
 
 pub(super) mod describe;
 mod model;
@@ -17,7 +17,7 @@ use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
-use super::ask::{Address, Asked, count};
+use super::ask::{Address, Params, count};
 use crate::access::Session;
 use crate::app::{App, Failure, Problem};
 use crate::captures::filter_error;
@@ -29,10 +29,10 @@ use model::{
     PacketField, PacketFinding, PacketUnit, Packets,
 };
 
-/// Lines in an answer: without a word about it, and at most.
+/// The default and the maximum number of entries in an answer.
 const LINES: usize = 100;
 const MOST_LINES: usize = 1000;
-/// Media types of a body that is a capture. No form can send them.
+/// Media types for a capture in the body. No form can send them.
 const TYPES: [&str; 2] = ["application/octet-stream", "application/vnd.tcpdump.pcap"];
 
 pub(super) fn routes() -> Router<App> {
@@ -70,7 +70,7 @@ struct Named {
 
 async fn add(
     State(app): State<App>,
-    Asked(named): Asked<Named>,
+    Params(named): Params<Named>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiFailure> {
@@ -131,18 +131,18 @@ async fn packets(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Address(id): Address<String>,
-    Asked(asked): Asked<Lines>,
+    Params(lines): Params<Lines>,
 ) -> Result<Response, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    let filter = asked.filter.trim();
+    let filter = lines.filter.trim();
     let passed = match passed(&app, &subject, filter).await? {
         Ok(passed) => passed,
         Err(error) => return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(Problem { error })).into_response()),
     };
     let index = &survey.index;
-    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: asked.from };
-    let places = asked.from..asked.from.saturating_add(asked.limit()?).min(list.len(index));
+    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: lines.from };
+    let places = lines.from..lines.from.saturating_add(lines.limit()?).min(list.len(index));
     let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
     Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())
 }
@@ -212,19 +212,19 @@ async fn findings(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Address(id): Address<String>,
-    Asked(asked): Asked<Lines>,
+    Params(lines): Params<Lines>,
 ) -> Result<Json<Findings>, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    let some = survey.index.findings().iter().skip(asked.from).take(asked.limit()?);
-    let findings = some.map(|told| CaptureFinding {
-        packet: told.frame,
-        stream: told.stream,
+    let some = survey.index.findings().iter().skip(lines.from).take(lines.limit()?);
+    let findings = some.map(|finding| CaptureFinding {
+        packet: finding.frame,
+        stream: finding.stream,
         finding: PacketFinding {
-            requirement: told.requirement,
-            severity: told.severity,
-            expected: told.expected.clone(),
-            found: told.found.clone(),
+            requirement: finding.requirement,
+            severity: finding.severity,
+            expected: finding.expected.clone(),
+            found: finding.found.clone(),
         },
     });
     let total: u64 = survey.index.counts().iter().sum();
@@ -237,7 +237,7 @@ struct Text {
     text: String,
 }
 
-async fn filter(Asked(Text { text }): Asked<Text>) -> Result<Json<FilterRead>, ApiFailure> {
+async fn filter(Params(Text { text }): Params<Text>) -> Result<Json<FilterRead>, ApiFailure> {
     let error = filter_error(text).await?;
     let column = error.as_ref().map(|error| error.column);
     Ok(Json(FilterRead { column, error: error.map(|error| error.to_string()) }))
