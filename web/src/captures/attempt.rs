@@ -1,8 +1,8 @@
-//! Captures of the folder that this server did not read to their end, remembered beyond its own end.
+//! Marks captures of the folder whose reading did not finish. The marks survive the server.
 //!
-//! Pages read captures by themselves. One that breaks the reader off, or has the system kill the server, would do so again at each
-//! restart. While a capture is read, a hidden file beside it says so; if reading succeeds, that file goes. If it is left,
-//! pages show the capture and read it only for a person who opens it.
+//! The server reads captures in the background. A capture that makes the reader panic, or the system
+//! kill the server, would do so again after each restart. So a hidden file next to the capture exists
+//! while it is read. If that file remains, the server reads the capture only when a user opens it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use super::Source;
 use super::shelf;
 
-/// How the names of these files begin; the id of the capture follows.
+/// The prefix of the names of these files; the id of the capture follows.
 pub(super) const BEGUN: &str = ".weft-reading-";
 
 /// A capture that is being read.
@@ -19,16 +19,16 @@ pub(super) const BEGUN: &str = ".weft-reading-";
 pub(super) struct Attempt(PathBuf);
 
 impl Attempt {
-    /// Marks the capture. In a folder that cannot be written nothing is remembered.
+    /// Marks the capture; `None` if the folder is not writable.
     pub(super) fn begin(source: &Source) -> Option<Self> {
         let path = source.path.with_file_name(format!("{BEGUN}{}", shelf::id(source.path.file_name()?)));
         std::fs::write(&path, state(source)).ok()?;
         Some(Attempt(path))
     }
 
-    /// The capture was read, or this server stops for another reason.
+    /// Removes the mark: the capture was read, or the server stops.
     pub(super) fn succeed(self) {
-        // If it stays, pages read the capture less eagerly than they could.
+        // If the mark remains, the capture is only not read in the background.
         let _ = std::fs::remove_file(self.0);
     }
 }
@@ -38,12 +38,12 @@ pub(super) fn is_of(path: &Path, source: &Source) -> bool {
     std::fs::read_to_string(path).is_ok_and(|text| text == state(source))
 }
 
-/// The id of the capture that a file of this name marks.
+/// The id of the capture that a file with this name marks.
 pub(super) fn marked(name: &OsStr) -> Option<&str> {
     name.to_str()?.strip_prefix(BEGUN)
 }
 
-/// What changes with the capture.
+/// The content of a mark: it changes with the capture.
 fn state(source: &Source) -> String {
     let since = source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("{} {}\n", source.len, since.as_nanos())

@@ -1,5 +1,6 @@
-//! What was read of captures, as long as there is memory for it: what was used longest ago leaves first. What is being read is
-//! read once, whoever asks for it, and to its end, also if all clients that asked are gone.
+//! A cache of what was read of captures. If memory is short, it drops the least recently used
+//! results. Concurrent requests for the same result share one pass, which finishes even if all
+//! clients are gone.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,10 +17,10 @@ use super::work::{Asker, Workers};
 const MOST: usize = 256;
 const PANICKED: &str = "the reader failed; see the log of the server";
 
-/// How far something is read, and what memory it takes.
+/// The progress of a pass, and the memory that it takes.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Frames.
+    /// Frames that were read.
     pub(crate) frames: AtomicU64,
     pub(crate) share: Share,
 }
@@ -30,24 +31,24 @@ impl Progress {
     }
 }
 
-/// What one gets who asks.
+/// The answer to a request for a result.
 #[derive(Debug)]
 pub(crate) enum Got<V> {
-    /// It.
+    /// The result.
     Ready(Arc<V>),
-    /// Why it cannot be had.
+    /// The error.
     Failed(Arc<str>),
-    /// It is being read; so many frames so far.
+    /// The pass is in progress; the number of frames so far.
     Reading(u64),
-    /// Too much is being read.
+    /// A limit on concurrent work is reached.
     Busy,
 }
 
-type Told<V> = Option<Result<Arc<V>, Arc<str>>>;
+type Outcome<V> = Option<Result<Arc<V>, Arc<str>>>;
 
 #[derive(Debug)]
 struct Slot<V> {
-    told: watch::Receiver<Told<V>>,
+    outcome: watch::Receiver<Outcome<V>>,
     progress: Arc<Progress>,
     used: u64,
 }
@@ -64,7 +65,7 @@ pub(crate) struct Cache<K, V> {
     slots: Arc<Mutex<Slots<K, V>>>,
     workers: Workers,
     memory: Memory,
-    /// Bytes of a value, about.
+    /// The approximate size of a value in bytes.
     size: fn(&V) -> usize,
 }
 
@@ -79,21 +80,21 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
     pub(crate) fn new(workers: Workers, memory: Memory, size: fn(&V) -> usize) -> Self {
         let slots = Arc::new(Mutex::new(Slots { by_key: HashMap::new(), clock: 0 }));
         let weak = Arc::downgrade(&slots);
-        memory.add(move || weak.upgrade().is_some_and(|slots: Arc<Mutex<Slots<K, V>>>| held(&slots).drop_oldest()));
+        memory.add(move || weak.upgrade().is_some_and(|slots: Arc<Mutex<Slots<K, V>>>| locked(&slots).drop_oldest()));
         Cache { slots, workers, memory, size }
     }
 
-    /// What is there already.
-    pub(crate) fn known(&self, key: &K) -> Told<V> {
-        self.held().by_key.get(key)?.told.borrow().clone()
+    /// The result, if it is in the cache.
+    pub(crate) fn known(&self, key: &K) -> Outcome<V> {
+        self.locked().by_key.get(key)?.outcome.borrow().clone()
     }
 
-    /// True if it is being made.
+    /// True if a pass for it is in progress.
     pub(crate) fn is_under_way(&self, key: &K) -> bool {
-        self.held().by_key.get(key).is_some_and(|slot| slot.told.borrow().is_none())
+        self.locked().by_key.get(key).is_some_and(|slot| slot.outcome.borrow().is_none())
     }
 
-    /// What `make` makes of `key`, for which one waits so long at most.
+    /// The result of `make` for `key`. Waits at most for `patience`.
     pub(crate) async fn get(
         &self,
         asker: Asker,
@@ -101,9 +102,10 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         patience: Duration,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Got<V> {
-        let Some((mut told, progress)) = self.begin(asker, key, make) else { return Got::Busy };
-        // An error is a sender that is gone.
-        match tokio::time::timeout(patience, told.wait_for(Option::is_some)).await.ok().map(|told| told.ok()?.clone()) {
+        let Some((mut outcome, progress)) = self.begin(asker, key, make) else { return Got::Busy };
+        let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
+        // If the pass panics, it drops the sender.
+        match waited.ok().map(|outcome| outcome.ok()?.clone()) {
             Some(Some(Ok(value))) => Got::Ready(value),
             Some(Some(Err(why))) => Got::Failed(why),
             Some(None) => Got::Failed(PANICKED.into()),
@@ -111,68 +113,68 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         }
     }
 
-    /// Where it will be told; begins the work where nobody did.
+    /// The receiver of the outcome; starts a pass if there is none.
     fn begin(
         &self,
         asker: Asker,
         key: K,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
-    ) -> Option<(watch::Receiver<Told<V>>, Arc<Progress>)> {
-        let mut slots = self.held();
+    ) -> Option<(watch::Receiver<Outcome<V>>, Arc<Progress>)> {
+        let mut slots = self.locked();
         slots.clock += 1;
         let used = slots.clock;
-        // What was read in part for want of memory is read again once there is some.
-        let is_starved = |slot: &Slot<V>| slot.told.borrow().is_some() && slot.progress.share.is_starved();
+        // A result that is incomplete for lack of memory is made again once there is memory.
+        let is_starved = |slot: &Slot<V>| slot.outcome.borrow().is_some() && slot.progress.share.is_starved();
         if slots.by_key.get(&key).is_some_and(is_starved) && self.memory.is_free() {
             slots.by_key.remove(&key);
         }
         if let Some(slot) = slots.by_key.get_mut(&key) {
             slot.used = used;
-            return Some((slot.told.clone(), Arc::clone(&slot.progress)));
+            return Some((slot.outcome.clone(), Arc::clone(&slot.progress)));
         }
         let ticket = self.workers.ticket(asker)?;
-        let (tell, told) = watch::channel(None);
+        let (sender, outcome) = watch::channel(None);
         let progress = Arc::new(Progress::new(self.memory.share()));
-        slots.by_key.insert(key.clone(), Slot { told: told.clone(), progress: Arc::clone(&progress), used });
+        slots.by_key.insert(key.clone(), Slot { outcome: outcome.clone(), progress: Arc::clone(&progress), used });
         drop(slots);
         let (cache, shared, shared_progress) = (self.clone(), Arc::clone(&progress), Arc::clone(&progress));
         tokio::spawn(async move {
             match ticket.work(move || make(&shared)).await {
                 Some(made) => {
-                    // Counted before it is sent, so that everything that is sent is counted.
+                    // Counted before it is sent, so that a client never sees an uncounted result.
                     progress.share.settle(made.as_ref().map_or(0, cache.size));
-                    let is_for_want_of_memory = made.is_err() && progress.share.is_starved();
-                    tell.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
-                    let mut slots = cache.held();
-                    if is_for_want_of_memory {
+                    let lacks_memory = made.is_err() && progress.share.is_starved();
+                    sender.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
+                    let mut slots = cache.locked();
+                    if lacks_memory {
                         slots.by_key.remove(&key);
                     }
                     while slots.by_key.len() > MOST && slots.drop_oldest() {}
                 }
                 None => {
-                    cache.held().by_key.remove(&key);
+                    cache.locked().by_key.remove(&key);
                 }
             }
         });
-        Some((told, shared_progress))
+        Some((outcome, shared_progress))
     }
 
-    fn held(&self) -> MutexGuard<'_, Slots<K, V>> {
-        held(&self.slots)
+    fn locked(&self) -> MutexGuard<'_, Slots<K, V>> {
+        locked(&self.slots)
     }
 }
 
 impl<K: Clone + Eq + Hash, V> Slots<K, V> {
-    /// Drops what was used longest ago; false if nothing is read to its end.
+    /// Drops the least recently used result; false if there is none.
     fn drop_oldest(&mut self) -> bool {
-        let done = self.by_key.iter().filter(|(_, slot)| slot.told.borrow().is_some());
+        let done = self.by_key.iter().filter(|(_, slot)| slot.outcome.borrow().is_some());
         let oldest = done.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone());
         oldest.and_then(|key| self.by_key.remove(&key)).is_some()
     }
 }
 
-/// Nothing under this lock panics half-way.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Ignores poisoning: no code under this lock panics during an update.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -191,14 +193,14 @@ mod tests {
         asker("one", Role::Viewer)
     }
 
-    /// A cache for so many bytes.
+    /// A cache with `room` bytes.
     fn cache(room: usize) -> Cache<u32, Vec<u8>> {
         let limits = WorkLimits { threads: 1, places: 2, reserved: 0, owner: 2 };
         Cache::new(Workers::new(limits), Memory::new(room), Vec::len)
     }
 
     #[tokio::test]
-    async fn it_is_made_once_and_the_least_used_leaves() {
+    async fn makes_a_result_once_and_drops_the_least_recently_used() {
         let cache = cache(100);
         let made = Arc::new(AtomicU64::new(0));
         let get = async |key: u32| {
@@ -213,12 +215,12 @@ mod tests {
         for key in [1, 2, 1, 3, 1] {
             get(key).await;
         }
-        assert_eq!(made.load(Relaxed), 3, "1 was used since, 2 left");
+        assert_eq!(made.load(Relaxed), 3, "1 was used meanwhile, 2 was dropped");
         assert!(cache.known(&2).is_none() && cache.known(&1).is_some() && cache.known(&3).is_some());
     }
 
     #[tokio::test]
-    async fn who_does_not_wait_is_told_how_far_it_is_and_too_much_is_refused() {
+    async fn reports_progress_and_rejects_too_many_passes() {
         let cache = cache(100);
         let (go, wait) = mpsc::channel::<()>();
         let (begun, began) = tokio::sync::oneshot::channel();
@@ -232,7 +234,7 @@ mod tests {
         began.await.unwrap();
         let again = cache.get(one(), 1, Duration::ZERO, |_| Err("made twice".to_owned())).await;
         assert!(matches!(again, Got::Reading(7)), "{again:?}");
-        // One works, one waits, a third is too many.
+        // One is running, one is waiting, a third one is too many.
         assert!(matches!(cache.get(one(), 2, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Reading(0)));
         assert!(matches!(cache.get(one(), 3, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Busy));
         go.send(()).unwrap();
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_is_told_and_what_breaks_off_is_tried_again() {
+    async fn reports_errors_and_retries_after_a_panic() {
         let cache = cache(100);
         assert!(matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
         let broken = cache.get(one(), 2, LONG, |_| panic!("on purpose")).await;
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_lacks_memory_is_tried_again_when_there_is_some() {
+    async fn retries_when_there_is_memory_again() {
         let cache = cache(100);
         let other = cache.memory.share();
         assert!(other.hold(90));
@@ -261,7 +263,7 @@ mod tests {
             false => Err("no memory".to_owned()),
         };
         assert!(matches!(cache.get(one(), 1, LONG, make).await, Got::Failed(why) if &*why == "no memory"));
-        // A part is kept as long as memory is short.
+        // While memory is short, the incomplete result stays.
         let part = |progress: &Progress| Ok(vec![0; if progress.share.hold(40) { 40 } else { 4 }]);
         for _ in 0..2 {
             assert!(matches!(cache.get(one(), 2, LONG, part).await, Got::Ready(value) if value.len() == 4));

@@ -1,9 +1,9 @@
-//! A capture that is still being written, followed as it grows: whoever writes it (`weft dissect -i IF -w`, dumpcap, tcpdump) has the
-//! privileges that capturing needs, and this server has none.
+//! Follows a capture that another program is writing (`weft dissect -i IF -w`, dumpcap, tcpdump). That
+//! program has the privileges for capturing; this server needs none.
 //!
-//! A follower is a thread that reads the file from its beginning and waits at its end for more. It hands over what is new in batches,
-//! by a channel that holds a few: a browser that is slow slows its own follower, which then tells more at once. Memory is bounded by
-//! [`ROWS`] and by the follower's share of what captures may take.
+//! A follower is a thread that reads the file from its beginning and waits at its end for more. It
+//! sends news in batches through a short channel. A slow browser slows its own follower, which then
+//! sends larger batches. [`ROWS`] and the follower's share of memory bound it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,29 +23,30 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 use super::memory::Share;
 use super::read::{NO_MEMORY, STRIDE, reason};
 
-/// Rows that are kept for units that come late.
+/// Rows that stay in memory for units that come late.
 const ROWS: usize = 20_000;
-/// Rows and findings of a batch; of more, the last ones are told.
-const TOLD: usize = 100;
-/// So often the end of the file is looked at.
+/// The maximum number of rows and of findings in a batch: the last ones.
+const MOST: usize = 100;
+/// How often the follower looks for more at the end of the file.
 const LOOK: Duration = Duration::from_millis(200);
-/// A file that does not rest is told of this often.
+/// How often a batch is sent while the file grows without a pause.
 const BUSY: Duration = Duration::from_millis(500);
 
-/// What is new.
+/// News about a capture.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Batch {
     /// Packets so far.
     pub(crate) packets: u64,
     /// Findings so far: notes, warnings, errors.
     pub(crate) counts: [u64; 3],
-    /// The packets that came, the last of them.
+    /// The last of the new packets.
     pub(crate) rows: Vec<LiveRow>,
     pub(crate) findings: Vec<LiveFinding>,
-    /// What was joined, given up because of bounds on memory, and not read so far: a sentence each.
+    /// Connections that were joined or dropped to bound memory, and frames that were not read: one
+    /// sentence for each kind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) remarks: Vec<String>,
-    /// Why no more will come.
+    /// Present if no more batches follow: the reason, or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<String>,
 }
@@ -54,7 +55,7 @@ pub(crate) struct Batch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveRow {
     pub(crate) number: u64,
-    /// Since the first one.
+    /// Time since the first packet.
     pub(crate) ns: u64,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -73,10 +74,10 @@ pub(crate) struct LiveFinding {
     pub(crate) found: String,
 }
 
-/// Follows the file until nobody listens or the server goes down. Blocks.
+/// Follows the file until the receiver is gone or the server stops. Blocks.
 pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>, share: &Share) {
     let (fresh, dissector) = (Fresh::default(), Dissector::default());
-    let state = Arc::new(Mutex::new(State { fresh, dissector, batches, told: Instant::now() }));
+    let state = Arc::new(Mutex::new(State { fresh, dissector, batches, sent: Instant::now() }));
     let note = match File::open(path) {
         Ok(file) => {
             let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
@@ -87,14 +88,14 @@ pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch:
         }
         Err(error) => Some(error.to_string()),
     };
-    let mut state = held(&state);
+    let mut state = locked(&state);
     state.fresh.end = Some(note.unwrap_or_default());
-    state.tell();
+    state.send();
 }
 
 fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<String> {
     while let Some(frame) = capture.next_frame() {
-        let mut state = held(state);
+        let mut state = locked(state);
         let State { fresh, dissector, .. } = &mut *state;
         fresh.begin(&frame);
         dissector.frame(&frame, fresh);
@@ -102,30 +103,31 @@ fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<Str
         if is_weighed && !share.hold(dissector.memory() + fresh.index.memory()) {
             return Some(NO_MEMORY.to_owned());
         }
-        if state.told.elapsed() > BUSY && !state.tell() {
+        if state.sent.elapsed() > BUSY && !state.send() {
             return None;
         }
     }
     capture.note().map(str::to_owned)
 }
 
-/// Nothing under this lock panics half-way.
-fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
+/// Ignores poisoning: no code under this lock panics during an update.
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the reader of octets and that of frames share: the one waits where the other has told all.
+/// The state that the reader of bytes shares with the reader of frames: at the end of the file, the
+/// reader of bytes sends the news before it waits.
 struct State {
     fresh: Fresh,
     dissector: Dissector,
     batches: mpsc::Sender<Batch>,
-    told: Instant,
+    sent: Instant,
 }
 
 impl State {
-    /// Hands over what is new; `false` when nobody listens.
-    fn tell(&mut self) -> bool {
-        self.told = Instant::now();
+    /// Sends the news; `false` if the receiver is gone.
+    fn send(&mut self) -> bool {
+        self.sent = Instant::now();
         match self.fresh.batch(|| self.dissector.remarks()) {
             Some(batch) => self.batches.blocking_send(batch).is_ok(),
             None => !self.batches.is_closed(),
@@ -133,18 +135,18 @@ impl State {
     }
 }
 
-/// What was read and not told.
+/// What was read and not yet sent.
 #[derive(Default)]
 struct Fresh {
     index: Index,
     origin: Option<u64>,
     packets: u64,
     counts: [u64; 3],
-    /// Rows and findings of the index that were told.
+    /// Rows and findings of the index that were sent.
     rows: usize,
     findings: usize,
     /// Totals of the last batch.
-    told: Option<(u64, [u64; 3])>,
+    sent: Option<(u64, [u64; 3])>,
     end: Option<String>,
 }
 
@@ -153,7 +155,7 @@ impl Fresh {
         self.origin.get_or_insert(frame.time);
         self.packets += 1;
         if self.index.rows().len() >= ROWS {
-            // What comes late for one of the old rows is counted alone.
+            // A finding that comes late for one of the old rows is only counted.
             let keep = (self.index.rows().len() - self.rows, self.index.findings().len() - self.findings);
             if keep == (0, 0) || self.index.rows().len() >= 2 * ROWS {
                 (self.index, self.rows, self.findings) = (Index::default(), 0, 0);
@@ -164,24 +166,24 @@ impl Fresh {
 
     fn batch(&mut self, remarks: impl FnOnce() -> Vec<String>) -> Option<Batch> {
         let totals = (self.packets, self.counts);
-        if self.told == Some(totals) && self.end.is_none() {
+        if self.sent == Some(totals) && self.end.is_none() {
             return None;
         }
-        self.told = Some(totals);
+        self.sent = Some(totals);
         let (rows, findings) = (self.index.rows(), self.index.findings());
-        let first = self.rows.max(rows.len().saturating_sub(TOLD));
-        let first_finding = self.findings.max(findings.len().saturating_sub(TOLD));
+        let first = self.rows.max(rows.len().saturating_sub(MOST));
+        let first_finding = self.findings.max(findings.len().saturating_sub(MOST));
         let batch = Batch {
             packets: self.packets,
             counts: self.counts,
             rows: rows[first..].iter().map(|row| self.row(row)).collect(),
             findings: findings[first_finding..]
                 .iter()
-                .map(|told| LiveFinding {
-                    packet: told.frame,
-                    severity: told.severity.to_string(),
-                    requirement: told.requirement.as_str().to_owned(),
-                    found: told.found.clone(),
+                .map(|finding| LiveFinding {
+                    packet: finding.frame,
+                    severity: finding.severity.to_string(),
+                    requirement: finding.requirement.as_str().to_owned(),
+                    found: finding.found.clone(),
                 })
                 .collect(),
             remarks: remarks(),
@@ -221,7 +223,7 @@ impl Sink for Fresh {
     }
 }
 
-/// A file that is not over at its end.
+/// A file that may grow: reading waits at its end.
 struct Tail {
     file: File,
     state: Arc<Mutex<State>>,
@@ -239,7 +241,7 @@ impl Read for Tail {
                 0 => {}
                 count => return Ok(count),
             }
-            if !held(&self.state).tell() {
+            if !locked(&self.state).send() {
                 return Ok(0);
             }
             std::thread::sleep(LOOK);
@@ -263,10 +265,10 @@ mod tests {
         std::fs::read(path).unwrap()
     }
 
-    /// The last batch once `packets` packets were told, and all rows' numbers.
+    /// The batch with which `packets` packets were reported; collects the numbers of all rows.
     fn until(batches: &mut mpsc::Receiver<Batch>, packets: u64, numbers: &mut Vec<u64>) -> Batch {
         loop {
-            let batch = batches.blocking_recv().expect("the follower goes on");
+            let batch = batches.blocking_recv().expect("the follower continues");
             numbers.extend(batch.rows.iter().map(|row| row.number));
             if batch.packets >= packets {
                 return batch;
@@ -275,10 +277,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_told_as_it_comes_and_the_end_when_the_server_goes_down() {
+    fn reports_new_packets_and_the_end_when_the_server_stops() {
         let good = good();
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        // The header, and then half a record more than 20 packets: what is half there is not told.
+        // The header, 20 packets and half of a record, which is not reported.
         let mut at = 24;
         for _ in 0..20 {
             at += 16 + u32::from_le_bytes(good[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -297,7 +299,7 @@ mod tests {
         file.flush().unwrap();
         let batch = until(&mut batches, 153, &mut numbers);
         assert_eq!(batch.packets, 153);
-        // Of very many at once the last ones are told; they are in order.
+        // Of many new packets, only the last ones are reported, in order.
         assert!(numbers.is_sorted() && numbers.last() == Some(&153) && !batch.findings.is_empty());
         stop.send_replace(true);
         let mut last = None;
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_ends_when_nobody_listens() {
+    fn a_follower_ends_when_the_receiver_is_gone() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&good()[..1000]).unwrap();
         let (_stop, stopped) = watch::channel(false);
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told() {
+    fn reports_a_file_that_is_not_a_capture() {
         let (_stop, stopped) = watch::channel(false);
         let (sender, mut batches) = mpsc::channel(1);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");

@@ -1,13 +1,13 @@
-//! The memory that captures take: what was read of them, and what is being read, all together.
+//! The memory for captures: one account for all caches and all passes.
 //!
-//! Each reader holds a [`Share`] and says at short intervals how much it takes. If that is too much, the caches give up what was
-//! used longest ago; if they have nothing left, the reader has to stop.
+//! Each reader has a [`Share`] and reports at short intervals how much memory it takes. If that is too
+//! much, the caches drop their least recently used results. If they are empty, the reader stops.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Gives up something; false if there is nothing.
+/// Drops a cached result; false if there is none.
 type GiveUp = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// An account of bytes. Cheap to clone; clones share it.
@@ -22,11 +22,11 @@ struct Inner {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} bytes", *held(&self.0.used), self.0.most)
+        write!(f, "{} of {} bytes", *locked(&self.0.used), self.0.most)
     }
 }
 
-/// What one reader, or one thing that was read, takes. Dropped, it takes nothing.
+/// The memory of a reader or of a result, which is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: Memory,
@@ -40,28 +40,29 @@ impl Memory {
         Memory(Arc::new(Inner { most, used: Mutex::default(), caches: Mutex::default() }))
     }
 
-    /// Adds a cache, which gives something up if memory is short. Caches give up memory in the order in which they were added.
+    /// Adds a cache, which drops results if memory is short. Caches drop results in the order in
+    /// which they were added.
     pub(crate) fn add(&self, give_up: impl Fn() -> bool + Send + Sync + 'static) {
-        held(&self.0.caches).push(Box::new(give_up));
+        locked(&self.0.caches).push(Box::new(give_up));
     }
 
-    /// A share of nothing.
+    /// An empty share.
     pub(crate) fn share(&self) -> Share {
         Share { memory: self.clone(), bytes: Mutex::default(), starved: AtomicBool::default() }
     }
 
     /// True if less than half is used.
     pub(crate) fn is_free(&self) -> bool {
-        *held(&self.0.used) < self.0.most / 2
+        *locked(&self.0.used) < self.0.most / 2
     }
 
     fn give_up(&self) -> bool {
-        held(&self.0.caches).iter().any(|give_up| give_up())
+        locked(&self.0.caches).iter().any(|give_up| give_up())
     }
 }
 
 impl Share {
-    /// Takes so many bytes instead of those before; false if there are not as many left.
+    /// Changes the share to `bytes`; false if there is not enough memory.
     pub(crate) fn hold(&self, bytes: usize) -> bool {
         while !self.try_hold(bytes) {
             if !self.memory.give_up() {
@@ -73,7 +74,7 @@ impl Share {
     }
 
     fn try_hold(&self, bytes: usize) -> bool {
-        let (mut own, mut used) = (held(&self.bytes), held(&self.memory.0.used));
+        let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         let after = *used - *own + bytes;
         let fits = after <= self.memory.0.most || bytes <= *own;
         if fits {
@@ -82,14 +83,14 @@ impl Share {
         fits
     }
 
-    /// Takes so many bytes, which are there already.
+    /// Changes the share to `bytes` that are already allocated.
     pub(crate) fn settle(&self, bytes: usize) {
-        let (mut own, mut used) = (held(&self.bytes), held(&self.memory.0.used));
+        let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         *used = *used - *own + bytes;
         *own = bytes;
     }
 
-    /// True if it did not get what it wanted.
+    /// True if there was not enough memory for it.
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.load(Relaxed)
     }
@@ -101,8 +102,8 @@ impl Drop for Share {
     }
 }
 
-/// Nothing under these locks panics half-way.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Ignores poisoning: no code under these locks panics during an update.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -111,21 +112,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caches_give_up_until_it_fits_and_then_readers_stop() {
+    fn caches_drop_results_before_readers_stop() {
         let memory = Memory::new(100);
         let (first, second) = (memory.share(), memory.share());
         assert!(first.hold(60) && second.hold(40));
         assert!(!second.hold(41) && second.is_starved() && !first.is_starved());
         let cached = Mutex::new(Some(first));
-        memory.add(move || held(&cached).take().is_some());
-        assert!(second.hold(100), "the cache gave up what it had");
+        memory.add(move || locked(&cached).take().is_some());
+        assert!(second.hold(100), "the cache dropped its result");
         assert!(!second.hold(101) && second.hold(99));
         drop(second);
         assert_eq!(format!("{memory:?}"), "0 of 100 bytes");
     }
 
     #[test]
-    fn less_is_always_granted() {
+    fn a_share_can_always_shrink() {
         let memory = Memory::new(100);
         let share = memory.share();
         share.settle(150);

@@ -1,16 +1,17 @@
-//! Captures to look into: files of one folder, and the evidence of cases.
+//! The captures that pages show: files of one folder, and the evidence of cases.
 //!
 //! ```text
-//! shelf: which files there are, by id      upload: a new one, whole or not at all
+//! shelf: the files of the folder, by id      upload: adds a complete file, or nothing
 //!          |
 //!          v
-//! work: a few threads, each with a bound on time -> cache: what was read, as long as there is room
+//! work: a few threads, each with a time limit -> cache: results, as long as there is memory
 //! ```
 //!
-//! A file that still grows is followed ([`mod@follow`]).
+//! [`mod@follow`] reads files that still grow.
 //!
-//! What is read of a capture is made by `weft-dissector`: [`read::Survey`] in one pass, and by passes of their own the frames that pass a
-//! filter, a few frames in full, the ladder of a connection. Memory: all caches and all passes share one account ([`memory`]).
+//! `weft-dissector` makes a [`read::Survey`] in one pass. Other passes make the list of frames that
+//! pass a filter, the details of a few frames, and the ladder of a connection. All caches and passes
+//! share one account of memory ([`memory`]).
 
 mod attempt;
 mod cache;
@@ -42,12 +43,12 @@ use work::{WorkLimits, Workers};
 use crate::access::{FOLLOWERS, Places};
 use crate::app::Failure;
 
-/// Which captures there are to look into, beside the evidence of cases.
+/// The captures to show, in addition to the evidence of cases.
 #[derive(Debug, Clone)]
 pub struct CaptureOptions {
-    /// Where they are, and uploads go; without it there is evidence alone.
+    /// The folder of captures and uploads. Without it, pages show only evidence.
     pub folder: Option<PathBuf>,
-    /// Octets of an upload at most.
+    /// The maximum length of an upload in bytes.
     pub most_upload: u64,
 }
 
@@ -57,19 +58,20 @@ impl Default for CaptureOptions {
     }
 }
 
-/// Bytes that all of this may take, as it is estimated. The rest of 512 MiB is for the server itself, for its connections, and for
-/// what the estimate and the allocator waste.
+/// The estimated memory for captures in bytes. The rest of 512 MiB is for the server, for its
+/// connections, and for errors of the estimate and overhead of the allocator.
 const MEMORY: usize = 256 << 20;
-/// Work on captures. Two threads, because one owner has one at a time and another owner is not to wait for it.
+/// Passes over captures. There are two threads, because an owner has one at a time, and another owner
+/// must not wait for it.
 const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
-/// How long a page waits for what is being read; then it says how far that is.
+/// How long a page waits for a pass before it shows the progress.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Frames on each side of one that is looked at that are kept too.
+/// Frames before and after a frame whose details are also cached.
 const NEIGHBOURS: u64 = 24;
-/// Rows of a ladder at most.
+/// The maximum number of rows of a ladder.
 const LADDER_ROWS: usize = 1000;
 
-/// A file as it was when somebody asked for it; one that changed is read again.
+/// A file and its state at the time of a request. If it changes, it is read again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -77,7 +79,7 @@ pub(crate) struct Source {
     pub(crate) changed: SystemTime,
 }
 
-/// All that the routes know of captures. Cheap to clone.
+/// The captures of the server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Captures {
     pub(crate) shelf: Option<Shelf>,
@@ -88,22 +90,23 @@ pub(crate) struct Captures {
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
     pub(crate) memory: Memory,
-    /// For those who follow a file.
+    /// Places for live pages.
     pub(crate) followers: Places,
 }
 
 const STOPPING: Failure = Failure::Busy("This server is stopping.");
 
-/// Filters that are compiled at a time; others wait.
+/// Limits how many filters are compiled at the same time.
 static COMPILERS: Semaphore = Semaphore::const_new(2);
 
-/// What is wrong with a filter, if anything. Compiles it on a blocking thread: many expressions take milliseconds each, and
-/// would block a runtime thread.
+/// The error in a filter, if any. Compiles the filter on a blocking thread: expressions may take
+/// milliseconds each, and would block a runtime thread.
 ///
 /// # Errors
 /// The server stops before the filter is compiled.
 pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Failure> {
-    // The permit goes with the work, which goes on if the client disconnects. The semaphore is never closed.
+    // The closure owns the permit, because it continues if the client disconnects. The semaphore is
+    // never closed.
     let permit = COMPILERS.acquire().await.map_err(|_| STOPPING)?;
     let compile = move || {
         let _permit = permit;
@@ -117,7 +120,7 @@ pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Fa
 }
 
 impl Captures {
-    /// `stopped` ends what is being read.
+    /// `stopped` ends all passes.
     pub(crate) fn new(options: CaptureOptions, stopped: watch::Receiver<bool>) -> Self {
         let (workers, memory) = (Workers::new(WORK), Memory::new(MEMORY));
         Captures {
@@ -126,7 +129,7 @@ impl Captures {
             sifted: Cache::new(workers.clone(), memory.clone(), |numbers: &Vec<u64>| numbers.len() * 8),
             details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(read::memory).sum()),
             ladders: Cache::new(workers.clone(), memory.clone(), |_| LADDER_ROWS * 200),
-            // The last one to give something up, because it took longest to read.
+            // The last cache to drop results, because surveys take longest.
             surveys: Cache::new(workers, memory.clone(), Survey::memory),
             memory,
             budget: Budget { stopped, ..Budget::default() },
@@ -134,15 +137,15 @@ impl Captures {
         }
     }
 
-    /// What is in it.
+    /// The survey of a capture.
     pub(crate) async fn survey(&self, asker: Asker, source: &Source) -> Got<Survey> {
         self.surveys.get(asker, source.clone(), PATIENCE, self.reads(source)).await
     }
 
-    /// Makes the survey, and remembers that it was not made if that fails.
+    /// Makes the survey. If that fails, a mark remains.
     fn reads(&self, source: &Source) -> impl FnOnce(&cache::Progress) -> Result<Survey, String> + Send + 'static {
         let (source, budget) = (source.clone(), self.budget.clone());
-        // What a case recorded is read for a person only, and its folder is not for marks.
+        // Captures of cases are not read in the background, and their folder has no marks.
         let is_on_shelf = self.shelf.as_ref().is_some_and(|shelf| source.path.parent() == Some(&*shelf.folder));
         move |progress| {
             let attempt = if is_on_shelf { Attempt::begin(&source) } else { None };
@@ -154,36 +157,37 @@ impl Captures {
         }
     }
 
-    /// True if somebody reads it now.
+    /// True if a survey of it is in progress.
     pub(crate) fn is_being_read(&self, source: &Source) -> bool {
         self.surveys.is_under_way(source)
     }
 
-    /// What is known of it already; `None` where it was not read yet.
+    /// The survey or error, if the capture was read.
     pub(crate) fn known(&self, source: &Source) -> Option<Result<Arc<Survey>, Arc<str>>> {
         self.surveys.known(source)
     }
 
-    /// Has it read, in case somebody asks.
+    /// Has it read in the background.
     pub(crate) async fn prepare(&self, source: &Source) {
         self.surveys.get(Asker::reads_ahead(), source.clone(), Duration::ZERO, self.reads(source)).await;
     }
 
-    /// Numbers of the frames that pass `filter`, which the caller knows to be one.
+    /// The numbers of the frames that pass `filter`, which must be valid.
     pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<Vec<u64>> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
         self.sifted.get(asker, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
     }
 
-    /// Frame `number` in full, of which all is known when frame `known_at` is read, and perhaps others.
+    /// The details of frame `number` and perhaps of others. They are complete when frame `known_at`
+    /// has been read.
     pub(crate) async fn detail(&self, asker: Asker, source: &Source, number: u64, known_at: u64) -> Got<Vec<Detail>> {
-        // Neighbours share what is read.
+        // Neighbours share a pass.
         let focus = number - number % NEIGHBOURS;
         let end = focus.saturating_add(NEIGHBOURS);
         if known_at <= end {
             match self.details_of(asker.clone(), source, (focus, NEIGHBOURS), end).await {
-                // Very large neighbours are left out.
+                // If its neighbours are very large, a frame may be missing.
                 Got::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
                 got => return got,
             }
@@ -197,7 +201,7 @@ impl Captures {
         self.details.get(asker, (source.clone(), window), PATIENCE, read).await
     }
 
-    /// The ladder of a connection; nothing where there is no such connection.
+    /// The ladder of a connection; `None` if there is no such connection.
     pub(crate) async fn ladder(&self, asker: Asker, source: &Source, stream: u32) -> Got<Option<Ladder>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
@@ -214,7 +218,7 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let stopped = runtime.handle().clone();
         runtime.shutdown_background();
-        // The runtime cancels every blocking task that comes after its end.
+        // A runtime that has ended cancels every new blocking task.
         let read = stopped.block_on(filter_error("tcp.stream == 1".to_owned()));
         assert!(matches!(read, Err(Failure::Busy(_))), "{read:?}");
     }

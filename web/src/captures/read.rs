@@ -1,4 +1,4 @@
-//! Passes over a capture file, each with a bound on time.
+//! Passes over a capture file, each with a time limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,22 +21,22 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use super::cache::Progress;
 
-/// Operations that are kept.
+/// The maximum number of operations in a survey.
 const MOST_OPERATIONS: usize = 100_000;
-/// Connections whose numbers are kept.
+/// The maximum number of connections with statistics in a survey.
 const MOST_CONNECTIONS: usize = 10_000;
-/// The clock and the memory are looked at this often, in frames.
+/// A pass checks the time and the memory once in this many frames.
 pub(super) const STRIDE: u64 = 256;
-/// Why a pass stops that takes too much.
+/// Why a pass stops that takes too much memory.
 pub(super) const NO_MEMORY: &str = "the server has no memory left for captures";
 
-/// What a pass may take.
+/// The limits of a pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     pub(crate) time: Duration,
-    /// Frames that a survey takes in.
+    /// The maximum number of frames in a survey.
     pub(crate) frames: usize,
-    /// Becomes `true` when the server goes down.
+    /// Becomes `true` when the server stops.
     pub(crate) stopped: watch::Receiver<bool>,
 }
 
@@ -47,22 +47,23 @@ impl Default for Budget {
     }
 }
 
-/// What is in a capture.
+/// The content of a capture.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) index: Index,
     pub(crate) stats: Stats,
-    /// Reads and atomic operations with the number of their connection, as they were answered.
+    /// Reads and atomic operations with the number of their connection, in the order of their
+    /// responses.
     pub(crate) operations: Vec<(u32, Operation)>,
-    /// Operations that are not kept.
+    /// The number of further operations.
     pub(crate) left_out: u64,
-    /// Why not all of it was read.
+    /// Why the capture was not read to its end.
     pub(crate) note: Option<String>,
-    /// What was joined, given up, and not read of the frames that came.
+    /// Reports on connections that were joined or dropped, and on frames that were not read.
     pub(crate) remarks: Vec<String>,
 }
 
-/// A survey while it is made.
+/// A survey in progress.
 struct Surveying {
     survey: Survey,
     dissector: Dissector,
@@ -87,7 +88,7 @@ impl Survey {
     /// Reads the capture at `path`.
     ///
     /// # Errors
-    /// Why it cannot be read at all.
+    /// Why the capture cannot be read.
     pub(crate) fn read(path: &Path, budget: &Budget, progress: &Progress) -> Result<Self, String> {
         let survey = Survey {
             index: Index::with_room(budget.frames),
@@ -108,7 +109,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Bytes, about.
+    /// The approximate size in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.index.memory() + self.stats.memory() + self.operations.capacity() * size_of::<(u32, Operation)>()
     }
@@ -152,7 +153,7 @@ impl Sink for Survey {
 
 struct Sifting {
     sieve: Sieve,
-    /// Frames that may come.
+    /// Frames that may still be read.
     left: usize,
 }
 
@@ -171,7 +172,7 @@ impl Pass for Sifting {
     }
 }
 
-/// Numbers of the frames that pass the filter, of those that an index holds.
+/// The numbers of the frames that pass the filter, among those that a survey has.
 pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<Vec<u64>, String> {
     let sieve = Sieve::new(filter).map_err(|error| error.to_string())?;
     let mut sifting = Sifting { sieve, left: budget.frames };
@@ -196,13 +197,13 @@ impl Pass for Detailing {
         !self.is_past
     }
 
-    /// Those of the details are few.
+    /// Without the details, which are small.
     fn memory(&self) -> usize {
         self.dissector.memory()
     }
 }
 
-/// A frame and so many neighbours, of which all is known when frame `until` is read.
+/// The details of a frame and its neighbours, which are complete when frame `until` has been read.
 pub(crate) fn details(
     path: &Path,
     (focus, neighbours): (u64, u64),
@@ -232,13 +233,13 @@ impl Pass for Drawing {
         true
     }
 
-    /// Those of the story are few.
+    /// Without the story, which is small.
     fn memory(&self) -> usize {
         self.dissector.memory()
     }
 }
 
-/// The ladder of a connection; `None` where there is none of that number.
+/// The ladder of a connection; `None` if there is no connection with that number.
 pub(crate) fn ladder(
     path: &Path,
     stream: u32,
@@ -254,13 +255,13 @@ pub(crate) fn ladder(
     Ok(story.ladder())
 }
 
-/// Octets of memory, about.
+/// The approximate size in bytes.
 pub(crate) fn memory(detail: &Detail) -> usize {
     let fields: usize = detail.units.iter().map(|unit| unit.fields.len()).sum();
     size_of::<Detail>() + detail.octets.len() + fields * 256 + detail.findings.len() * 512
 }
 
-/// Is it a capture at all?
+/// Checks that the file is a capture.
 pub(crate) fn recognise(path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let timed =
@@ -278,15 +279,15 @@ pub(super) fn reason(error: &OpenError) -> String {
 
 /// How a pass over a capture ended.
 struct Passed {
-    /// Why not all frames came.
+    /// Why not all frames were read.
     note: Option<String>,
-    /// It was this server that did not go on, and no damage of the file.
+    /// The server stopped the pass; the file is not damaged.
     is_stopped: bool,
 }
 
 impl Passed {
     /// # Errors
-    /// Why this server did not go on: part of an answer would look like all of it.
+    /// Why the server stopped the pass: an incomplete result would look complete.
     fn unstopped(self) -> Result<(), String> {
         match self.note {
             Some(why) if self.is_stopped => Err(why),
@@ -295,16 +296,16 @@ impl Passed {
     }
 }
 
-/// Something that is made of the frames of a capture.
+/// A consumer of the frames of a capture.
 trait Pass {
     /// The next frame; false if it needs no more.
     fn frame(&mut self, frame: &Frame<'_>) -> bool;
 
-    /// Bytes that it takes, about.
+    /// Its approximate memory in bytes.
     fn memory(&self) -> usize;
 }
 
-/// Hands frames to `work` as long as it wants more, and as there is time and memory.
+/// Hands frames to `work` while it wants more, and while there is time and memory.
 fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass) -> Result<Passed, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
@@ -325,7 +326,7 @@ fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass)
             }
         }
     }
-    // A reader that was stopped is damage to who reads by it.
+    // If the budget stops the reader, the capture reports damage.
     Ok(Passed { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() })
 }
 
@@ -344,7 +345,8 @@ impl Budget {
     }
 }
 
-/// A file that is read for a bounded time: a few octets may unpack to very many, of which none is a frame.
+/// A file with a time limit for reading: a small compressed file may unpack to very many bytes without
+/// a frame.
 struct Timed {
     file: File,
     budget: Budget,
@@ -369,15 +371,15 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
     }
 
-    /// Memory without a bound.
+    /// A progress with unlimited memory.
     fn free() -> Progress {
         Progress::new(Memory::new(usize::MAX).share())
     }
 
-    /// A capture of so many connections, each with one packet that holds a Request.
+    /// A capture of `count` connections, each with one packet, an MPA Request.
     fn connections(count: u32) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
-        // Version 2.4, link type 101: an IP packet in each frame.
+        // Version 2.4, link type 101: each frame is an IP packet.
         let mut octets =
             Vec::from([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0]);
         for number in 0..count {
@@ -394,13 +396,13 @@ mod tests {
     }
 
     #[test]
-    fn many_connections_are_counted_and_take_bounded_memory() {
+    fn many_connections_take_bounded_memory() {
         let file = connections(12_000);
         let survey = Survey::read(file.path(), &Budget::default(), &free()).unwrap();
         assert_eq!((survey.stats.connections().count(), survey.stats.further()), (10_000, 2000));
         assert_eq!(survey.stats.totals().connections, 12_000);
         let more = Survey::read(connections(24_000).path(), &Budget::default(), &free()).unwrap();
-        // 12,000 more rows with their words and addresses.
+        // 12,000 more rows with their texts and addresses.
         assert!(more.memory() < survey.memory() + (12_000 * 512), "{} {}", more.memory(), survey.memory());
     }
 
@@ -413,30 +415,30 @@ mod tests {
         let rows = survey.index.rows().len();
         assert!((256..12_000).contains(&rows) && progress.share.is_starved(), "{rows}");
         assert!(survey.note.as_ref().is_some_and(|note| note.contains("memory")), "{:?}", survey.note);
-        // Part of an answer would look like all of it.
+        // An incomplete list would look complete.
         let sifted = sift(file.path(), "tcp", &Budget::default(), &Progress::new(memory.share()));
         assert!(sifted.is_err_and(|why| why.contains("memory")));
     }
 
     #[test]
-    fn one_pass_tells_all() {
+    fn one_pass_makes_the_complete_survey() {
         let survey = Survey::read(&path("siw/probe-ops.pcap"), &Budget::default(), &free()).unwrap();
         assert!(survey.note.is_none() && survey.stats.connections().count() > 0 && !survey.operations.is_empty());
         assert!(survey.memory() > survey.index.memory());
     }
 
     #[test]
-    fn a_pass_ends_when_its_time_is_over_or_the_server_goes_down() {
+    fn a_pass_ends_at_its_time_limit_or_when_the_server_stops() {
         let budget = Budget { time: Duration::ZERO, ..Budget::default() };
         let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free());
         assert!(survey.unwrap_err().contains("longer than the limit of 0 s"));
-        let (_tell, stopped) = watch::channel(true);
+        let (_stop, stopped) = watch::channel(true);
         let survey = Survey::read(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &free());
         assert!(survey.unwrap_err().contains("is stopping"));
     }
 
     #[test]
-    fn a_survey_of_some_frames_says_so() {
+    fn an_incomplete_survey_has_a_note() {
         let budget = Budget { frames: 10, ..Budget::default() };
         let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free()).unwrap();
         assert_eq!(
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told() {
+    fn recognises_captures() {
         assert!(recognise(&path("README.md")).unwrap_err().contains("no capture that weft reads"));
         assert!(recognise(&path("siw/rping-crc.pcap")).is_ok());
         assert!(recognise(&path("none")).is_err());

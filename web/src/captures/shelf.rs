@@ -1,4 +1,5 @@
-//! The folder of captures. Files are known by ids that are made of their names: no name from a request is ever a path.
+//! The folder of captures. A request identifies a file by an id, a hash of its name; nothing from a
+//! request is ever a path.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,13 +14,13 @@ use sha2::{Digest, Sha256};
 use super::Source;
 use super::attempt::{self, BEGUN};
 
-/// Names that are looked at; a folder with more is shown in part.
+/// The maximum number of names that are read from the folder.
 const MOST_NAMES: usize = 10_000;
-/// What begins so is an upload under way.
+/// The prefix of the names of unfinished uploads.
 pub(super) const UNFINISHED: &str = ".weft-upload-";
-/// Uploads under way that are older are nobody's: the server that took them is gone.
+/// Older unfinished uploads are leftovers of a server that is gone.
 const OLD: Duration = Duration::from_secs(24 * 3600);
-/// Endings of captures, each also with `.gz` and `.zst`.
+/// File name extensions of captures, each also with `.gz` and `.zst`.
 const ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
 
 /// The folder. Cheap to clone.
@@ -28,15 +29,14 @@ pub(crate) struct Shelf {
     pub(super) folder: Arc<Path>,
 }
 
-/// A capture in it.
+/// A capture in the folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// What stands in addresses: 16 hexadecimal digits.
+    /// 16 hexadecimal digits.
     pub(crate) id: String,
-    /// For people.
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// It was being read when a server ended, or could not be read; as long as it does not change.
+    /// The capture could not be read, or a server ended while reading it, and it did not change since.
     pub(crate) was_attempted: bool,
 }
 
@@ -45,7 +45,7 @@ impl Shelf {
         Shelf { folder: folder.into() }
     }
 
-    /// The captures, those that changed last first.
+    /// The captures, last changed first.
     pub(crate) async fn entries(&self) -> io::Result<Vec<Entry>> {
         let folder = Arc::clone(&self.folder);
         tokio::task::spawn_blocking(move || entries(&folder)).await.map_err(io::Error::other)?
@@ -56,15 +56,15 @@ impl Shelf {
         Ok(self.entries().await?.into_iter().find(|entry| entry.id == id))
     }
 
-    /// Takes it away.
+    /// Deletes the capture and its mark.
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
         tokio::fs::remove_file(&entry.source.path).await?;
-        // There need not be one.
+        // There may be no mark.
         let _ = tokio::fs::remove_file(self.folder.join(format!("{BEGUN}{}", entry.id))).await;
         Ok(())
     }
 
-    /// Takes away what uploads left that were cut off a long time ago, and marks of captures that are gone.
+    /// Deletes old unfinished uploads, and the marks of captures that are gone.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         let entries = entries(&self.folder)?;
         for file in std::fs::read_dir(&self.folder)?.take(MOST_NAMES) {
@@ -72,8 +72,8 @@ impl Shelf {
             let is_unfinished = file.file_name().to_string_lossy().starts_with(UNFINISHED);
             let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|since| since.elapsed().ok());
             let name = file.file_name();
-            let is_left = attempt::marked(&name).is_some_and(|id| !entries.iter().any(|entry| entry.id == id));
-            if is_left || is_unfinished && age.is_some_and(|age| age > OLD) {
+            let is_stale = attempt::marked(&name).is_some_and(|id| !entries.iter().any(|entry| entry.id == id));
+            if is_stale || is_unfinished && age.is_some_and(|age| age > OLD) {
                 std::fs::remove_file(file.path())?;
             }
         }
@@ -87,7 +87,7 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
         let file = file?;
         let name = file.file_name();
         marked.extend(attempt::marked(&name).map(ToOwned::to_owned));
-        // Of the entry itself: a link leads elsewhere. What is gone by now is not shown.
+        // The metadata of the entry itself, because links are not followed. The file may be gone.
         let Ok(meta) = file.metadata() else { continue };
         if !is_capture(&name) || !meta.is_file() {
             continue;
@@ -103,14 +103,14 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// Does the name end as captures' do?
+/// Does the name have the extension of a capture?
 pub(super) fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     !name.starts_with('.') && name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
 }
 
-/// The id of the file of that name.
+/// The id of the file with that name.
 pub(super) fn id(name: &OsStr) -> String {
     let digest = Sha256::digest(name.as_encoded_bytes());
     digest.iter().take(8).fold(String::new(), |mut id, octet| {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn captures_alone_are_shown_and_found_by_id() {
+    async fn lists_only_captures_and_finds_them_by_id() {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
         for name in
@@ -141,26 +141,26 @@ mod tests {
         assert_eq!(names, ["B.PCAPNG", "a.pcap", "c.cap.gz", "d.pcapng.zst"]);
         let entry = shelf.find(&id(OsStr::new("a.pcap"))).await.unwrap().unwrap();
         assert_eq!((entry.name.as_str(), entry.id.len(), entry.source.len), ("a.pcap", 16, 1));
-        for nobody in ["", "a.pcap", "../a.pcap", &id(OsStr::new("h.pcap")), &id(OsStr::new("e.txt"))] {
-            assert!(shelf.find(nobody).await.unwrap().is_none(), "{nobody}");
+        for unknown in ["", "a.pcap", "../a.pcap", &id(OsStr::new("h.pcap")), &id(OsStr::new("e.txt"))] {
+            assert!(shelf.find(unknown).await.unwrap().is_none(), "{unknown}");
         }
         shelf.remove(&entry).await.unwrap();
         assert!(shelf.find(&entry.id).await.unwrap().is_none());
     }
 
     #[tokio::test]
-    async fn a_capture_that_killed_the_server_is_known_until_it_changes() {
+    async fn a_capture_that_killed_the_server_is_marked_until_it_changes() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(folder.path().to_owned());
         let path = folder.path().join("a.pcap");
         std::fs::write(&path, "x").unwrap();
         let entry = async || shelf.entries().await.unwrap().remove(0);
         assert!(!entry().await.was_attempted);
-        // Nothing ends it: the server is killed.
+        // The server is killed before the attempt ends.
         let attempt = Attempt::begin(&entry().await.source).unwrap();
         assert!(entry().await.was_attempted && shelf.entries().await.unwrap().len() == 1);
         shelf.sweep().unwrap();
-        assert!(entry().await.was_attempted, "after a restart, too");
+        assert!(entry().await.was_attempted, "also after a restart");
         std::fs::write(&path, "changed").unwrap();
         assert!(!entry().await.was_attempted);
         attempt.succeed();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_captures_that_are_gone_go() {
+    fn deletes_marks_of_captures_that_are_gone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pcap");
         std::fs::write(&path, "x").unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cut_off_upload_left_goes_in_the_end() {
+    fn deletes_old_unfinished_uploads() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(folder.path().to_owned());
         let [old, new, other] =

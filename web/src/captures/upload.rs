@@ -1,5 +1,5 @@
-//! Uploads: written under a name that nobody sees, and given theirs when they are whole and captures. Whatever ends one before that
-//! (the client, the limit, a kill of the server) leaves nothing on the shelf.
+//! Uploads. A file has a hidden name until it is complete and recognised as a capture. An upload that
+//! ends early (by the client, the limit, or a kill of the server) adds no capture.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,17 +14,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::read;
 use super::shelf::{self, Shelf, UNFINISHED};
 
-/// Uploads at a time.
+/// The maximum number of concurrent uploads.
 const MOST: usize = 2;
 /// How long an upload may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
-/// What everybody gets on top of the time for their octets.
+/// The time for each upload in addition to the time for its bytes.
 const GRACE: Duration = Duration::from_secs(60);
-/// Octets a second that are expected at least.
+/// The minimum speed in bytes per second.
 const SLOWEST: u64 = 16 << 10;
-/// Letters of a name.
+/// The maximum length of a name.
 const MOST_NAME: usize = 100;
-/// Files of one name, told apart by numbers.
+/// The maximum number of files with one name, which get different numbers.
 const MOST_NAMESAKES: usize = 1000;
 
 /// Why an upload was rejected.
@@ -48,17 +48,17 @@ pub(crate) enum Refused {
     Disk(#[from] io::Error),
 }
 
-/// What uploads may take. Cheap to clone.
+/// The limits of uploads. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Uploads {
-    /// Octets of one.
+    /// The maximum length of an upload in bytes.
     pub(crate) most: u64,
     pub(crate) silence: Duration,
     pub(crate) grace: Duration,
     room: Arc<Semaphore>,
 }
 
-/// An upload under way. Dropped, it is gone.
+/// An upload in progress. Dropping it deletes its file.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     file: tokio::fs::File,
@@ -75,13 +75,13 @@ impl Uploads {
         Uploads { most, silence: SILENCE, grace: GRACE, room: Arc::new(Semaphore::new(MOST)) }
     }
 
-    /// Makes room for one.
+    /// Starts an upload.
     pub(crate) fn begin(&self, shelf: Option<&Shelf>) -> Result<Receiving, Refused> {
         let folder = Arc::clone(&shelf.ok_or(Refused::NoFolder)?.folder);
         let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| Refused::Busy)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(UNFINISHED);
-        // As any new file: the process decides by its umask.
+        // The umask of the process applies, as for any new file.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let stored = builder.tempfile_in(&folder)?;
@@ -91,7 +91,7 @@ impl Uploads {
 }
 
 impl Receiving {
-    /// Waits for the next octets, which `next` gets from the client, and stores them; `false` at their end.
+    /// Waits for the next bytes from the client and stores them; `false` at the end of the upload.
     pub(crate) async fn take<B: AsRef<[u8]>, E: std::fmt::Display>(
         &mut self,
         next: impl Future<Output = Option<Result<B, E>>>,
@@ -111,7 +111,7 @@ impl Receiving {
         Ok(true)
     }
 
-    /// All is there: gives it a name like `name`. Returns its id.
+    /// Completes the upload under a name like `name`. Returns the id of the capture.
     pub(crate) async fn finish(self, name: &str) -> Result<String, Refused> {
         let Receiving { mut file, stored, folder, .. } = self;
         file.flush().await?;
@@ -126,7 +126,7 @@ impl Receiving {
     }
 }
 
-/// Gives the file a name that nobody has.
+/// Gives the file an unused name.
 fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String, Refused> {
     let (stem, ending) = name.split_once('.').unwrap_or((name, "pcap"));
     for number in 1..=MOST_NAMESAKES {
@@ -140,9 +140,10 @@ fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String
     Err(Refused::Namesakes)
 }
 
-/// A name for a file of ours, much like that of the client's: letters, digits and a few signs, and an ending of captures.
+/// A safe file name that resembles the client's: letters, digits, a few punctuation characters, and
+/// the extension of a capture.
 fn tidy(name: &str) -> String {
-    // Some clients send their path.
+    // Some clients send a path.
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
     let tidy: String = name.chars().map(safe).collect();
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_harmless_and_end_as_captures_do() {
+    fn makes_safe_names_with_the_extension_of_a_capture() {
         for (given, name) in [
             ("a.pcap", "a.pcap"),
             ("A b\u{e4}.pcapng.gz", "A_b_.pcapng.gz"),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_loses_a_file_to_a_namesake() {
+    fn never_replaces_a_file_with_the_same_name() {
         let folder = tempfile::tempdir().unwrap();
         let one = |text: &str| {
             let file = NamedTempFile::new_in(folder.path()).unwrap();

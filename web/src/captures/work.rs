@@ -1,8 +1,9 @@
-//! The threads that read captures, and whose work comes next.
+//! Schedules passes over captures on a few threads.
 //!
-//! Reading may take a minute, so a queue in the order of arrival would let one client hold all others up. An owner has one
-//! thread at a time and a few places in the queue; the owner whose turn is longest ago comes first. Operators come before
-//! viewers and have places of their own, and reading ahead comes last.
+//! A pass may take a minute, so with a first-in-first-out queue one client could block all others. An
+//! owner has one thread at a time and a few places in the queue. The owner whose last turn is longest
+//! ago comes first. Operators come before viewers and have reserved places; background reading comes
+//! last.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,20 +14,20 @@ use tokio::sync::oneshot;
 use super::Source;
 use crate::access::{Role, Session};
 
-/// How much work there may be.
+/// The limits of the scheduler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkLimits {
-    /// Work at a time.
+    /// Running passes.
     pub(crate) threads: usize,
-    /// Work at a time and work that waits.
+    /// Running and waiting passes.
     pub(crate) places: usize,
-    /// Those of them that are for operators only.
+    /// Places for operators only.
     pub(crate) reserved: usize,
-    /// Those that one owner may have.
+    /// Places of one owner.
     pub(crate) owner: usize,
 }
 
-/// Who wants work done.
+/// The client that requests a pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     owner: Owner,
@@ -36,7 +37,7 @@ pub(crate) struct Asker {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Owner {
     Session(Arc<str>),
-    /// Without tokens all clients share a session: those who look into one capture count together.
+    /// Without tokens, all clients share a session, so all clients of one capture are one owner.
     Capture(PathBuf),
     ReadsAhead,
 }
@@ -49,14 +50,14 @@ enum Rank {
 }
 
 impl Asker {
-    /// A client that looks into a capture.
+    /// A client that opens a capture.
     pub(crate) fn new(session: &Session, source: &Source) -> Self {
         let owner = session.owner.clone().map_or_else(|| Owner::Capture(source.path.clone()), Owner::Session);
         let rank = if session.role == Role::Operator { Rank::Operator } else { Rank::Viewer };
         Asker { owner, rank }
     }
 
-    /// This server, which reads captures that somebody may look into.
+    /// The server itself, which reads captures in the background.
     pub(crate) fn reads_ahead() -> Self {
         Asker { owner: Owner::ReadsAhead, rank: Rank::ReadsAhead }
     }
@@ -74,20 +75,20 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Tickets that are out.
+    /// The number of tickets.
     taken: usize,
     accounts: HashMap<Owner, Account>,
-    /// Owners of the work under way.
+    /// Owners of the running passes.
     running: Vec<Owner>,
     waiting: Vec<Waiting>,
     clock: u64,
 }
 
-/// What an owner with tickets has.
+/// The state of an owner with tickets.
 #[derive(Debug, Default)]
 struct Account {
     taken: usize,
-    /// When its last turn was.
+    /// The time of its last turn.
     turn: u64,
 }
 
@@ -97,13 +98,13 @@ struct Waiting {
     go: oneshot::Sender<()>,
 }
 
-/// A right to work, soon.
+/// The right to a pass.
 pub(crate) struct Ticket {
     shared: Arc<Shared>,
     asker: Asker,
 }
 
-/// A thread that is taken.
+/// The use of a thread.
 struct Turn {
     shared: Arc<Shared>,
     owner: Owner,
@@ -114,7 +115,7 @@ impl Workers {
         Workers(Arc::new(Shared { limits, queue: Mutex::default() }))
     }
 
-    /// `None`: too much waits already.
+    /// A ticket; `None` if a limit is reached.
     pub(crate) fn ticket(&self, asker: Asker) -> Option<Ticket> {
         let WorkLimits { places, reserved, owner: of_owner, .. } = self.0.limits;
         let most = if asker.rank == Rank::Operator { places } else { places - reserved };
@@ -130,7 +131,7 @@ impl Workers {
 }
 
 impl Ticket {
-    /// Does the work when it is its turn; `None` where it broke off.
+    /// Does the work when it is its turn; `None` if it panicked.
     pub(crate) async fn work<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let (go, turn) = oneshot::channel();
         let owner = self.asker.owner.clone();
@@ -141,7 +142,7 @@ impl Ticket {
         }
         turn.await.ok()?;
         let turn = Turn { shared: Arc::clone(&self.shared), owner };
-        // The thread is taken until the work ends, whoever waits for it or does not.
+        // The thread is in use until the work ends, even if the client is gone.
         let worked = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work()
@@ -175,7 +176,7 @@ impl Queue {
 }
 
 impl Shared {
-    /// Nothing under this lock panics half-way.
+    /// Ignores poisoning: no code under this lock panics during an update.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,7 +219,7 @@ pub(super) mod tests {
         Asker::new(&session, &source)
     }
 
-    /// Work that begins, tells its name, and ends when it is told to.
+    /// Starts work that reports its name and then waits for a signal to end.
     struct Bench {
         workers: Workers,
         begun: UnboundedSender<&'static str>,
@@ -247,15 +248,15 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn a_crowd_of_one_owner_holds_up_nobody_else() {
+    async fn many_requests_of_one_owner_block_no_other_owner() {
         let mut bench = Bench::new(WorkLimits { threads: 2, places: 10, reserved: 2, owner: 4 });
         let many = ["1", "2", "3", "4"].map(|name| bench.add(name, asker("crowd", Role::Viewer)));
         assert_eq!(bench.next().await, "1");
-        assert!(bench.workers.ticket(asker("crowd", Role::Viewer)).is_none(), "it has its places");
-        // The second thread is free for another owner, who need not wait for the crowd.
+        assert!(bench.workers.ticket(asker("crowd", Role::Viewer)).is_none(), "it has all its places");
+        // The second thread is free for another owner.
         let other = bench.add("other", asker("other", Role::Viewer));
         assert_eq!(bench.next().await, "other");
-        // While it is busy, one more owner comes after the one that works, and before the rest of the crowd.
+        // A third owner comes before the waiting passes of the first one.
         let third = bench.add("third", asker("third", Role::Viewer));
         tokio::task::yield_now().await;
         drop(many[0].clone());
@@ -265,7 +266,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn operators_come_first_and_have_places_of_their_own() {
+    async fn operators_come_first_and_have_reserved_places() {
         let mut bench = Bench::new(WorkLimits { threads: 1, places: 5, reserved: 2, owner: 4 });
         let first = bench.add("first", asker("a", Role::Viewer));
         assert_eq!(bench.next().await, "first");
