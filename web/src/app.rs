@@ -23,12 +23,12 @@ use crate::view;
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
-    /// The same store over connections of its own: a probe does not wait for pages.
+    /// The same store on separate connections: a probe does not wait for pages.
     pub(crate) watch: StoreWatch,
     /// Evidence paths are relative to it.
     pub(crate) folder: PathBuf,
     pub(crate) live: Live,
-    /// Runs that are started from here.
+    /// The runs that this server starts.
     pub(crate) starter: Starter,
     pub(crate) gate: Arc<Gate>,
     pub(crate) captures: Captures,
@@ -37,7 +37,7 @@ pub(crate) struct App {
     pub(crate) streams: Places,
     /// Event streams that read from the store; [`READERS`](crate::routes::READERS).
     pub(crate) readers: Arc<Semaphore>,
-    /// Becomes `true` when the server goes down.
+    /// Becomes `true` when the server stops.
     pub(crate) stopped: watch::Receiver<bool>,
 }
 

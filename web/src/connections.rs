@@ -1,7 +1,8 @@
-//! Taking connections: how many at a time, and how long a client may take to send its request.
+//! Accepts connections, and limits their number and the time for a request.
 //!
-//! If there are too many, the one that has been idle longest is closed. Requests under way are fewer than connections
-//! ([`REQUESTS`](crate::access::REQUESTS)), so that one is idle: clients that hold connections do not shut out others.
+//! If there are too many, the server closes the connection that has been idle longest. There is
+//! always an idle one, because the limit of requests ([`REQUESTS`](crate::access::REQUESTS)) is
+//! lower. So clients that keep connections open do not lock out others.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -23,16 +24,16 @@ use crate::crowd::{Busy, Crowd, Seat};
 use crate::kept::Kept;
 use crate::patient::Patient;
 
-/// What a client may take.
+/// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at a time, and a few more until those that have been idle longest are gone.
+    /// Open connections. There may be a few more until the longest idle ones are closed.
     pub(crate) connections: usize,
-    /// For the head of a request, from the connection or the request before it on.
+    /// The time for the head of a request, from the connection or the previous request on.
     pub(crate) head: Duration,
-    /// For the next octet of an answer to be taken.
+    /// The time in which a client must read the next byte of an answer.
     pub(crate) read: Duration,
-    /// For what is under way when the server goes down.
+    /// The time for open requests when the server stops.
     pub(crate) end: Duration,
 }
 
@@ -47,14 +48,14 @@ impl Default for Limits {
     }
 }
 
-/// Headers of a request at most.
+/// The maximum number of headers in a request.
 const HEADERS: usize = 64;
-/// Octets of a request's head at most.
+/// The maximum length of the head of a request in bytes.
 const HEAD: usize = 32 << 10;
-/// Between two tries to take a connection where there are no descriptors left.
+/// The pause after a failed accept, for example without free descriptors.
 const REST: Duration = Duration::from_millis(100);
 
-/// Serves connections until `stopped` says so.
+/// Serves connections until `stopped` is true.
 pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, mut stopped: watch::Receiver<bool>) {
     let crowd = Crowd::new(limits.connections);
     let mut open = JoinSet::new();
@@ -99,7 +100,7 @@ async fn serve(
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(Peer(from.ip()));
-        // Until all of the answer is sent.
+        // The connection is busy until the complete answer is sent.
         let busy = Busy::begin(&state);
         let answer = router.clone().oneshot(request);
         async move { answer.await.map(|answer| answer.map(|body| Kept::body(body, busy))) }

@@ -1,4 +1,4 @@
-//! The connections that are open: which of them are idle, and which has been so longest.
+//! The open connections, and since when they are idle.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// A part of all connections that may come before those that have to leave for them are gone: whoever comes does not wait
-/// for that.
+/// One part in this many may be open in addition, so that a new connection need not wait until the
+/// closed one is gone.
 const SPARE: usize = 16;
-/// If no connection is idle, one is looked for this often.
+/// How often to look for an idle connection if there is none.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// All open connections.
@@ -17,12 +17,12 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Crowd {
     most: usize,
     room: Arc<Semaphore>,
-    /// Those that were not asked to leave.
+    /// The connections that were not asked to close.
     open: Arc<Mutex<Vec<Arc<State>>>>,
     clock: Arc<AtomicU64>,
 }
 
-/// A connection's place among them; dropped, it is free.
+/// The place of a connection, which is free when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) state: Arc<State>,
@@ -30,31 +30,30 @@ pub(crate) struct Seat {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Requests under way.
+    /// Requests in progress.
     busy: AtomicUsize,
-    /// When it became idle, in steps of the clock that all share.
+    /// When it became idle, in steps of the shared clock.
     since: AtomicU64,
     clock: Arc<AtomicU64>,
-    /// It was asked to end.
+    /// Asks it to close.
     pub(crate) leave: Notify,
 }
 
-/// A request under way.
+/// A request in progress.
 pub(crate) struct Busy(Arc<State>);
 
 impl Crowd {
-    /// `most` connections.
     pub(crate) fn new(most: usize) -> Self {
         let room = Arc::new(Semaphore::new(most + most.div_ceil(SPARE)));
         Crowd { most, room, open: Arc::default(), clock: Arc::default() }
     }
 
-    /// A seat for one more. If there are too many, the connection that has been idle longest has to leave.
+    /// Adds a connection. If there are too many, asks the longest idle one to close.
     pub(crate) async fn join(&self) -> Seat {
-        if held(&self.open).len() >= self.most {
+        if locked(&self.open).len() >= self.most {
             self.end_an_idle_one();
         }
         let permit = loop {
@@ -73,16 +72,16 @@ impl Crowd {
             clock: Arc::clone(&self.clock),
             leave: Notify::new(),
         });
-        held(&self.open).push(Arc::clone(&state));
+        locked(&self.open).push(Arc::clone(&state));
         Seat { state, open: Arc::clone(&self.open), _permit: permit }
     }
 
     fn end_an_idle_one(&self) {
-        let mut open = held(&self.open);
+        let mut open = locked(&self.open);
         let idle = open.iter().enumerate().filter(|(_, state)| state.busy.load(Relaxed) == 0);
         let longest = idle.min_by_key(|(_, state)| state.since.load(Relaxed)).map(|(at, _)| at);
         if let Some(at) = longest {
-            // It is not asked twice.
+            // Removed, so that it is not asked twice.
             open.swap_remove(at).leave.notify_one();
         }
     }
@@ -90,7 +89,7 @@ impl Crowd {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        held(&self.open).retain(|other| !Arc::ptr_eq(other, &self.state));
+        locked(&self.open).retain(|other| !Arc::ptr_eq(other, &self.state));
     }
 }
 
@@ -108,8 +107,8 @@ impl Drop for Busy {
     }
 }
 
-/// Nothing under this lock panics.
-fn held(open: &Mutex<Vec<Arc<State>>>) -> std::sync::MutexGuard<'_, Vec<Arc<State>>> {
+/// No code under this lock panics.
+fn locked(open: &Mutex<Vec<Arc<State>>>) -> std::sync::MutexGuard<'_, Vec<Arc<State>>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -118,11 +117,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_one_that_was_idle_longest_leaves() {
+    async fn closes_the_longest_idle_connection() {
         let crowd = Crowd::new(3);
         let (busy, first, second) = (crowd.join().await, crowd.join().await, crowd.join().await);
         let _request = Busy::begin(&busy.state);
-        // The first one had a request since the second one came.
+        // The first connection had a request after the second one opened.
         drop(Busy::begin(&first.state));
         let left = Arc::clone(&second.state);
         let leaving = async {
@@ -130,13 +129,13 @@ mod tests {
             drop(second);
         };
         let (seat, ()) = tokio::join!(crowd.join(), leaving);
-        assert_eq!(held(&crowd.open).len(), 3);
+        assert_eq!(locked(&crowd.open).len(), 3);
         drop((seat, first, busy));
-        assert!(held(&crowd.open).is_empty());
+        assert!(locked(&crowd.open).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_under_way_is_never_ended() {
+    async fn never_closes_a_connection_with_a_request() {
         let crowd = Crowd::new(1);
         let seat = crowd.join().await;
         let request = Busy::begin(&seat.state);

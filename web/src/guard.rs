@@ -1,4 +1,4 @@
-//! What stands before and behind every route: the names that the server answers to, and the headers of every answer.
+//! Checks the host name of every request, and adds headers to every answer.
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -9,22 +9,22 @@ use axum::response::{IntoResponse, Response};
 use crate::access::Gate;
 use crate::app::{App, Failure};
 
-/// No inline script or style, nothing from elsewhere, no frames, forms to this server only.
+/// No inline scripts or styles, nothing from other servers, no frames, and forms to this server only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Set on every answer.
+/// The headers of every answer.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    // Not no-referrer: under that a browser sends its own forms with `Origin: null`, as a stranger's.
+    // With no-referrer, a browser would send forms of this server with `Origin: null`.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Refuses foreign names and adds the headers.
+/// Rejects unknown host names and adds the headers.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let mut response = if is_our_name(&app.gate, request.headers(), request.uri()) {
         if has_zero(request.uri()) {
@@ -33,9 +33,10 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
             next.run(request).await
         }
     } else {
-        // A page of another site can give its own name the address of this server; its requests then carry that name.
-        let words = "This server answers only to loopback names and to the names of weft web --name.\n";
-        (StatusCode::MISDIRECTED_REQUEST, words).into_response()
+        // Another site can resolve its own name to this server's address (DNS rebinding). The
+        // requests of its pages then have that name.
+        let message = "This server answers only to loopback names and to the names of weft web --name.\n";
+        (StatusCode::MISDIRECTED_REQUEST, message).into_response()
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -47,9 +48,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// PostgreSQL knows no text with a zero octet: asked for one, it would report a fault where there is only nothing to find.
+/// PostgreSQL has no text with a zero byte: it would report an error instead of finding nothing.
 fn has_zero(uri: &Uri) -> bool {
-    uri.path_and_query().is_some_and(|whole| whole.as_str().contains("%00"))
+    uri.path_and_query().is_some_and(|text| text.as_str().contains("%00"))
 }
 
 fn is_our_name(gate: &Gate, headers: &HeaderMap, uri: &Uri) -> bool {
@@ -60,13 +61,14 @@ fn is_our_name(gate: &Gate, headers: &HeaderMap, uri: &Uri) -> bool {
         _ => None,
     };
     let Some(host) = host else { return false };
-    // The port: behind the last colon, unless that belongs to an IPv6 address.
+    // The port follows the last colon, unless that belongs to an IPv6 address.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => name,
         _ => host,
     };
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    // Nobody can make another site's page carry a plain address; without tokens it would still let in who is no operator.
+    // A page of another site never sends a plain address as its name. Without tokens, only loopback
+    // addresses are accepted, because every client is an operator.
     name.eq_ignore_ascii_case("localhost")
         || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback() || gate.asks())
         || gate.is_named(name)
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn with_tokens_addresses_and_given_names_too() {
+    fn with_tokens_accepts_addresses_and_configured_names() {
         let tokens = Tokens::parse("viewer aaaaaaaaaaaaaaaaaaaa").unwrap();
         let gate = Gate::new(Access { tokens, names: vec!["Lab.example".into()] }).unwrap();
         for host in ["192.0.2.1:7171", "[2001:db8::1]:7171", "lab.example", "LAB.EXAMPLE:80", "localhost"] {
@@ -104,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_with_and_without_port() {
+    fn accepts_loopback_names_with_and_without_port() {
         for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.0.0.1", "127.9.9.9", "[::1]", "[::1]:8080"] {
             assert!(answers_to(host), "{host}");
         }
     }
 
     #[test]
-    fn other_names_and_none() {
+    fn rejects_other_names_and_none() {
         for host in
             ["example.org", "localhost.example.org", "127.0.0.1.example.org:80", "10.0.0.1", "[::2]:1", "", ":80"]
         {

@@ -1,4 +1,4 @@
-//! A body that keeps something until it is sent or given up, such as the place of its request.
+//! A body that owns a value, such as the place of its request, until it is sent or dropped.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 
-/// See the module. `T` is dropped with the body.
+/// The body; `T` is dropped with it.
 pub(crate) struct Kept<T> {
     body: Body,
     _thing: T,
 }
 
 impl<T: Send + Unpin + 'static> Kept<T> {
-    /// The body, which keeps `thing`.
+    /// Attaches `thing` to the body.
     pub(crate) fn body(body: Body, thing: T) -> Body {
         Body::new(Kept { body, _thing: thing })
     }

@@ -7,13 +7,16 @@
 //! forms of operators -> starter -> runs against the targets that the server was started with
 //! ```
 //!
-//! Pages are rendered here and work without scripts; small ES modules add live updates and keys. Everything a page needs is
-//! in the binary. What stays out: accounts, TLS, targets that a browser describes.
+//! The server renders the pages, and they work without scripts; small ES modules add live updates
+//! and keys. The binary contains all assets. Out of scope: accounts, TLS, and targets that a browser
+//! describes.
 //!
-//! **Safety.** The server listens on loopback unless it has tokens, and then asks for one ([`Access`]). It answers to names of
-//! loopback and to those it was given, so that no page of another site can reach it under a name of its own; a post has to come
-//! from one of its own pages. No file is opened under a path that a request holds: evidence is found through the
-//! results store, captures of the folder by ids that are made of their names. Pages forbid inline scripts and styles, and everything from elsewhere.
+//! **Safety.** Without tokens, the server listens on loopback only; with tokens, it requires one
+//! ([`Access`]). It answers only to loopback names and configured names, so a page of another site
+//! cannot reach it under the name of that site. A POST request has to come from one of its own
+//! pages. The path of a file never comes from a request: the results store has the paths of
+//! evidence, and an id that is made from the file name identifies a capture. Pages forbid inline
+//! scripts and styles, and all content from other servers.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -56,51 +59,52 @@ use store_watch::StoreWatch;
 /// What to serve, and where.
 #[derive(Debug, Clone)]
 pub struct WebOptions {
-    /// Address and port; port 0 takes a free one. Without tokens on loopback only.
+    /// Address and port; port 0 takes a free one. Without tokens, loopback only.
     pub listen: SocketAddr,
-    /// The results store, by its URL ([`Store::url`] has that of a file).
+    /// The URL of the results store ([`Store::url`] makes that of a file).
     pub store: String,
-    /// Where the files of its runs are; those of runs that are started here go below it. Nothing is made there unless a run begins.
+    /// The folder of the files of its runs. The server creates files in it only for runs that it
+    /// starts.
     pub folder: PathBuf,
-    /// Who may reach it.
+    /// The tokens and names.
     pub access: Access,
-    /// What runs of this process tell, each by a sink of its own ([`Live::sink`]). Runs of other processes are shown from the store, with a
-    /// delay.
+    /// The events of runs of this process ([`Live::sink`]). Runs of other processes are read from
+    /// the store, with a delay.
     pub live: Live,
-    /// What may be started from a page; nothing, where there is none.
+    /// The targets and cases that a page can start; `None`: no page can start a run.
     pub start: Option<Start>,
-    /// Captures to look into.
+    /// The captures to show.
     pub captures: CaptureOptions,
 }
 
-/// Why the dashboard does not come up, or went down.
+/// Why the dashboard cannot start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// Somebody else could reach it.
+    /// Without tokens, other hosts could reach the dashboard.
     #[error("cannot listen on {0}: it is not a loopback address, and there are no tokens; add --token-file FILE")]
     NotLoopback(SocketAddr),
-    /// The address cannot be had.
+    /// Binding the address failed.
     #[error("cannot listen on {address}: {error}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// The results store.
+    /// The results store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The name of a target cannot be that of a folder for its runs.
+    /// The name of a target cannot be the name of the folder for its runs.
     #[error("invalid target name {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
     TargetName(String),
-    /// The machine gives no random octets, on which sessions rest.
+    /// The system has no random bytes, which sessions need.
     #[error("the system has no random bytes: {0}")]
     Random(#[from] getrandom::Error),
 }
 
-/// Serves until `shutdown` is ready; then open event streams end and requests under way are finished.
+/// Serves until `shutdown` is ready. Then it ends event streams and finishes open requests.
 ///
-/// `ready` is told the address that was bound, once connections are taken.
+/// Calls `ready` with the bound address once it accepts connections.
 ///
 /// # Errors
 /// What [`WebError`] lists.
@@ -138,13 +142,12 @@ pub async fn serve(
     let failed = |error| WebError::Listen { address: listen, error };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
-    // Event streams end by it too.
     let stopping = async move {
         shutdown.await;
         stop.send_replace(true);
     };
     tokio::join!(connections::take(listener, routes::router(app), Limits::default(), stopped), stopping);
-    // What was started here is stopped; finished cases are kept.
+    // Stops the runs that this server started; the results of finished cases remain.
     starter.close().await;
     opened.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! A connection whose other end has to take what it is sent: one that does not would hold its request for ever.
+//! A stream whose peer must read: a peer that does not would keep its request open forever.
 
 use std::io;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Gives writing up when nothing was taken for a while.
+/// Fails writing if the peer reads nothing for a while.
 #[derive(Debug)]
 pub(crate) struct Patient<S> {
     stream: S,
     patience: Duration,
-    /// Runs while something waits to be taken.
+    /// Runs while a write is pending.
     timer: Pin<Box<Sleep>>,
     waits: bool,
 }
@@ -23,8 +23,8 @@ impl<S> Patient<S> {
         Patient { stream, patience, timer: Box::pin(sleep(patience)), waits: false }
     }
 
-    /// What writing came to; an error instead of one more wait that is too long.
-    fn held<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// The result of a write, or an error if it has been pending for too long.
+    fn limited<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waits = false;
             return written;
@@ -47,7 +47,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, octets);
-        self.held(context, written)
+        self.limited(context, written)
     }
 
     fn poll_write_vectored(
@@ -56,7 +56,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.held(context, written)
+        self.limited(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -65,12 +65,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.held(context, flushed)
+        self.limited(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.held(context, shut)
+        self.limited(context, shut)
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test]
-    async fn who_takes_nothing_is_given_up() {
+    async fn fails_if_the_peer_reads_nothing() {
         let (near, _far) = tokio::io::duplex(4);
         let mut near = Patient::new(near, Duration::from_millis(20));
         near.write_all(b"1234").await.unwrap();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_takes_a_little_at_a_time_is_not() {
+    async fn tolerates_a_slow_peer() {
         let (near, mut far) = tokio::io::duplex(4);
         let mut near = Patient::new(near, Duration::from_secs(60));
         let mut taken = [0; 12];

@@ -1,8 +1,8 @@
-//! Whether the results store answers: requests that wait for a store that is gone get an answer soon.
+//! Watches the results store, so that requests fail soon if it does not answer.
 //!
-//! A query has no limit on its time, because a page over many runs may take long. Instead, while a request takes longer than
-//! [`SLOW`], a small query over connections of its own probes the store. If that does not succeed within [`PROBE`], the
-//! store is gone, and so is the reason to wait.
+//! Queries have no time limit, because a page over many runs may take long. Instead, if a request
+//! takes longer than [`SLOW`], a small query on separate connections probes the store. If the probe
+//! does not succeed within [`PROBE`], the store is gone and the request fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use weft_suites::store::{Store, StoreError};
 
 use crate::app::{App, Failure};
 
-/// A request that takes longer has the store probed, and probed again after the same time.
+/// A request that takes longer than this probes the store, repeatedly at this interval.
 const SLOW: Duration = Duration::from_secs(1);
 /// A store that does not answer a probe within this time is gone.
 const PROBE: Duration = Duration::from_millis(500);
-/// A failed probe counts for all who ask within this time.
+/// A failed probe counts for all requests within this time.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// Probes the store. Cheap to clone; clones share their probes.
@@ -30,12 +30,13 @@ pub(crate) struct StoreWatch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    /// When the last probe failed; `None` if it succeeded. Held during a probe, so that a crowd waits for one.
+    /// When the last probe failed; `None` if it succeeded. Locked during a probe, so that concurrent
+    /// requests share one.
     failed: Mutex<Option<Instant>>,
 }
 
 impl StoreWatch {
-    /// `store` has connections that no page takes.
+    /// `store` has connections that pages do not use.
     pub(crate) fn new(store: Store) -> Self {
         StoreWatch(Arc::new(Inner { store, failed: Mutex::default() }))
     }
@@ -47,7 +48,7 @@ impl StoreWatch {
             return false;
         }
         let trouble = match timeout(PROBE, self.0.store.runs(1)).await {
-            // One damaged run is no reason to give up the others.
+            // The store answers, although one run is damaged.
             Ok(Ok(_) | Err(StoreError::Damaged { .. })) => None,
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some(format!("results store: no answer within {} ms", PROBE.as_millis())),
@@ -61,7 +62,7 @@ impl StoreWatch {
         failed.is_none()
     }
 
-    /// Does the work, unless the store is gone meanwhile.
+    /// Waits for `work`, unless the store stops answering.
     ///
     /// # Errors
     /// The store is gone.
@@ -82,7 +83,7 @@ impl StoreWatch {
     }
 }
 
-/// Around each route that reads the store.
+/// The middleware of each route that reads the store.
 pub(crate) async fn unless_gone(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,

@@ -1,4 +1,4 @@
-//! The door: who comes in, and which posts are taken.
+//! The door: admits clients and their POST requests.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -18,11 +18,11 @@ pub(crate) const FORM: usize = 16 << 10;
 /// The field of every form that holds the session's key.
 const FORM_KEY: &str = "key";
 
-/// Lets in who may come in, and puts the [`Session`] into the request.
+/// Admits or rejects a request, and adds the [`Session`] to it.
 pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
-    // A watchdog asks without a token, however busy the server is, and whatever a proxy adds.
+    // The health check needs no token and no place, and ignores headers that a proxy adds.
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if path == "/healthz" && is_read && !is_embedded_elsewhere(request.headers()) {
         return next.run(request).await;
@@ -34,10 +34,10 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     let Some(place) = app.gate.requests.take(session.as_ref()) else {
         return Failure::Busy("Too many requests are in progress. Try again in a second.").answer(path);
     };
-    // Nothing of a run is behind these: the page to sign in on, and its style.
+    // The page for signing in, and its style, show nothing of a run.
     let is_open = path == "/login" || path.starts_with("/assets/");
     if session.is_none() && !is_open {
-        return strange(&request);
+        return reject_unknown(&request);
     }
     if is_embedded_elsewhere(request.headers()) {
         return FOREIGN.answer(path);
@@ -57,7 +57,8 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
             Err(failure) => return failure.answer(&path),
         };
     }
-    // Before it happens, because a client that disconnects ends this function anywhere. A sign-in is logged by its own route.
+    // Logged before the action, because a client that disconnects ends this function anywhere. The
+    // route for signing in logs by itself.
     if !is_read
         && request.uri().path() != "/login"
         && session.as_ref().is_some_and(|session| session.role == Role::Operator)
@@ -67,15 +68,15 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
-    // A request is under way until all of its answer is sent.
+    // The request keeps its place until its complete answer is sent.
     next.run(request).await.map(|body| Kept::body(body, place))
 }
 
-/// A browser that asks for a page is shown where to sign in; everybody else is told that there is something to say.
-fn strange(request: &Request) -> Response {
-    let asks_for_page = request.method() == Method::GET
+/// Redirects a browser to the page for signing in; other clients get an error.
+fn reject_unknown(request: &Request) -> Response {
+    let wants_page = request.method() == Method::GET
         && request.headers().get(header::ACCEPT).is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
-    if asks_for_page {
+    if wants_page {
         let next = request.uri().path_and_query().map_or("/", |next| next.as_str());
         let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         return Redirect::to(&format!("/login?next={next}")).into_response();
@@ -83,7 +84,7 @@ fn strange(request: &Request) -> Response {
     Failure::Token(Refused::None).into_json()
 }
 
-/// A form whose sender is one of our own pages, read whole.
+/// Reads the complete body, which a page of this server must have sent.
 async fn posted(request: Request, session: Option<&Session>, patience: Duration) -> Result<Request, Failure> {
     if !is_same_origin(request.headers()) {
         return Err(FORGED);
@@ -91,9 +92,9 @@ async fn posted(request: Request, session: Option<&Session>, patience: Duration)
     let (parts, body) = request.into_parts();
     let read = tokio::time::timeout(patience, to_bytes(body, FORM));
     let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
-    // A page of another site can send no JSON and no DELETE without asking first whether it may; it is never told so.
+    // For JSON and DELETE from another site, a browser asks the server first, which never agrees.
     let is_form = !parts.uri.path().starts_with("/api/") || parts.method == Method::POST && !is_json(&parts.headers);
-    // Who is not signed in has no key; what such a one may post is a token, and a foreign page knows none.
+    // A client without a session has no key. It may only post a token, which other sites do not know.
     if let Some(session) = session.filter(|_| is_form) {
         let given = form_urlencoded::parse(&form).find(|(name, _)| name == FORM_KEY);
         if !session.takes(given.as_ref().map_or("", |(_, given)| given)) {
@@ -103,7 +104,8 @@ async fn posted(request: Request, session: Option<&Session>, patience: Duration)
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
-/// A capture is too long to be held here: who takes it looks at its form's key, or at what no form can send.
+/// An upload is too long for memory here. Its route checks the key of the form, or a content type that
+/// no form can send.
 fn is_upload(request: &Request) -> bool {
     *request.method() == Method::POST && matches!(request.uri().path(), "/captures" | "/api/captures")
 }
@@ -117,8 +119,9 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// True if a page of another site fetches this as a script, image or frame. Without tokens any such page could make the
-/// server work. A link that a person follows passes. Only browsers send these headers, and over plain HTTP only to loopback.
+/// True if a page of another site fetches this as a script, image or frame: without tokens, any such
+/// page could make the server work. Links pass. Only browsers send these headers, and over plain
+/// HTTP only to loopback.
 fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
     let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
@@ -126,7 +129,7 @@ fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     is_foreign && !is_link
 }
 
-/// Browsers say where a post comes from; what they say must be this server. Other programs need not say anything.
+/// Browsers send the origin of a POST request, which must be this server. Other programs may omit it.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(HeaderName::from_static("sec-fetch-site"));
     if site.is_some_and(|site| site != "same-origin") {
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_links_of_other_sites_are_followed() {
+    fn rejects_fetches_of_other_sites_except_links() {
         for site in ["cross-site", "same-site"] {
             assert!(embedded(site, "no-cors", "image"), "a picture");
             assert!(embedded(site, "cors", "empty"), "fetch");
@@ -161,14 +164,14 @@ mod tests {
             assert!(!embedded(site, "navigate", "document"), "a link");
         }
         assert!(!embedded("same-origin", "cors", "empty"), "a page of ours");
-        assert!(!embedded("none", "navigate", "document"), "an address that a person typed");
+        assert!(!embedded("none", "navigate", "document"), "an address that the user typed");
         assert!(!is_embedded_elsewhere(&HeaderMap::new()), "no browser");
     }
 
     #[test]
-    fn where_a_post_comes_from() {
+    fn accepts_posts_of_this_server_only() {
         assert!(same(&[("host", "lab:1"), ("origin", "http://lab:1"), ("sec-fetch-site", "same-origin")]));
-        assert!(same(&[("host", "lab"), ("origin", "https://LAB")]), "TLS ends in front");
+        assert!(same(&[("host", "lab"), ("origin", "https://LAB")]), "a proxy adds TLS");
         assert!(same(&[("host", "lab")]), "no browser");
         assert!(!same(&[("host", "lab:1"), ("origin", "http://lab:2")]));
         assert!(!same(&[("host", "lab"), ("origin", "http://lab.evil.example")]));

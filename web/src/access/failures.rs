@@ -1,15 +1,17 @@
-//! Wrong tokens, counted by the address that they come from.
+//! Counts wrong tokens by their source address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Wrong tokens from one address before it has to wait. Right tokens never wait: behind a proxy all clients share an address.
+/// Wrong tokens from one address before it has to wait. Right tokens never wait, because behind a
+/// proxy all clients share an address.
 const MOST: u32 = 10;
 /// How long they count.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses that are counted at a time. One more takes the place of the one that has least against it: who guesses from so many
-/// networks guesses tokens of 120 bits and more in vain, and nobody else has to wait for it.
+/// The maximum number of counted addresses. One more replaces the address with the fewest wrong
+/// tokens. An attacker with that many networks still cannot guess 120 bits, and no other client has
+/// to wait.
 const ADDRESSES: usize = 1024;
 
 /// The counts.
@@ -17,7 +19,7 @@ const ADDRESSES: usize = 1024;
 pub(super) struct Failures(HashMap<IpAddr, (u32, Instant)>);
 
 impl Failures {
-    /// Seconds for which that address has to wait with further guesses; `None` if it need not.
+    /// How many seconds the address has to wait before another guess; `None` if it need not wait.
     pub(super) fn closed_for(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
         let left = |since: Instant| WINDOW.saturating_sub(now.saturating_duration_since(since));
         self.0.retain(|_, (_, since)| !left(*since).is_zero());
@@ -26,7 +28,7 @@ impl Failures {
         (*count >= MOST).then(|| seconds(left(*since)))
     }
 
-    /// One more. To be called where [`closed_for`](Self::closed_for) has just let it through.
+    /// Counts a wrong token. Call it only if [`closed_for`](Self::closed_for) returned `None`.
     pub(super) fn add(&mut self, from: IpAddr, now: Instant) {
         let from = network(from);
         if self.0.len() >= ADDRESSES && !self.0.contains_key(&from) {
@@ -37,7 +39,7 @@ impl Failures {
     }
 }
 
-/// Who has one address of an IPv6 network of 64 bits has them all.
+/// A client with one address of an IPv6 network of 64 bits has all of them.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_eleventh_waits_and_others_do_not() {
+    fn the_eleventh_guess_waits_and_other_addresses_do_not() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let (bad, good) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
         for _ in 0..MOST {
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_is_one_client() {
+    fn an_ipv6_network_is_one_client() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         for host in 0..u128::from(MOST) {
             let from: Ipv6Addr = "2001:db8::".parse().unwrap();
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_many_networks_close_nobody_out() {
+    fn memory_is_bounded_and_many_networks_block_no_other_client() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let bad = "192.0.2.1".parse().unwrap();
         for _ in 0..MOST {
@@ -89,6 +91,6 @@ mod tests {
             failures.add(from, now);
         }
         assert_eq!(failures.0.len(), ADDRESSES);
-        assert_eq!(failures.closed_for(bad, now), Some(60), "who guessed ten times still waits");
+        assert_eq!(failures.closed_for(bad, now), Some(60), "an address with ten guesses still waits");
     }
 }

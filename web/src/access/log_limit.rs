@@ -15,7 +15,7 @@ pub(super) struct LogLimit {
 }
 
 impl LogLimit {
-    /// Counts a line. If it may be written, returns how many were left out before it.
+    /// Counts a line. If it may be written, returns the number of lines omitted before it.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
             (self.since, self.lines) = (Some(now), 0);
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_it_leaves_out() {
+    fn counts_omitted_lines() {
         let (mut limit, now) = (LogLimit::default(), Instant::now());
         let written = (0..100).filter(|_| limit.admit(now) == Some(0)).count();
         assert_eq!(written, MOST as usize);

@@ -1,8 +1,9 @@
-//! Who may do what: tokens, sessions, and the door before every route.
+//! Access control: tokens, sessions, and the door before every route.
 //!
-//! Without tokens the server is for whoever reaches it over loopback, who is its operator. With tokens a browser signs in on a page
-//! and holds a cookie from then on; other programs send `Authorization: Bearer TOKEN` with each request. Viewers read (GET and
-//! HEAD), operators post too. What stays out: accounts, and TLS, which is for a proxy in front.
+//! Without tokens, every client over loopback is an operator. With tokens, a browser signs in on a
+//! page and then has a cookie; other programs send `Authorization: Bearer TOKEN` with each request.
+//! Viewers read (GET and HEAD); operators may send any request. There are no accounts, and TLS is
+//! the task of a proxy.
 
 mod door;
 mod failures;
@@ -28,69 +29,70 @@ pub(crate) use sessions::{COOKIE, LASTS};
 pub(crate) use tokens::Holder;
 pub use tokens::{Role, Tokens, TokensError};
 
-/// For a form to arrive.
+/// How long a form may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who may reach the server, and under which names.
+/// The tokens of the server, and its names.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// The tokens; none of them is for loopback only.
+    /// The tokens. Without tokens, the server listens on loopback only.
     pub tokens: Tokens,
-    /// Names that the server answers to beside those of loopback (and, with tokens, plain addresses): what stands in browsers' address
-    /// bars, without a port.
+    /// Names that the server answers to, in addition to loopback names and, with tokens, plain
+    /// addresses. A name is the host in a browser's address bar, without a port.
     pub names: Vec<String>,
 }
 
-/// Whose request it is.
+/// The client of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) role: Role,
-    /// Requests with the same owner count together where places are limited. `None` without tokens, where all clients share a session.
+    /// Limits apply to all requests of an owner. `None` without tokens: all clients share a session.
     pub(crate) owner: Option<Arc<str>>,
-    /// What every form of a page holds, so that another site's form is told from ours. `None` for programs with a token of their own:
-    /// no browser adds that by itself.
+    /// The key in every form of a page, which a form of another site does not have. `None` for
+    /// programs that send a token: no browser adds a token by itself.
     pub(crate) form_key: Option<Arc<str>>,
 }
 
 impl Session {
-    /// Is `given` what our own forms hold?
+    /// Is `given` the key of our forms?
     pub(crate) fn takes(&self, given: &str) -> bool {
         let key = self.form_key.as_deref();
         key.is_none_or(|key| bool::from(given.as_bytes().ct_eq(key.as_bytes())))
     }
 }
 
-/// A request that a page of another site makes without a person who follows a link.
+/// The error for a fetch by a page of another site.
 pub(crate) const FOREIGN: Failure =
     Failure::Forbidden("A page of another site may link to this server, but not fetch from it.");
-/// A form of another site.
+/// The error for a form of another site.
 pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
-/// The address that a request came from. Set by the one who took the connection.
+/// The source address of a request, which [`connections`](crate::connections) adds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Why a token is not taken.
+/// Why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// There is none.
+    /// The request has no token.
     None,
-    /// It is not one of ours.
+    /// The token is not valid.
     Wrong,
-    /// It is not one of ours either, and too many such came from that address; again in so many seconds.
+    /// The token is not valid, and the address sent too many of them. It has to wait for this many
+    /// seconds.
     TooMany(u64),
 }
 
-/// What the door knows. Shared by all requests.
+/// The state of the door, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Gate {
     access: Access,
-    /// The session of whoever comes over loopback, where there are no tokens.
+    /// The session of all clients of a server without tokens.
     local: Session,
     sessions: Mutex<Sessions>,
     failures: Mutex<Failures>,
     log_limit: Mutex<LogLimit>,
-    /// Requests under way.
+    /// Requests in progress.
     pub(crate) requests: Places,
     /// How long a form may take to arrive.
     pub(crate) patience: Duration,
@@ -110,27 +112,28 @@ impl Gate {
         })
     }
 
-    /// Does it ask for tokens?
+    /// Does the server need tokens?
     pub(crate) fn asks(&self) -> bool {
         !self.access.tokens.is_empty()
     }
 
-    /// Is it one of the names that were configured?
+    /// Is this a configured name of the server?
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.access.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The holder of a token that came from an address for a path. A wrong token is logged, unless the address has to wait.
+    /// The holder of a token in a request for `path`. A wrong token is logged, unless the address
+    /// has to wait.
     pub(crate) fn holder(&self, token: &str, from: IpAddr, path: &str, now: Instant) -> Result<Holder, Refused> {
         if let Some(holder) = self.access.tokens.holder(token) {
             return Ok(holder);
         }
-        let mut failures = held(&self.failures);
+        let mut failures = locked(&self.failures);
         if let Some(seconds) = failures.closed_for(from, now) {
             return Err(Refused::TooMany(seconds));
         }
         failures.add(from, now);
-        match held(&self.log_limit).admit(now) {
+        match locked(&self.log_limit).admit(now) {
             Some(0) => tracing::warn!("wrong token from {from} for {path}"),
             Some(left_out) => tracing::warn!("wrong token from {from} for {path}; {left_out} such lines were left out"),
             None => {}
@@ -140,17 +143,17 @@ impl Gate {
 
     /// Opens a session; returns the value of its cookie.
     pub(crate) fn open(&self, holder: Holder, now: Instant) -> Result<String, getrandom::Error> {
-        held(&self.sessions).open(holder, now)
+        locked(&self.sessions).open(holder, now)
     }
 
     /// Ends the session of the request's cookie.
     pub(crate) fn close(&self, headers: &HeaderMap) {
         if let Some(cookie) = sessions::cookie(headers) {
-            held(&self.sessions).close(cookie);
+            locked(&self.sessions).close(cookie);
         }
     }
 
-    /// Whose request it is; `None` where nobody signed in.
+    /// The session of a request; `None` if it has neither a token nor a valid cookie.
     fn session(&self, headers: &HeaderMap, from: IpAddr, path: &str, now: Instant) -> Result<Option<Session>, Refused> {
         if !self.asks() {
             return Ok(Some(self.local.clone()));
@@ -159,19 +162,19 @@ impl Gate {
             let Holder { role, token } = self.holder(token, from, path, now)?;
             return Ok(Some(Session { role, owner: Some(format!("token {token}").into()), form_key: None }));
         }
-        Ok(sessions::cookie(headers).and_then(|cookie| held(&self.sessions).find(cookie, now)))
+        Ok(sessions::cookie(headers).and_then(|cookie| locked(&self.sessions).find(cookie, now)))
     }
 }
 
-/// The token of a request. The name of the scheme has no case (RFC 9110, section 11.1). Other schemes are for a proxy in front,
-/// which may pass them on.
+/// The token of a request. The case of the scheme does not matter (RFC 9110, section 11.1). Other
+/// schemes are ignored: they are for a proxy, which may pass them on.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
     let mut schemes = given.filter_map(|value| value.trim().split_once(' '));
     schemes.find(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim_start())
 }
 
-/// What a panic of another thread left is whole: nothing under these locks panics half-way.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Ignores poisoning: no code under these locks panics during an update.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

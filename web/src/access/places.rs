@@ -1,29 +1,29 @@
-//! Places for what is under way at the same time: requests, event streams. No session takes all of them, viewers leave some
-//! to operators, and clients without a session leave some to viewers.
+//! Places limit concurrent requests and event streams. A session cannot take all places; some are
+//! reserved for operators, and some for clients with a session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::{Role, Session, held};
+use super::{Role, Session, locked};
 
-/// How many places there are.
+/// The numbers of places.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceLimits {
-    /// All that are under way when an operator takes one.
+    /// An operator gets a place while fewer than this are taken.
     pub(crate) operators: usize,
-    /// All that are under way when a viewer takes one.
+    /// A viewer gets a place while fewer than this are taken.
     pub(crate) viewers: usize,
-    /// All that are under way when a client without a session takes one.
+    /// A client without a session gets a place while fewer than this are taken.
     pub(crate) strangers: usize,
-    /// Those of one session. Without tokens all clients share a session, which has no such limit.
+    /// The maximum for one session. Without tokens, the session that all clients share has no limit.
     pub(crate) session: usize,
 }
 
-/// Requests under way. They are fewer than the connections, so that one is left for the health check.
+/// Requests in progress. They are fewer than the connections, which leaves one for the health check.
 pub(crate) const REQUESTS: PlaceLimits = PlaceLimits { operators: 992, viewers: 896, strangers: 640, session: 128 };
-/// Event streams of runs. They are fewer than the requests, so that pages are served beside them.
+/// Event streams of runs. They are fewer than the requests, which leaves some for pages.
 pub(crate) const STREAMS: PlaceLimits = PlaceLimits { operators: 512, viewers: 384, strangers: 0, session: 32 };
-/// Captures that are followed, with a thread each.
+/// Live pages of captures, with a thread each.
 pub(crate) const FOLLOWERS: PlaceLimits = PlaceLimits { operators: 16, viewers: 12, strangers: 0, session: 4 };
 
 /// The places of one kind. Cheap to clone; clones share them.
@@ -42,7 +42,7 @@ struct Taken {
     by_owner: HashMap<Arc<str>, usize>,
 }
 
-/// A place; dropped, it is free again.
+/// A place, which is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     inner: Arc<Inner>,
@@ -54,7 +54,7 @@ impl Places {
         Places(Arc::new(Inner { limits, taken: Mutex::default() }))
     }
 
-    /// A place for a client with this session; `None` if there is none for it now.
+    /// Takes a place for a client with this session; `None` if its limit is reached.
     pub(crate) fn take(&self, session: Option<&Session>) -> Option<Place> {
         let PlaceLimits { operators, viewers, strangers, session: of_session } = self.0.limits;
         let most = match session.map(|session| session.role) {
@@ -63,7 +63,7 @@ impl Places {
             None => strangers,
         };
         let owner = session.and_then(|session| session.owner.clone());
-        let mut taken = held(&self.0.taken);
+        let mut taken = locked(&self.0.taken);
         if taken.all >= most {
             return None;
         }
@@ -81,7 +81,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = held(&self.inner.taken);
+        let mut taken = locked(&self.inner.taken);
         taken.all -= 1;
         if let Some(owner) = &self.owner
             && let Some(own) = taken.by_owner.get_mut(owner)
@@ -105,7 +105,7 @@ mod tests {
     const LIMITS: PlaceLimits = PlaceLimits { operators: 6, viewers: 4, strangers: 2, session: 3 };
 
     #[test]
-    fn leaves_places_to_those_with_more_rights() {
+    fn reserves_places_for_clients_with_more_rights() {
         let places = Places::new(LIMITS);
         let [one, other] = ["one", "other"].map(|owner| session(Role::Viewer, Some(owner)));
         let operator = session(Role::Operator, Some("operator"));
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn bounds_one_session_unless_all_share_it() {
+    fn limits_a_session_unless_all_clients_share_it() {
         let places = Places::new(LIMITS);
         let owned = session(Role::Operator, Some("one"));
         let kept: Vec<Place> = (0..9).map_while(|_| places.take(Some(&owned))).collect();
         assert_eq!(kept.len(), LIMITS.session);
         assert!(places.take(Some(&session(Role::Operator, Some("other")))).is_some());
         drop(kept);
-        assert!(held(&places.0.taken).by_owner.is_empty(), "nothing is kept of a session without a place");
+        assert!(locked(&places.0.taken).by_owner.is_empty(), "a session without a place takes no memory");
         let local = session(Role::Operator, None);
         let kept: Vec<Place> = (0..9).map_while(|_| places.take(Some(&local))).collect();
         assert_eq!(kept.len(), LIMITS.operators);

@@ -1,4 +1,4 @@
-//! Sessions of browsers that signed in, held in memory: a restart of the server signs everybody out.
+//! Sessions of browsers. They are in memory only, so a restart of the server signs all users out.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,14 +13,14 @@ use super::{Holder, Session};
 pub(crate) const COOKIE: &str = "weft-session";
 /// How long a session lasts.
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3600);
-/// Sessions of one token at a time; one more ends the oldest of that token.
+/// The maximum number of sessions of one token; one more ends the oldest of them.
 const MOST: usize = 500;
 
 /// A session that was opened.
 #[derive(Debug)]
 struct Opened {
     session: Session,
-    /// The token that it was opened with.
+    /// The token that opened it.
     token: usize,
     since: Instant,
 }
@@ -81,7 +81,7 @@ mod tests {
     const OPERATOR: Holder = Holder { role: Role::Operator, token: 1 };
 
     #[test]
-    fn a_session_ends_with_its_time_and_when_it_is_closed() {
+    fn a_session_ends_after_its_lifetime_or_when_closed() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
         let (first, second) = (sessions.open(VIEWER, now).unwrap(), sessions.open(VIEWER, now).unwrap());
         assert_ne!(first, second);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_ends_the_oldest_of_its_token() {
+    fn a_session_over_the_limit_ends_the_oldest_of_its_token() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
         let (operator, oldest) = (sessions.open(OPERATOR, now).unwrap(), sessions.open(VIEWER, now).unwrap());
         for at in 0..2 * u64::try_from(MOST).unwrap() {
@@ -100,11 +100,11 @@ mod tests {
         }
         assert_eq!(sessions.0.len(), MOST + 1);
         assert!(sessions.find(&oldest, now).is_none());
-        assert!(sessions.find(&operator, now).is_some(), "the logins of others end no session");
+        assert!(sessions.find(&operator, now).is_some(), "sessions of one token end none of another");
     }
 
     #[test]
-    fn our_cookie_among_others() {
+    fn finds_our_cookie_among_others() {
         let headers = HeaderMap::from_iter([(header::COOKIE, "a=b; weft-session=12; c".parse().unwrap())]);
         assert_eq!(cookie(&headers), Some("12"));
         assert_eq!(cookie(&HeaderMap::from_iter([(header::COOKIE, "xweft-session=12".parse().unwrap())])), None);

@@ -1,24 +1,24 @@
-//! Tokens, as the server's file of them tells them.
+//! The tokens in the server's token file.
 
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-/// Characters of a token at least: 20 of a base64 alphabet are 120 bits.
+/// The shortest token in characters: 20 characters of base64 are 120 bits.
 const SHORTEST: usize = 20;
-/// Characters of a token at most.
+/// The longest token in characters.
 const LONGEST: usize = 512;
 
-/// What somebody may do.
+/// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Read everything.
+    /// Reads everything.
     Viewer,
-    /// Start and stop runs too.
+    /// Also starts and stops runs, and uploads captures.
     Operator,
 }
 
 impl Role {
-    /// Its name, as the file has it.
+    /// Its name in the token file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,31 +28,31 @@ impl Role {
     }
 }
 
-/// Who has a token.
+/// The holder of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Holder {
     pub(crate) role: Role,
-    /// Which token of the file, from 0.
+    /// The number of the token in the file, from 0.
     pub(crate) token: usize,
 }
 
-/// Why a file of tokens cannot be used. No token stands in the words.
+/// Why a token file cannot be used. The messages contain no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line is not understood; counted from 1.
+    /// A line, counted from 1, cannot be parsed.
     #[error("line {0}: expected `viewer TOKEN` or `operator TOKEN`")]
     Line(usize),
-    /// A token could be guessed, or cannot be sent.
+    /// A token is too short or too long, or has characters that cannot be sent.
     #[error(
         "line {0}: a token has {SHORTEST} to {LONGEST} visible ASCII characters (`openssl rand -hex 32` makes one)"
     )]
     Token(usize),
-    /// Nobody could sign in.
+    /// The file has no token.
     #[error("the file has no token")]
     Empty,
 }
 
-/// Tokens with their roles. Only their digests are kept.
+/// Tokens with their roles. Only the digests of tokens are stored.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<(Role, [u8; 32])>);
 
@@ -63,7 +63,8 @@ impl std::fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads `viewer TOKEN` and `operator TOKEN`, one a line; empty lines and those that begin with `#` say nothing.
+    /// Parses lines of the form `viewer TOKEN` or `operator TOKEN`. Ignores empty lines, and lines
+    /// that begin with `#`.
     ///
     /// # Errors
     /// What [`TokensError`] lists.
@@ -88,14 +89,14 @@ impl Tokens {
         if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Tokens(tokens)) }
     }
 
-    /// Is there none?
+    /// Are there no tokens?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The holder of a token. How long it takes shows nothing of how near a wrong one is: digests are compared, all of them, each
-    /// to its end.
+    /// The holder of a token. Compares complete digests, and all of them, so that the time shows
+    /// nothing about how similar a wrong token is.
     pub(super) fn holder(&self, token: &str) -> Option<Holder> {
         let given = digest(token);
         let mut holder = None;
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_both_roles() {
+    fn parses_a_file_with_both_roles() {
         let tokens =
             Tokens::parse("# lab\n\nviewer  aaaaaaaaaaaaaaaaaaaa\n operator\tbbbbbbbbbbbbbbbbbbbb \n").unwrap();
         assert_eq!(tokens.holder("aaaaaaaaaaaaaaaaaaaa"), Some(Holder { role: Role::Viewer, token: 0 }));
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_tokens() {
+    fn rejects_other_files() {
         for (text, error) in [
             ("", TokensError::Empty),
             ("# viewer aaaaaaaaaaaaaaaaaaaa", TokensError::Empty),
