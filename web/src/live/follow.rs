@@ -1,4 +1,4 @@
-//! A run of another process: the store is read again and again, and what is new is told.
+//! Follows a run of another process: reads the store repeatedly, and adds news to the journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use weft_suites::store::{Store, StoreError};
 
 use super::{Journal, Live, Update};
 
-/// The store is read this often.
+/// How often to read the store.
 const LOOK: Duration = Duration::from_millis(700);
 
-/// Tells until the run is over, nobody looks any more, or the run tells by itself.
+/// Follows until the run is over, no client is left, or the run writes its journal itself.
 pub(super) async fn follow(live: Live, store: Store, journal: Arc<Journal>) {
     let mut is_first = true;
     while !journal.is_own() && !live.forget(&journal) {
@@ -31,26 +31,26 @@ pub(super) async fn follow(live: Live, store: Store, journal: Arc<Journal>) {
     }
 }
 
-/// Tells what is new. How many cases are planned, where the run goes on.
+/// Adds news. Returns the number of planned cases, or `None` if the run is over.
 async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreError> {
     let planned = store.planned(journal.run()).await?;
     let number = planned.len() as u64;
     for case in planned {
         if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-            journal.tell(Update::finished(case.key.to_string(), verdict, duration));
+            journal.add(Update::finished(case.key.to_string(), verdict, duration));
         }
     }
     let Some(record) = store.record(journal.run()).await? else { return Ok(None) };
     Ok(match record.summary {
         None if record.status == RunStatus::Broken => None,
         Some(summary) => {
-            // Cases that came to their end since the plan was read.
+            // Cases that finished since the plan was read.
             for case in store.planned(journal.run()).await? {
                 if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                    journal.tell(Update::finished(case.key.to_string(), verdict, duration));
+                    journal.add(Update::finished(case.key.to_string(), verdict, duration));
                 }
             }
-            journal.tell(Update::done(&summary));
+            journal.add(Update::done(&summary));
             None
         }
         None => Some(number),

@@ -1,4 +1,4 @@
-//! What one run told, in numbered lines, of which the newest are kept; and the places of those who read it.
+//! The journal of a run: its newest updates in numbered lines, and the places of its readers.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use weft_suites::clock;
 
-use super::{Update, held};
+use super::{Update, locked};
 
-/// Lines that are kept.
+/// The maximum number of lines.
 const LINES: usize = 16 << 10;
-/// Octets that are kept.
+/// The maximum length of all lines in bytes.
 const OCTETS: usize = 4 << 20;
-/// Lines that are read at once.
+/// The maximum number of lines that are read at once.
 const BATCH: usize = 64;
 
 /// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
-    /// The [`Update`], as JSON.
+    /// The [`Update`] as JSON.
     pub(crate) data: Arc<str>,
-    /// Of a case: its key, and whether it is finished.
+    /// The key of its case, and whether the case is finished.
     pub(crate) case: Option<(Arc<str>, bool)>,
 }
 
@@ -30,16 +30,16 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Journal {
     run: String,
-    /// No other journal has it, that of the same run after a restart included.
+    /// Different for each journal, also for the same run after a restart.
     epoch: u64,
-    told: Mutex<Told>,
-    /// The number of the next line. Who reads subscribes; `u64::MAX` is no number but the end.
+    state: Mutex<State>,
+    /// The number of the next line. Readers subscribe to it.
     next: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
-struct Told {
-    /// Number of the first line that is kept.
+struct State {
+    /// The number of the oldest line.
     first: u64,
     lines: VecDeque<Line>,
     octets: usize,
@@ -47,19 +47,19 @@ struct Told {
     finished: HashSet<Arc<str>>,
     planned: u64,
     is_over: bool,
-    /// It is told by the run itself and not by the store.
+    /// The run of this process writes it, not a follower of the store.
     is_own: bool,
     waits: Option<(String, Instant)>,
-    /// Since when the pace is measured, and how many were finished then.
+    /// Start of the measurement of the pace, and the number of cases that were finished then.
     pace: (Instant, usize),
 }
 
-/// What a page says of a run that goes on.
+/// The state of a run that is not over, for its page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Moment {
-    /// What somebody has to do, and for how many seconds that is waited for.
+    /// What the user has to do, and for how many seconds the run still waits for it.
     pub(crate) waits: Option<(String, u64)>,
-    /// How long the rest will take at the pace so far.
+    /// The remaining time at the pace so far.
     pub(crate) left: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Journal {
     pub(super) fn new(run: &str, planned: u64) -> Self {
         static EPOCHS: AtomicU64 = AtomicU64::new(0);
         let begun = clock::unix_ns() & !0xFFFF;
-        let told = Told {
+        let state = State {
             first: 0,
             lines: VecDeque::new(),
             octets: 0,
@@ -79,7 +79,7 @@ impl Journal {
             pace: (Instant::now(), 0),
         };
         let epoch = begun.wrapping_add(EPOCHS.fetch_add(1, Ordering::Relaxed));
-        Journal { run: run.to_owned(), epoch, told: Mutex::new(told), next: watch::Sender::new(0) }
+        Journal { run: run.to_owned(), epoch, state: Mutex::new(state), next: watch::Sender::new(0) }
     }
 
     pub(super) fn is_of(&self, run: &str) -> bool {
@@ -91,81 +91,81 @@ impl Journal {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        held(&self.told).is_over
+        locked(&self.state).is_over
     }
 
     pub(super) fn is_own(&self) -> bool {
-        held(&self.told).is_own
+        locked(&self.state).is_own
     }
 
-    pub(super) fn is_looked_at(&self) -> bool {
+    pub(super) fn has_readers(&self) -> bool {
         self.next.receiver_count() > 0
     }
 
-    /// From now on the run itself tells.
+    /// From now on, the run itself writes the journal.
     pub(super) fn take_over(&self, planned: u64) {
-        let mut told = held(&self.told);
-        (told.is_own, told.planned) = (true, planned);
+        let mut state = locked(&self.state);
+        (state.is_own, state.planned) = (true, planned);
     }
 
-    /// What is told up to here took no time that says something about the rest.
+    /// Starts the measurement of the pace: earlier lines do not count.
     pub(super) fn measure(&self, planned: u64) {
-        let mut told = held(&self.told);
-        told.planned = planned;
-        told.pace = (Instant::now(), told.finished.len());
+        let mut state = locked(&self.state);
+        state.planned = planned;
+        state.pace = (Instant::now(), state.finished.len());
     }
 
-    /// One more line, if it says something new.
-    pub(super) fn tell(&self, mut update: Update) {
-        let mut told = held(&self.told);
+    /// Adds a line, unless the run or the case is already finished.
+    pub(super) fn add(&self, mut update: Update) {
+        let mut state = locked(&self.state);
         let (key, is_finished) = match &update {
             Update::Finished { key, .. } => (Some(Arc::from(key.as_str())), true),
             Update::Started { key } | Update::Step { key, .. } => (Some(Arc::from(key.as_str())), false),
             Update::Waiting { .. } | Update::Done { .. } => (None, false),
         };
-        let is_old = key.as_ref().is_some_and(|key: &Arc<str>| told.finished.contains(key));
-        if told.is_over || is_old {
+        let is_old = key.as_ref().is_some_and(|key: &Arc<str>| state.finished.contains(key));
+        if state.is_over || is_old {
             return;
         }
         match &mut update {
             Update::Waiting { what, seconds } => {
-                told.waits = Some((what.clone(), Instant::now() + Duration::from_secs(*seconds)));
+                state.waits = Some((what.clone(), Instant::now() + Duration::from_secs(*seconds)));
             }
-            Update::Started { .. } => told.waits = None,
+            Update::Started { .. } => state.waits = None,
             Update::Finished { left, .. } => {
-                told.finished.extend(key.clone());
-                *left = told.left();
+                state.finished.extend(key.clone());
+                *left = state.left();
             }
-            Update::Done { .. } => told.is_over = true,
+            Update::Done { .. } => state.is_over = true,
             Update::Step { .. } => {}
         }
-        // Nothing in it has no JSON.
+        // An update always has a JSON form.
         let Ok(data) = serde_json::to_string(&update) else { return };
-        told.octets += data.len();
-        told.lines.push_back(Line { data: data.into(), case: key.map(|key| (key, is_finished)) });
-        while told.lines.len() > LINES || told.octets > OCTETS {
-            let Some(line) = told.lines.pop_front() else { break };
-            told.octets -= line.data.len();
-            told.first += 1;
+        state.octets += data.len();
+        state.lines.push_back(Line { data: data.into(), case: key.map(|key| (key, is_finished)) });
+        while state.lines.len() > LINES || state.octets > OCTETS {
+            let Some(line) = state.lines.pop_front() else { break };
+            state.octets -= line.data.len();
+            state.first += 1;
         }
-        self.next.send_replace(told.next());
+        self.next.send_replace(state.next());
     }
 
-    /// Nothing more will be told.
+    /// Ends the journal: nothing follows.
     pub(super) fn end(&self) {
-        let mut told = held(&self.told);
-        told.is_over = true;
-        self.next.send_replace(told.next());
+        let mut state = locked(&self.state);
+        state.is_over = true;
+        self.next.send_replace(state.next());
     }
 
     pub(super) fn moment(&self) -> Moment {
-        let told = held(&self.told);
+        let state = locked(&self.state);
         let left = |until: &Instant| until.saturating_duration_since(Instant::now()).as_secs();
-        Moment { waits: told.waits.as_ref().map(|(what, until)| (what.clone(), left(until))), left: told.left() }
+        Moment { waits: state.waits.as_ref().map(|(what, until)| (what.clone(), left(until))), left: state.left() }
     }
 }
 
-impl Told {
+impl State {
     fn next(&self) -> u64 {
         self.first + self.lines.len() as u64
     }
@@ -179,31 +179,32 @@ impl Told {
     }
 }
 
-/// Where somebody is in a journal.
+/// The position of a reader in a journal.
 #[derive(Debug)]
 pub(crate) struct Place {
     journal: Arc<Journal>,
     news: watch::Receiver<u64>,
-    /// Number of the line that is read next.
+    /// The number of the next line to read.
     at: u64,
 }
 
 impl Place {
-    /// Behind the last line.
+    /// The place after the last line.
     pub(super) fn end(journal: Arc<Journal>) -> Self {
         let news = journal.next.subscribe();
-        let at = held(&journal.told).next();
+        let at = locked(&journal.state).next();
         Place { journal, news, at }
     }
 
-    /// Goes on behind the line that somebody was told last; `false` where that is not known any more.
+    /// Continues after the line with the id `last`; `false` if the journal no longer has the next
+    /// line.
     pub(crate) fn resume(&mut self, last: &str) -> bool {
         let parsed = last.split_once('-').and_then(|(epoch, number)| {
             Some((u64::from_str_radix(epoch, 16).ok()?, number.parse::<u64>().ok()?.checked_add(1)?))
         });
-        let told = held(&self.journal.told);
+        let state = locked(&self.journal.state);
         match parsed {
-            Some((epoch, next)) if epoch == self.journal.epoch && (told.first..=told.next()).contains(&next) => {
+            Some((epoch, next)) if epoch == self.journal.epoch && (state.first..=state.next()).contains(&next) => {
                 self.at = next;
                 true
             }
@@ -211,31 +212,32 @@ impl Place {
         }
     }
 
-    /// The id of the line before the place.
+    /// The id of the line with this number.
     pub(crate) fn id(&self, line: u64) -> String {
         format!("{:x}-{line}", self.journal.epoch)
     }
 
-    /// What is waited for now.
+    /// What the run waits for now.
     pub(crate) fn waits(&self) -> Option<Update> {
         let (what, seconds) = self.journal.moment().waits?;
         Some(Update::Waiting { what, seconds })
     }
 
-    /// The next lines with their numbers, when there are some. `None` at the end, and where they are not kept any more.
+    /// Waits for the next lines, and returns them with their numbers. `None` at the end, and if the
+    /// journal no longer has them.
     pub(crate) async fn read(&mut self) -> Option<Vec<(u64, Line)>> {
         loop {
-            // Seen before the lines are looked at: what comes in between is news.
+            // Before the lines are read: a line that is added in between counts as news.
             self.news.borrow_and_update();
             {
-                let told = held(&self.journal.told);
-                let from = usize::try_from(self.at.checked_sub(told.first)?).ok()?;
-                let lines: Vec<_> = (self.at..).zip(told.lines.iter().skip(from).take(BATCH).cloned()).collect();
+                let state = locked(&self.journal.state);
+                let from = usize::try_from(self.at.checked_sub(state.first)?).ok()?;
+                let lines: Vec<_> = (self.at..).zip(state.lines.iter().skip(from).take(BATCH).cloned()).collect();
                 if !lines.is_empty() {
                     self.at += lines.len() as u64;
                     return Some(lines);
                 }
-                if told.is_over {
+                if state.is_over {
                     return None;
                 }
             }
@@ -254,10 +256,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_back_goes_on_and_who_was_away_too_long_does_not() {
+    async fn a_reader_resumes_unless_it_was_away_too_long() {
         let journal = Arc::new(Journal::new("r", 2));
         let mut place = Place::end(journal.clone());
-        (0..3).for_each(|number| journal.tell(step(number)));
+        (0..3).for_each(|number| journal.add(step(number)));
         let lines = place.read().await.unwrap();
         assert_eq!(lines.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2]);
         let (first, last) = (place.id(0), place.id(2));
@@ -268,21 +270,21 @@ mod tests {
         for foreign in ["", "x", "0-0", "-1", &format!("{first}9"), &place.id(3), &place.id(u64::MAX)] {
             assert!(!again.resume(foreign), "{foreign}");
         }
-        (0..=LINES).for_each(|number| journal.tell(step(number)));
-        assert!(!again.resume(&first), "not kept any more");
-        assert!(place.read().await.is_none(), "it fell behind");
-        assert_eq!(held(&journal.told).lines.len(), LINES);
+        (0..=LINES).for_each(|number| journal.add(step(number)));
+        assert!(!again.resume(&first), "the line was dropped");
+        assert!(place.read().await.is_none(), "its next line was dropped");
+        assert_eq!(locked(&journal.state).lines.len(), LINES);
     }
 
     #[test]
-    fn the_octets_that_are_kept_are_bounded() {
+    fn memory_is_bounded() {
         let journal = Journal::new("r", 2);
         for _ in 0..100 {
-            journal.tell(Update::Step { key: "a".into(), text: "x".repeat(OCTETS / 16) });
+            journal.add(Update::Step { key: "a".into(), text: "x".repeat(OCTETS / 16) });
         }
-        let told = held(&journal.told);
-        assert!(told.octets <= OCTETS && told.lines.len() < 17 && told.first > 80);
-        assert_eq!(told.octets, told.lines.iter().map(|line| line.data.len()).sum::<usize>());
+        let state = locked(&journal.state);
+        assert!(state.octets <= OCTETS && state.lines.len() < 17 && state.first > 80);
+        assert_eq!(state.octets, state.lines.iter().map(|line| line.data.len()).sum::<usize>());
     }
 
     #[tokio::test]
@@ -290,11 +292,11 @@ mod tests {
         let journal = Arc::new(Journal::new("r", 2));
         let mut place = Place::end(journal.clone());
         for _ in 0..2 {
-            journal.tell(Update::Started { key: "a".into() });
-            journal.tell(Update::finished("a".into(), Verdict::Pass, 1));
+            journal.add(Update::Started { key: "a".into() });
+            journal.add(Update::finished("a".into(), Verdict::Pass, 1));
         }
         journal.end();
-        journal.tell(step(1));
+        journal.add(step(1));
         let lines = place.read().await.unwrap();
         assert_eq!(lines.len(), 2);
         assert!(lines[1].1.data.contains("\"left\":\""), "{}", lines[1].1.data);
@@ -302,12 +304,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_is_over_with_the_next_case() {
+    fn waiting_ends_with_the_next_case() {
         let journal = Journal::new("r", 2);
-        journal.tell(Update::Waiting { what: "start it".into(), seconds: 300 });
+        journal.add(Update::Waiting { what: "start it".into(), seconds: 300 });
         let (what, seconds) = journal.moment().waits.unwrap();
         assert!(what == "start it" && (299..=300).contains(&seconds), "{seconds}");
-        journal.tell(Update::Started { key: "a".into() });
+        journal.add(Update::Started { key: "a".into() });
         assert_eq!(journal.moment(), Moment::default());
     }
 }

@@ -1,9 +1,10 @@
-//! Runs as they go on: what each of them told, numbered, for many browsers at once.
+//! Runs in progress, for many browsers at once.
 //!
-//! A run of this process tells its [`Journal`] by an [`EventSink`] of its own. A run of another process is followed in the results store,
-//! by one task however many look ([`follow`]). A journal keeps the newest lines; each browser has a place in it and nothing of its own, so
-//! that memory does not grow with those who are slow. Who fell behind, or comes late, is told from the store, where every finished case is
-//! before it is told here.
+//! A run of this process writes its [`Journal`] through an [`EventSink`]. For a run of another
+//! process, one task reads the results store ([`follow`]), however many browsers watch. A journal
+//! keeps the newest lines. A browser has only a place in it, so slow browsers take no memory. A
+//! browser that is late, or too slow, gets the cases from the store, which has each finished case
+//! before the journal does.
 
 mod follow;
 mod journal;
@@ -18,20 +19,20 @@ use weft_suites::store::Store;
 
 pub(crate) use journal::{Journal, Moment, Place};
 
-/// Journals that are kept of runs that are over, for who lost the connection just then.
+/// Journals of finished runs that are kept for browsers that lose the connection at the end.
 const KEPT: usize = 4;
 
-/// What a run page is told. The data of one Server-Sent Event, as JSON.
+/// An update for the page of a run: the data of one Server-Sent Event, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Update {
-    /// Somebody has to do something.
+    /// The run waits until the user does something.
     Waiting { what: String, seconds: u64 },
-    /// A case begins.
+    /// A case starts.
     Started { key: String },
-    /// Something happened in it.
+    /// A step of a case.
     Step { key: String, text: String },
-    /// A case has its verdict. `left`: how long the rest will take at the pace so far.
+    /// A case has its verdict. `left`: the remaining time of the run at the pace so far.
     Finished {
         key: String,
         verdict: Verdict,
@@ -57,48 +58,47 @@ impl Update {
         })
     }
 
-    /// A verdict.
     pub(crate) fn finished(key: String, verdict: Verdict, duration_us: u64) -> Self {
         Update::Finished { key, verdict, duration: clock::duration(duration_us), left: None }
     }
 
-    /// What the end of a run came to.
     pub(crate) fn done(summary: &Summary) -> Self {
         let (status, exit_code) = (summary.status, summary.exit_code.code());
         Update::Done { status, exit_code, reasons: summary.reasons.clone() }
     }
 }
 
-/// Where runs of this process tell what they do, and where pages read it. Cheap to clone; clones are the same.
+/// The journals: runs of this process write them, and pages read them. Cheap to clone; clones share
+/// the journals.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     journals: Arc<Mutex<VecDeque<Arc<Journal>>>>,
 }
 
 impl Live {
-    /// For one run: what listens to its events, from the first one on.
+    /// A sink for the events of one run, from its first event on.
     #[must_use]
     pub fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(RunSink { live: self.clone(), journal: Mutex::default() })
     }
 
-    /// What is known of a run that goes on; `None` of one that nobody tells of.
+    /// The state of a run in progress; `None` if there is no journal of it.
     pub(crate) fn moment(&self, run: &str) -> Option<Moment> {
-        let journals = held(&self.journals);
+        let journals = locked(&self.journals);
         journals.iter().find(|journal| journal.is_of(run) && !journal.is_over()).map(|journal| journal.moment())
     }
 
-    /// A place in the journal of a run, behind what it has told so far. A run that has none is followed in the store; for one that is over
-    /// there is nothing to follow.
+    /// A place after the last line of a run's journal. If the run has no journal, starts to follow
+    /// it in the store; `None` if it is over.
     pub(crate) fn join(&self, run: &str, store: &Store, is_over: bool) -> Option<Place> {
-        let mut journals = held(&self.journals);
+        let mut journals = locked(&self.journals);
         if let Some(journal) = journals.iter().find(|journal| journal.is_of(run) && (is_over || !journal.is_over())) {
             return Some(Place::end(journal.clone()));
         }
         if is_over {
             return None;
         }
-        // Of one that ended without a last word.
+        // A journal that ended without the end of the run.
         journals.retain(|journal| !journal.is_of(run));
         let journal = Arc::new(Journal::new(run, 0));
         let place = Place::end(journal.clone());
@@ -107,14 +107,14 @@ impl Live {
         Some(place)
     }
 
-    /// The journal of a run that begins here; one that somebody looks at already is gone on with.
+    /// The journal of a run that starts in this process: the existing one if it has readers.
     fn begin(&self, run: &str, planned: u64) -> Arc<Journal> {
-        let mut journals = held(&self.journals);
+        let mut journals = locked(&self.journals);
         if let Some(journal) = journals.iter().find(|journal| journal.is_of(run) && !journal.is_over()) {
             journal.take_over(planned);
             return journal.clone();
         }
-        // One that is resumed has a journal of its time before.
+        // A resumed run may have an old journal.
         journals.retain(|journal| !journal.is_of(run));
         let journal = Arc::new(Journal::new(run, planned));
         journal.take_over(planned);
@@ -122,10 +122,10 @@ impl Live {
         journal
     }
 
-    /// Drops a journal that nobody looks at; tells whether it did.
+    /// Drops the journal if it has no readers; returns whether it did.
     fn forget(&self, journal: &Arc<Journal>) -> bool {
-        let mut journals = held(&self.journals);
-        let is_alone = !journal.is_looked_at();
+        let mut journals = locked(&self.journals);
+        let is_alone = !journal.has_readers();
         if is_alone {
             journals.retain(|other| !Arc::ptr_eq(other, journal));
         }
@@ -133,7 +133,7 @@ impl Live {
     }
 }
 
-/// One more; of those that are over the oldest go.
+/// Adds a journal, and drops the oldest finished ones.
 fn keep(journals: &mut VecDeque<Arc<Journal>>, journal: Arc<Journal>) {
     let over = journals.iter().filter(|journal| journal.is_over()).count();
     let mut surplus = over.saturating_sub(KEPT);
@@ -145,7 +145,7 @@ fn keep(journals: &mut VecDeque<Arc<Journal>>, journal: Arc<Journal>) {
     journals.push_back(journal);
 }
 
-/// The events of one run on their way into its journal.
+/// Writes the events of one run into its journal.
 struct RunSink {
     live: Live,
     journal: Mutex<Option<Arc<Journal>>>,
@@ -153,26 +153,26 @@ struct RunSink {
 
 impl EventSink for RunSink {
     fn event(&self, event: &Event) {
-        let mut journal = held(&self.journal);
+        let mut journal = locked(&self.journal);
         if let Event::RunStarted { run, planned, .. } = event {
             *journal = Some(self.live.begin(&run.id, planned.len() as u64));
         }
         if let (Some(journal), Some(update)) = (&*journal, Update::of(event)) {
-            journal.tell(update);
+            journal.add(update);
         }
     }
 }
 
 impl Drop for RunSink {
-    /// A run that ended without a last word: who looks at it is told what the store knows.
+    /// Ends the journal also if the run ended without an event; readers then use the store.
     fn drop(&mut self) {
-        if let Some(journal) = &*held(&self.journal) {
+        if let Some(journal) = &*locked(&self.journal) {
             journal.end();
         }
     }
 }
 
-/// What a panic of another thread left is whole: nothing under these locks panics half-way.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Ignores poisoning: no code under these locks panics during an update.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! One target: the run that goes on, and those that wait.
+//! The lane of a target: its current run and its queue.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -12,7 +12,7 @@ use weft_suites::target::Target;
 use super::play::{self, Place};
 use super::{NotTaken, Wanted};
 
-/// Runs that wait, at most.
+/// The maximum length of the queue.
 pub(super) const MOST: usize = 8;
 
 /// A requested run.
@@ -51,7 +51,7 @@ pub(super) struct Lane {
 #[derive(Debug)]
 struct Inner {
     jobs: Mutex<Jobs>,
-    /// `true` while a task plays.
+    /// `true` while a task runs jobs.
     busy: watch::Sender<bool>,
 }
 
@@ -72,7 +72,7 @@ struct Waiting {
 }
 
 impl Inner {
-    /// What a panic of another thread left is whole: nothing under this lock panics half-way.
+    /// Ignores poisoning: no code under this lock panics during an update.
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +113,7 @@ impl Lane {
         jobs.next += 1;
         let (begun, begins) = oneshot::channel();
         jobs.waiting.push_back(Waiting { job: job.clone(), wanted, begun });
-        // The one who plays takes it when it comes to it.
+        // A running task takes the job from the queue.
         if !self.inner.busy.send_replace(true) {
             tokio::spawn(work(self.inner.clone(), self.target.clone(), self.place.clone()));
         }
@@ -132,7 +132,7 @@ impl Lane {
         if jobs.waiting.len() < before { Ok(()) } else { Err(NotTaken::Over) }
     }
 
-    /// Nothing more begins, and what goes on is stopped.
+    /// Clears the queue and stops the current run.
     pub(super) fn close(&self) {
         let mut jobs = self.inner.jobs();
         jobs.is_closed = true;
@@ -143,20 +143,20 @@ impl Lane {
         }
     }
 
-    /// Waits until nothing is played.
+    /// Waits until no job is running.
     pub(super) async fn idle(&self) {
-        // Its sender is ours.
+        // The sender exists as long as `self`.
         let _ = self.inner.busy.subscribe().wait_for(|busy| !*busy).await;
     }
 }
 
-/// Plays until nothing waits.
+/// Runs jobs until the queue is empty.
 async fn work(inner: Arc<Inner>, target: Target, place: Place) {
     loop {
         let (wanted, begun, cancel) = {
             let mut jobs = inner.jobs();
             let Some(Waiting { job, wanted, begun }) = jobs.waiting.pop_front() else {
-                // Under the lock: whoever adds one now begins a new task.
+                // Under the lock, so that the next job starts a new task.
                 inner.busy.send_replace(false);
                 return;
             };
@@ -169,7 +169,7 @@ async fn work(inner: Arc<Inner>, target: Target, place: Place) {
             if let Some((job, _)) = &mut noted.jobs().running {
                 job.run = Some(run.to_owned());
             }
-            // Nobody may wait for it.
+            // The receiver may be gone.
             let _ = begun.send(run.to_owned());
         };
         let played = play::play(target.clone(), place.clone(), wanted, cancel, note).await;

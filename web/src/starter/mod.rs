@@ -1,8 +1,10 @@
-//! Runs that a browser starts: against targets that the server was started with, and against nothing else.
+//! Runs that an operator starts from a page or through the API, only against the targets on the
+//! server's command line.
 //!
-//! Each target has a lane: one run at a time, a short queue behind it, and a folder of its own for evidence (`targets/NAME` below the
-//! server's folder), since one run at a time writes into a folder. All lanes write into the server's results store. A lane's runs are
-//! played on a runtime of their own, so that pages do not wait for scripts.
+//! Each target has a lane: one run at a time, a short queue, and a folder for evidence
+//! (`targets/NAME` in the server's folder), because a folder has only one writer. All lanes write
+//! into the server's results store. Runs have a runtime of their own, so that pages do not wait for
+//! scripts.
 
 mod lane;
 mod play;
@@ -24,16 +26,16 @@ use crate::live::Live;
 use lane::Lane;
 pub(crate) use lane::{Job, LaneState};
 
-/// Where the folders of the lanes are.
+/// The folder with the folders of the lanes.
 const FOLDERS: &str = "targets";
-/// Words of a selection, and characters of one, at most.
+/// The maximum number of words in a selection, and of characters in a word.
 const WORDS: usize = 64;
 const WORD: usize = 200;
 
-/// What the server may start.
+/// The runs that the server may start.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Against whom. Names tell them apart.
+    /// The targets, with different names.
     pub targets: Vec<Target>,
     /// The cases.
     pub suites: Suites,
@@ -60,14 +62,14 @@ pub(crate) enum NotTaken {
     Over,
 }
 
-/// What is to be run.
+/// A requested run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) filter: Filter,
     pub(crate) seed: Option<u64>,
-    /// The newest run that did not come to its end goes on.
+    /// Resumes the newest unfinished run.
     pub(crate) resume: bool,
-    /// In words, for who looks at the queue.
+    /// The selection as text.
     pub(crate) about: String,
 }
 
@@ -82,10 +84,10 @@ struct Inner {
 }
 
 impl Starter {
-    /// Lanes for the targets, which write below `folder` and into the store at that URL.
+    /// Makes a lane for each target, which writes into `folder` and into the store.
     ///
     /// # Errors
-    /// The name of a target is that of no folder.
+    /// The name of a target cannot be the name of a folder.
     pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Result<Self, WebError> {
         let Some(Start { targets, suites }) = start else { return Ok(Starter::default()) };
         let lane = |target: Target| {
@@ -102,7 +104,7 @@ impl Starter {
         Ok(Starter(Some(Arc::new(Inner { suites, lanes }))))
     }
 
-    /// Runs that a server left unfinished when it was killed are over: what they had is summed up.
+    /// Ends runs of a killed server: writes their summaries.
     pub(crate) async fn settle(&self, store: &Store) {
         for lane in self.lanes() {
             settle::settle(store, lane.out()).await;
@@ -117,23 +119,23 @@ impl Starter {
         self.0.as_ref().and_then(|inner| inner.lanes.get(target)).ok_or(NotTaken::Unknown)
     }
 
-    /// The targets, by name, with what is done against each.
+    /// The targets by name, with their current and queued runs.
     pub(crate) fn states(&self) -> impl Iterator<Item = (&Target, LaneState)> {
         self.lanes().map(|lane| (lane.target(), lane.state()))
     }
 
-    /// One target and what is done against it.
+    /// A target with its current and queued runs.
     pub(crate) fn state(&self, target: &str) -> Option<(&Target, LaneState)> {
         self.lane(target).ok().map(|lane| (lane.target(), lane.state()))
     }
 
-    /// Is it a run that was started here and goes on?
+    /// The number of the job, if this server started the run and it is not over.
     pub(crate) fn job_of(&self, target: &str, run: &str) -> Option<u64> {
         let (_, state) = self.state(target)?;
         state.running.filter(|job| job.run.as_deref() == Some(run)).map(|job| job.id)
     }
 
-    /// What words select, as on a command line.
+    /// Selects cases by words, as on the command line.
     pub(crate) fn wanted(&self, words: &[&str], tier: Tier, seed: Option<u64>) -> Result<Wanted, NotTaken> {
         if words.len() > WORDS || words.iter().any(|word| word.chars().count() > WORD) {
             return Err(NotTaken::Unclear(format!(
@@ -151,23 +153,24 @@ impl Starter {
         Ok(Wanted { filter: Filter::of(words.iter().copied()).tier(tier), seed, resume: false, about })
     }
 
-    /// Adds a run to the lane of its target; tells its number, and its id once it begins.
+    /// Adds a run to the lane of its target. Returns its job; the channel has its id once it
+    /// starts.
     pub(crate) fn start(&self, target: &str, wanted: Wanted) -> Result<(Job, oneshot::Receiver<String>), NotTaken> {
         self.lane(target)?.add(wanted)
     }
 
-    /// Stops a run, or takes it out of the queue. Finished cases are kept.
+    /// Stops a run or removes it from the queue. The results of finished cases remain.
     pub(crate) fn stop(&self, target: &str, job: u64) -> Result<(), NotTaken> {
         self.lane(target)?.stop(job)
     }
 
-    /// Waits until nothing is done against a target.
+    /// Waits until no run against the target is active.
     #[cfg(test)]
     pub(crate) async fn idle(&self, target: &str) {
         self.lane(target).unwrap().idle().await;
     }
 
-    /// Stops all there is, and waits for it.
+    /// Stops all runs and waits for their end.
     pub(crate) async fn close(&self) {
         for lane in self.lanes() {
             lane.close();
@@ -178,23 +181,23 @@ impl Starter {
     }
 }
 
-/// Where below the server's folder a lane's runs have their files; `None` if the name is that of no target. Names also
-/// come from stored runs, which a program other than this one may have written.
+/// The folder of a lane, relative to the server's folder; `None` if this cannot be the name of a
+/// target. Names also come from stored runs, which other programs may have written.
 pub(crate) fn of_target(name: &str) -> Option<PathBuf> {
     Target::is_name(name).then(|| Path::new(FOLDERS).join(name))
 }
 
-/// Which cases of a run are wanted once more.
+/// Which cases of a run to run again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Again {
     All,
-    /// What neither passed nor was skipped.
+    /// Cases that neither passed nor were skipped.
     Failed,
     One(CaseKey),
 }
 
 impl Again {
-    /// That part of what `run` planned, with its seed, so that everything random comes out the same.
+    /// These cases of `run`, with its seed, so that random choices are the same.
     pub(crate) fn wanted(
         &self,
         run: &RunInfo,
@@ -224,7 +227,7 @@ impl Again {
     }
 }
 
-/// What came of a run that was started.
+/// The result of a run.
 type Played = Result<RunReport, String>;
 
 #[cfg(test)]
@@ -232,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_has_a_folder_of_its_own_below_the_servers() {
+    fn each_target_has_a_folder() {
         assert_eq!(of_target("nic-1.a_b"), Some(PathBuf::from("targets/nic-1.a_b")));
         for name in ["", ".", "..", ".nic", "../nic", "a/b", "/a", "a b"] {
             assert_eq!(of_target(name), None, "{name}");

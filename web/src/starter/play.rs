@@ -1,4 +1,5 @@
-//! One run, on a thread and a runtime of its own: scripts that compute for long keep no page waiting.
+//! Runs the cases of one job on a separate thread and runtime, so that pages never wait for a
+//! script.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,7 @@ use weft_suites::{RunOptions, Schedule, report};
 use super::{Played, Wanted};
 use crate::live::Live;
 
-/// Where runs of one target go.
+/// The destinations of the runs of a target.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) out: PathBuf,
@@ -21,7 +22,7 @@ pub(super) struct Place {
     pub(super) live: Live,
 }
 
-/// Plays; `begun` is told the run's id.
+/// Runs the cases; calls `begun` with the run's id.
 pub(super) async fn play(
     target: Target,
     place: Place,
@@ -31,7 +32,7 @@ pub(super) async fn play(
 ) -> Played {
     let (done, end) = oneshot::channel();
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
-        // Who asked may be gone when the server goes down.
+        // The receiver may be gone if the server is stopping.
         let _ = done.send(on_thread(target, place, wanted, cancel, begun));
     });
     match thread {
@@ -58,7 +59,7 @@ fn on_thread(
             begun(&run.id);
         }
     };
-    // The journal first: whoever is told the id finds it.
+    // The journal exists before a client gets the id of the run.
     let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
     let Wanted { filter, seed, resume, .. } = wanted;
     let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };

@@ -1,4 +1,4 @@
-//! Runs of a server that was killed: nobody goes on with them, so they are summed up as far as they are.
+//! Ends runs of a killed server: writes a summary of their finished cases.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use weft_suites::folder;
 use weft_suites::model::{RunStatus, Summary};
 use weft_suites::store::{Store, StoreError};
 
-/// Sums up the run whose files are at the top of `out`, if nobody writes there and it did not come to its end.
+/// Writes the summary of the run whose files are at the top of `out`, if it is unfinished and no
+/// process is writing there.
 pub(super) async fn settle(store: &Store, out: &Path) {
     let Some(left) = folder::left(out) else { return };
     if let Err(error) = sum_up(store, left.run()).await {
