@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use crate::access::Gate;
 use crate::app::{App, Failure};
 
-/// No inline scripts or styles, nothing from other servers, no frames, and forms to this server only.
+/// No inline scripts or styles, nothing from other servers, no frames, and forms to this server
+/// only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 

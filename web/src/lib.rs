@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The server renders the pages, and they work without scripts; small ES modules add live updates
-//! and keys. The binary contains all assets. Out of scope: accounts, TLS, and targets that a browser
-//! describes.
+//! and keys. The binary contains all assets. Out of scope: accounts, TLS, and targets that a
+//! browser describes.
 //!
 //! **Safety.** Without tokens, the server listens on loopback only; with tokens, it requires one
 //! ([`Access`]). It answers only to loopback names and configured names, so a page of another site

@@ -30,8 +30,8 @@ pub(crate) struct StoreWatch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    /// When the last probe failed; `None` if it succeeded. Locked during a probe, so that concurrent
-    /// requests share one.
+    /// When the last probe failed; `None` if it succeeded. Locked during a probe, so that
+    /// concurrent requests share one.
     failed: Mutex<Option<Instant>>,
 }
 

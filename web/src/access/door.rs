@@ -94,7 +94,8 @@ async fn posted(request: Request, session: Option<&Session>, patience: Duration)
     let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
     // For JSON and DELETE from another site, a browser asks the server first, which never agrees.
     let is_form = !parts.uri.path().starts_with("/api/") || parts.method == Method::POST && !is_json(&parts.headers);
-    // A client without a session has no key. It may only post a token, which other sites do not know.
+    // A client without a session has no key. It may only post a token, which other sites do not
+    // know.
     if let Some(session) = session.filter(|_| is_form) {
         let given = form_urlencoded::parse(&form).find(|(name, _)| name == FORM_KEY);
         if !session.takes(given.as_ref().map_or("", |(_, given)| given)) {
@@ -104,8 +105,8 @@ async fn posted(request: Request, session: Option<&Session>, patience: Duration)
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
-/// An upload is too long for memory here. Its route checks the key of the form, or a content type that
-/// no form can send.
+/// An upload is too long for memory here. Its route checks the key of the form, or a content type
+/// that no form can send.
 fn is_upload(request: &Request) -> bool {
     *request.method() == Method::POST && matches!(request.uri().path(), "/captures" | "/api/captures")
 }
@@ -119,9 +120,9 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// True if a page of another site fetches this as a script, image or frame: without tokens, any such
-/// page could make the server work. Links pass. Only browsers send these headers, and over plain
-/// HTTP only to loopback.
+/// True if a page of another site fetches this as a script, image or frame: without tokens, any
+/// such page could make the server work. Links pass. Only browsers send these headers, and over
+/// plain HTTP only to loopback.
 fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
     let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
@@ -129,7 +130,8 @@ fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     is_foreign && !is_link
 }
 
-/// Browsers send the origin of a POST request, which must be this server. Other programs may omit it.
+/// Browsers send the origin of a POST request, which must be this server. Other programs may omit
+/// it.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(HeaderName::from_static("sec-fetch-site"));
     if site.is_some_and(|site| site != "same-origin") {

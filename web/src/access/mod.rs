@@ -46,7 +46,8 @@ pub struct Access {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) role: Role,
-    /// Limits apply to all requests of an owner. `None` without tokens: all clients share a session.
+    /// Limits apply to all requests of an owner. `None` without tokens: all clients share a
+    /// session.
     pub(crate) owner: Option<Arc<str>>,
     /// The key in every form of a page, which a form of another site does not have. `None` for
     /// programs that send a token: no browser adds a token by itself.

@@ -15,11 +15,13 @@ pub(crate) struct PlaceLimits {
     pub(crate) viewers: usize,
     /// A client without a session gets a place while fewer than this are taken.
     pub(crate) strangers: usize,
-    /// The maximum for one session. Without tokens, the session that all clients share has no limit.
+    /// The maximum for one session. Without tokens, the session that all clients share has no
+    /// limit.
     pub(crate) session: usize,
 }
 
-/// Requests in progress. They are fewer than the connections, which leaves one for the health check.
+/// Requests in progress. They are fewer than the connections, which leaves one for the health
+/// check.
 pub(crate) const REQUESTS: PlaceLimits = PlaceLimits { operators: 992, viewers: 896, strangers: 640, session: 128 };
 /// Event streams of runs. They are fewer than the requests, which leaves some for pages.
 pub(crate) const STREAMS: PlaceLimits = PlaceLimits { operators: 512, viewers: 384, strangers: 0, session: 32 };

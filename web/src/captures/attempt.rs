@@ -1,8 +1,9 @@
 //! Marks captures of the folder whose reading did not finish. The marks survive the server.
 //!
-//! The server reads captures in the background. A capture that makes the reader panic, or the system
-//! kill the server, would do so again after each restart. So a hidden file next to the capture exists
-//! while it is read. If that file remains, the server reads the capture only when a user opens it.
+//! The server reads captures in the background. A capture that makes the reader panic, or the
+//! system kill the server, would do so again after each restart. So a hidden file next to the
+//! capture exists while it is read. If that file remains, the server reads the capture only when a
+//! user opens it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

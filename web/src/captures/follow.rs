@@ -1,5 +1,5 @@
-//! Follows a capture that another program is writing (`weft dissect -i IF -w`, dumpcap, tcpdump). That
-//! program has the privileges for capturing; this server needs none.
+//! Follows a capture that another program is writing (`weft dissect -i IF -w`, dumpcap, tcpdump).
+//! That program has the privileges for capturing; this server needs none.
 //!
 //! A follower is a thread that reads the file from its beginning and waits at its end for more. It
 //! sends news in batches through a short channel. A slow browser slows its own follower, which then

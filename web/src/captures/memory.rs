@@ -1,7 +1,8 @@
 //! The memory for captures: one account for all caches and all passes.
 //!
-//! Each reader has a [`Share`] and reports at short intervals how much memory it takes. If that is too
-//! much, the caches drop their least recently used results. If they are empty, the reader stops.
+//! Each reader has a [`Share`] and reports at short intervals how much memory it takes. If that is
+//! too much, the caches drop their least recently used results. If they are empty, the reader
+//! stops.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -10,8 +10,8 @@
 //! [`mod@follow`] reads files that still grow.
 //!
 //! `weft-dissector` makes a [`read::Survey`] in one pass. Other passes make the list of frames that
-//! pass a filter, the details of a few frames, and the ladder of a connection. All caches and passes
-//! share one account of memory ([`memory`]).
+//! pass a filter, the details of a few frames, and the ladder of a connection. All caches and
+//! passes share one account of memory ([`memory`]).
 
 mod attempt;
 mod cache;
@@ -61,8 +61,8 @@ impl Default for CaptureOptions {
 /// The estimated memory for captures in bytes. The rest of 512 MiB is for the server, for its
 /// connections, and for errors of the estimate and overhead of the allocator.
 const MEMORY: usize = 256 << 20;
-/// Passes over captures. There are two threads, because an owner has one at a time, and another owner
-/// must not wait for it.
+/// Passes over captures. There are two threads, because an owner has one at a time, and another
+/// owner must not wait for it.
 const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
 /// How long a page waits for a pass before it shows the progress.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -112,7 +112,8 @@ pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Fa
         let _permit = permit;
         Filter::parse(&text, &mut Wanted::default()).err()
     };
-    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a panic.
+    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a
+    // panic.
     tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => STOPPING,

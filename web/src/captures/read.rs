@@ -345,8 +345,8 @@ impl Budget {
     }
 }
 
-/// A file with a time limit for reading: a small compressed file may unpack to very many bytes without
-/// a frame.
+/// A file with a time limit for reading: a small compressed file may unpack to very many bytes
+/// without a frame.
 struct Timed {
     file: File,
     budget: Budget,

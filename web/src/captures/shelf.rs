@@ -36,7 +36,8 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// The capture could not be read, or a server ended while reading it, and it did not change since.
+    /// The capture could not be read, or a server ended while reading it, and it did not change
+    /// since.
     pub(crate) was_attempted: bool,
 }
 

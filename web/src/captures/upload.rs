@@ -1,5 +1,5 @@
-//! Uploads. A file has a hidden name until it is complete and recognised as a capture. An upload that
-//! ends early (by the client, the limit, or a kill of the server) adds no capture.
+//! Uploads. A file has a hidden name until it is complete and recognised as a capture. An upload
+//! that ends early (by the client, the limit, or a kill of the server) adds no capture.
 
 use std::ffi::OsStr;
 use std::io;

@@ -1,9 +1,9 @@
 //! Schedules passes over captures on a few threads.
 //!
-//! A pass may take a minute, so with a first-in-first-out queue one client could block all others. An
-//! owner has one thread at a time and a few places in the queue. The owner whose last turn is longest
-//! ago comes first. Operators come before viewers and have reserved places; background reading comes
-//! last.
+//! A pass may take a minute, so with a first-in-first-out queue one client could block all others.
+//! An owner has one thread at a time and a few places in the queue. The owner whose last turn is
+//! longest ago comes first. Operators come before viewers and have reserved places; background
+//! reading comes last.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Pages: the data of the templates, made from the content of the store. One file for each page.
 //!
-//! Templates escape their data. Only SVG is passed as markup: the chart of a target, and the
-//! ladder diagram, which escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).
+//! Templates escape their data. Only SVG is passed as markup: the chart of a target, and the ladder
+//! diagram, which escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).
 
 mod baseline;
 pub(crate) mod captures;
