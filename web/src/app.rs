@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     Page(askama::Error),
     /// A file of evidence cannot be read.
     File(std::io::Error),
-    /// The client may not do this; the message says why.
+    /// The client may not do this; the message has the reason.
     Forbidden(&'static str),
     /// The token is rejected.
     Token(Refused),
@@ -76,7 +76,7 @@ pub(crate) enum Failure {
     Upload(upload::Refused),
     /// A run is not started.
     NotTaken(NotTaken),
-    /// A form or document cannot be parsed; the message says why.
+    /// A form or document cannot be parsed; the message has the reason.
     Unclear(String),
 }
 

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Crowd {
     most: usize,
     room: Arc<Semaphore>,
-    /// The connections that were not asked to close.
+    /// The connections without a request to close.
     open: Arc<Mutex<Vec<Arc<State>>>>,
     clock: Arc<AtomicU64>,
 }
@@ -81,7 +81,7 @@ impl Crowd {
         let idle = open.iter().enumerate().filter(|(_, state)| state.busy.load(Relaxed) == 0);
         let longest = idle.min_by_key(|(_, state)| state.since.load(Relaxed)).map(|(at, _)| at);
         if let Some(at) = longest {
-            // Removed, so that it is not asked twice.
+            // Removed, so that it gets only one request to close.
             open.swap_remove(at).leave.notify_one();
         }
     }

@@ -1,4 +1,4 @@
-//! The dashboard as a browser sees it: requests against the router, without a socket where none is needed.
+//! Tests of the dashboard through its router; only few of them need a socket.
 
 mod access;
 mod api;
@@ -32,7 +32,7 @@ use weft_suites::store::{FILE_NAME, Store};
 use weft_suites::target::Target;
 use weft_suites::{Filter, RunOptions};
 
-use self::events::{Told, recorded_run};
+use self::events::{Events, recorded_run};
 use crate::access::{Access, Gate, Places, STREAMS};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
@@ -41,7 +41,7 @@ use crate::starter::Starter;
 use crate::store_watch::StoreWatch;
 use crate::{Live, Start, WebError, WebOptions, routes, serve};
 
-/// Ends a test that would wait for ever.
+/// Ends a test that would wait forever.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A run against the builtin target that accepts wrong keys.
@@ -132,13 +132,13 @@ async fn octets(response: Response<Body>) -> Vec<u8> {
     response.into_body().collect().await.unwrap().to_bytes().to_vec()
 }
 
-/// Address of the page of a case whose path needs no escape but that of `=`.
+/// The address of a case's page. Its path needs no escape except for `=`.
 fn case_page(run: &str, key: &CaseKey) -> String {
     format!("/runs/{run}/cases/{}", key.path().replace('=', "%3D"))
 }
 
 #[tokio::test]
-async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
+async fn links_lead_from_the_list_to_the_pcapng_of_a_failed_case() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -151,7 +151,7 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     let page = case_page(id, &failed.key);
     assert!(run.contains(&format!("href=\"{page}\"")), "{run}");
     assert!(run.contains("<code>MPA-7.1.1-2</code>") && run.contains("exit code 1"), "{run}");
-    // As the summary in a terminal says why.
+    // The page has the same reasons as the summary in a terminal.
     let why = report.summary.reasons.join("; ");
     assert!(
         why.starts_with("the target fails 16 cases") && run.contains(&format!("<p id=\"reasons\">{why}</p>")),
@@ -159,13 +159,13 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     );
     // A run with failures has no green bar.
     assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
-    // What failed is not to be looked for.
+    // The failed cases are at the top.
     let unsound = run.split("id=\"unsound\"").nth(1).unwrap().split("</section>").next().unwrap();
     assert!(
         unsound.matches("verdict fail").count() == 16 && unsound.contains(&format!("href=\"{page}\"")),
         "{unsound}"
     );
-    // Nothing more will happen: no script, no event stream.
+    // The run is over: no script, no event stream.
     assert!(!run.contains("data-events") && !run.contains("/assets/run.js"), "{run}");
 
     let case = site.text(&page).await;
@@ -208,7 +208,7 @@ async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
             for inline in
                 [" style=", "<style", "<script>", "javascript:", " onclick=", " onload=", "http://", "https://"]
             {
-                // The namespace of SVG is a name and no address.
+                // The namespace of SVG is a name, not a link.
                 let html = html.replace("http://www.w3.org/2000/svg", "");
                 assert!(!html.contains(inline), "{path} has {inline}");
             }
@@ -217,7 +217,7 @@ async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
 }
 
 #[tokio::test]
-async fn hostile_text_stays_text() {
+async fn escapes_hostile_text() {
     const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> style=\"x\"";
     let folder = tempfile::tempdir().unwrap();
     let mut report = failing_run(folder.path()).await;
@@ -258,7 +258,7 @@ async fn hostile_text_stays_text() {
 }
 
 #[tokio::test]
-async fn no_address_leads_out_of_the_run() {
+async fn serves_no_file_outside_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let run_folder = folder.path().join("run");
     std::fs::create_dir(&run_folder).unwrap();
@@ -288,7 +288,7 @@ async fn no_address_leads_out_of_the_run() {
         }
     }
 
-    // A store that was tampered with opens no other file either.
+    // A manipulated store gives access to no other file.
     for (number, stored) in
         ["../../../secret", "/etc/passwd", "cases/../../../../secret", "run.json", "results.sqlite"].iter().enumerate()
     {
@@ -312,7 +312,7 @@ async fn no_address_leads_out_of_the_run() {
 }
 
 #[tokio::test]
-async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
+async fn each_run_of_a_folder_shows_its_own_files_while_they_exist() {
     const NO_FILES: &str = "This dashboard has no files of this run in its folder.";
     let folder = tempfile::tempdir().unwrap();
     let first = failing_run(folder.path()).await;
@@ -331,7 +331,7 @@ async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
     let page = case_page(&first.run.id, key);
     assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), StatusCode::NOT_FOUND);
     assert!(site.text(&page).await.contains(NO_FILES));
-    // A run of another host into the same store: its files never were here.
+    // A run of another host with the same store: its files were never in this folder.
     let (mut run, result) = (first.run.clone(), &first.results[0]);
     run.id = "29990101".into();
     site.store.begin(&run, &first.cases, std::slice::from_ref(key)).await.unwrap();
@@ -344,13 +344,13 @@ async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
 }
 
 #[tokio::test]
-async fn other_names_and_other_methods_are_refused() {
+async fn rejects_other_names_and_methods() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path()).await;
     let send = |request: Request<Body>| site.router.clone().oneshot(request);
     let foreign = Request::get("/").header(header::HOST, "rebound.example:80").body(Body::empty()).unwrap();
     assert_eq!(send(foreign).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
-    // What is posted has to be a form of one of our pages, even where there is nothing to post to.
+    // Every POST request needs the key of a form, even if the address has no form.
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let request = Request::builder().method(method).uri("/").header(header::HOST, "localhost");
         let status = send(request.body(Body::empty()).unwrap()).await.unwrap().status();
@@ -359,7 +359,7 @@ async fn other_names_and_other_methods_are_refused() {
 }
 
 #[tokio::test]
-async fn an_empty_store_health_and_assets() {
+async fn serves_an_empty_store_health_and_assets() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path()).await;
     assert!(site.text("/").await.contains("no run in this store yet"));
@@ -379,7 +379,7 @@ async fn an_empty_store_health_and_assets() {
 }
 
 #[tokio::test]
-async fn only_loopback_is_listened_on() {
+async fn without_tokens_listens_on_loopback_only() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let store = folder.path().join("none.sqlite");
@@ -400,7 +400,7 @@ async fn only_loopback_is_listened_on() {
 }
 
 #[tokio::test]
-async fn a_served_page_and_an_orderly_end() {
+async fn serves_a_page_and_stops_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let options = WebOptions {
         listen: "127.0.0.1:0".parse().unwrap(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Wrong tokens from one address before it has to wait. Right tokens never wait, because behind a
+/// Wrong tokens from one address before it has to wait. Right tokens never wait, because with a
 /// proxy all clients share an address.
 const MOST: u32 = 10;
 /// How long they count.

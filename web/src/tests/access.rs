@@ -1,4 +1,4 @@
-//! Who gets in, with which token, and what is taken from whom.
+//! Tests of access control and of limits for clients.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ pub(super) async fn signed_in(site: &Site, token: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_of_a_run_is_told() {
+async fn without_a_token_shows_nothing_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = guarded(folder.path()).await;
@@ -74,7 +74,7 @@ async fn without_a_token_nothing_of_a_run_is_told() {
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{path}");
         assert!(answer.headers().contains_key(header::WWW_AUTHENTICATE), "{path}");
         assert!(!String::from_utf8(octets(answer).await).unwrap().contains(&report.run.id), "{path}");
-        // A browser is shown where to sign in, and comes back.
+        // A browser is redirected to the page for signing in, and later back.
         let answer = ask(&site, &format!("GET {path}"), &["accept: text/html,*/*"], "", "192.0.2.9").await;
         assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{path}");
         assert!(answer.headers()[header::LOCATION].to_str().unwrap().starts_with("/login?next=%2F"), "{path}");
@@ -87,7 +87,7 @@ async fn without_a_token_nothing_of_a_run_is_told() {
     }
 }
 
-/// All that is read, with names that may or may not be there.
+/// All addresses for reading, with existing and missing names.
 pub(super) const READ: [&str; 33] = [
     "/",
     "/compare",
@@ -123,7 +123,7 @@ pub(super) const READ: [&str; 33] = [
     "/api/filter",
     "/api/openapi.json",
 ];
-/// All that changes something.
+/// All requests that change something.
 const CHANGED: [&str; 11] = [
     "POST /targets/builtin/start",
     "POST /targets/builtin/stop",
@@ -139,7 +139,7 @@ const CHANGED: [&str; 11] = [
 ];
 
 #[tokio::test]
-async fn every_address_asks_for_a_token_and_viewers_change_nothing() {
+async fn every_address_requires_a_token_and_viewers_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let viewer = format!("authorization: Bearer {VIEWER}");
@@ -160,7 +160,7 @@ async fn every_address_asks_for_a_token_and_viewers_change_nothing() {
 }
 
 #[tokio::test]
-async fn garbage_behind_the_question_mark_is_refused_or_passed_over() {
+async fn rejects_or_ignores_garbage_in_the_query() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let viewer = format!("authorization: Bearer {VIEWER}");
@@ -182,7 +182,7 @@ async fn garbage_behind_the_question_mark_is_refused_or_passed_over() {
             let answer = ask(&site, &format!("GET {path}{question}"), &[&viewer], "", "192.0.2.9").await;
             let code = answer.status().as_u16();
             assert!(matches!(code, 200 | 400..=499), "{path}{question}: {code}");
-            // Words that are no page are shown as they are.
+            // A message that is not a page may contain any text.
             let is_page = answer
                 .headers()
                 .get(header::CONTENT_TYPE)
@@ -209,7 +209,7 @@ async fn a_browser_signs_in_and_out() {
 }
 
 #[tokio::test]
-async fn the_cookie_is_for_this_site_alone_and_for_tls_where_that_is_in_front() {
+async fn the_cookie_is_for_this_site_only_and_for_tls_if_a_proxy_adds_it() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let form = format!("token={OPERATOR}&next=//evil.example");
@@ -218,7 +218,7 @@ async fn the_cookie_is_for_this_site_alone_and_for_tls_where_that_is_in_front() 
         let cookie = answer.headers()[header::SET_COOKIE].to_str().unwrap();
         assert!(cookie.contains("; HttpOnly; SameSite=Strict") && !cookie.contains(OPERATOR), "{cookie}");
         assert_eq!(cookie.ends_with("; Secure"), secure, "{cookie}");
-        assert_eq!(answer.headers()[header::LOCATION], "/", "the way back leads to this server");
+        assert_eq!(answer.headers()[header::LOCATION], "/", "redirects only to this server");
     }
 }
 
@@ -229,13 +229,13 @@ async fn programs_send_their_token_with_each_request() {
     let (viewer, operator) = (format!("authorization: Bearer {VIEWER}"), format!("authorization: Bearer {OPERATOR}"));
     assert_eq!(status(&site, "GET /", &[&viewer], "").await, 200);
     assert_eq!(status(&site, "GET /", &["authorization: Bearer x"], "").await, 401);
-    // Viewers read; what operators post has to go somewhere.
+    // Viewers only read; a POST of an operator needs an address that accepts it.
     assert_eq!(status(&site, "POST /", &[&viewer], "").await, 403);
     assert_eq!(status(&site, "POST /", &[&operator], "").await, 405);
 }
 
 #[tokio::test]
-async fn the_api_refuses_as_programs_understand_it() {
+async fn the_api_rejects_with_json() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     for headers in [&["authorization: Bearer viewer-token-0123456780"][..], &[]] {
@@ -243,8 +243,8 @@ async fn the_api_refuses_as_programs_understand_it() {
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
         assert_eq!(answer.headers()[header::WWW_AUTHENTICATE], "Bearer realm=\"weft\"");
         assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/json");
-        let told: serde_json::Value = serde_json::from_slice(&octets(answer).await).unwrap();
-        assert!(told["error"].as_str().unwrap().contains("token"), "{told}");
+        let problem: serde_json::Value = serde_json::from_slice(&octets(answer).await).unwrap();
+        assert!(problem["error"].as_str().unwrap().contains("token"), "{problem}");
     }
     let viewer = format!("authorization: Bearer {VIEWER}");
     let answer = ask(&site, "POST /api/runs", &[&viewer], "", "192.0.2.9").await;
@@ -255,13 +255,13 @@ async fn the_api_refuses_as_programs_understand_it() {
 }
 
 #[tokio::test]
-async fn forged_posts_are_refused() {
+async fn rejects_forged_posts() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let (cookie, key) = signed_in(&site, OPERATOR).await;
     let form = format!("key={key}");
     let (origin, ours) = ("origin: http://lab.example:7171", "sec-fetch-site: same-origin");
-    // There is nothing to post to at `/`: 405 stands for a form that came through.
+    // `/` accepts no POST: status 405 means that the door admitted the form.
     assert_eq!(status(&site, "POST /", &[&cookie, origin, ours], &form).await, 405);
     for forged in
         ["origin: http://evil.example", "origin: null", "sec-fetch-site: cross-site", "sec-fetch-site: same-site"]
@@ -277,7 +277,7 @@ async fn forged_posts_are_refused() {
 }
 
 #[tokio::test]
-async fn guesses_have_to_wait_and_right_tokens_do_not() {
+async fn guesses_have_to_wait_but_right_tokens_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let wrong = "authorization: Bearer viewer-token-0123456780";
@@ -297,7 +297,7 @@ async fn guesses_have_to_wait_and_right_tokens_do_not() {
         assert!((1..=60).contains(&seconds), "{seconds}");
     }
     assert_eq!(ask(&site, "GET /", &[wrong], "", "198.51.100.8").await.status(), StatusCode::UNAUTHORIZED);
-    // Behind a proxy, others come from the same address. Guessing 120 bits is in vain, however fast it is.
+    // With a proxy, other clients have the same address. No speed suffices to guess 120 bits.
     let right = format!("authorization: Bearer {VIEWER}");
     assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.7").await.status(), StatusCode::OK);
     let signs_in = ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await;
@@ -305,14 +305,14 @@ async fn guesses_have_to_wait_and_right_tokens_do_not() {
 }
 
 #[tokio::test]
-async fn the_scheme_has_no_case_and_others_are_no_guesses() {
+async fn the_case_of_the_scheme_does_not_matter_and_other_schemes_are_not_guesses() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     for scheme in ["bearer", "BEARER", "Bearer "] {
         let header = format!("authorization: {scheme} {VIEWER}");
         assert_eq!(status(&site, "GET /", &[&header], "").await, 200, "{header}");
     }
-    // A proxy that asks for a password of its own passes it on beside the cookie.
+    // A proxy with a password passes it on, together with the cookie.
     let (cookie, _) = signed_in(&site, VIEWER).await;
     let basic = "authorization: Basic bGFiOnNlY3JldA==";
     for _ in 0..20 {
@@ -326,7 +326,7 @@ async fn the_scheme_has_no_case_and_others_are_no_guesses() {
 }
 
 #[tokio::test]
-async fn logins_of_viewers_end_no_session_of_an_operator() {
+async fn sessions_of_viewers_end_no_session_of_an_operator() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let (operator, _) = signed_in(&site, OPERATOR).await;
@@ -346,7 +346,7 @@ async fn streams(site: &Site, run: &str, count: usize, headers: &[&str]) -> Vec<
 }
 
 #[tokio::test]
-async fn event_streams_are_bounded_for_each_session_and_in_all() {
+async fn limits_event_streams_per_session_and_in_total() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
     let report = failing_run(recorded.path()).await;
@@ -367,7 +367,7 @@ async fn event_streams_are_bounded_for_each_session_and_in_all() {
     assert_eq!(refused(&streams(&site, run, 1, &[&last]).await), 1, "the rest is for operators");
     let (operator, _) = signed_in(&site, OPERATOR).await;
     assert_eq!(refused(&streams(&site, run, 1, &[&operator]).await), 0);
-    assert_eq!(status(&site, "GET /", &[&last], "").await, 200, "pages are served beside them");
+    assert_eq!(status(&site, "GET /", &[&last], "").await, 200, "pages are still served");
     drop(viewers);
     while refused(&streams(&site, run, 1, &[&last]).await) > 0 {
         tokio::task::yield_now().await;
@@ -375,11 +375,11 @@ async fn event_streams_are_bounded_for_each_session_and_in_all() {
 }
 
 #[tokio::test]
-async fn the_health_check_is_answered_however_many_requests_are_under_way() {
+async fn answers_the_health_check_despite_too_many_requests() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
     let report = failing_run(recorded.path()).await;
-    // Without tokens, so that nothing bounds a session.
+    // Without tokens, a session has no limit.
     let site = site(folder.path()).await;
     site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
     let mut open = Vec::new();
@@ -390,14 +390,14 @@ async fn the_health_check_is_answered_however_many_requests_are_under_way() {
         open.push(answer);
     }
     assert_eq!(served, 512);
-    assert_eq!(site.get("/").await.status(), StatusCode::SERVICE_UNAVAILABLE, "answers that nobody reads count too");
+    assert_eq!(site.get("/").await.status(), StatusCode::SERVICE_UNAVAILABLE, "unread answers count, too");
     assert_eq!(site.get("/healthz").await.status(), StatusCode::OK);
     open.truncate(600);
     assert_eq!(site.get("/").await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn long_forms_and_garbage() {
+async fn rejects_long_forms_and_garbage() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     assert_eq!(status(&site, "POST /login", &[], &format!("token={}", "a".repeat(20 << 10))).await, 413);
@@ -425,7 +425,7 @@ async fn long_forms_and_garbage() {
 }
 
 #[tokio::test]
-async fn a_form_that_does_not_end_is_given_up() {
+async fn an_endless_form_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
     let (_stop, stopped) = watch::channel(false);
@@ -452,12 +452,12 @@ async fn a_form_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn connections_that_send_nothing_shut_out_no_one() {
+async fn idle_connections_lock_out_no_client() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    // No time ends a connection here.
+    // No timeout closes a connection here.
     let limits = Limits { connections: 4, head: 10 * LONG, read: LONG, end: Duration::from_secs(5) };
     let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
     let mut idle = Vec::new();
@@ -474,22 +474,22 @@ async fn connections_that_send_nothing_shut_out_no_one() {
 
 /// Reads until the server closes.
 async fn rest(mut connection: TcpStream) -> String {
-    let mut told = Vec::new();
-    let read = connection.read_to_end(&mut told);
-    // A reset ends it as well.
+    let mut received = Vec::new();
+    let read = connection.read_to_end(&mut received);
+    // A reset also ends it.
     let _ = tokio::time::timeout(LONG, read).await.expect("the server closes");
-    String::from_utf8(told).unwrap()
+    String::from_utf8(received).unwrap()
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
+async fn a_silent_client_loses_its_connection() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let limits = Limits { connections: 2, head: Duration::from_millis(50), read: LONG, end: Duration::from_secs(5) };
     let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
-    // Two that never end what they say fill the server; a third is served when the server gave one of them up.
+    // Two clients with endless requests fill the server. A third one is served after a timeout.
     let mut slow = Vec::new();
     for begun in ["", "GET / HTTP/1.1\r\nHost: local"] {
         let mut connection = TcpStream::connect(address).await.unwrap();
@@ -502,7 +502,7 @@ async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
     for connection in slow {
         assert!(!rest(connection).await.contains("200 OK"));
     }
-    // A head without end is refused before it is whole.
+    // An endless head is rejected early.
     let mut long = TcpStream::connect(address).await.unwrap();
     let head = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "a".repeat(64 << 10));
     let _ = long.write_all(head.as_bytes()).await;
@@ -512,7 +512,7 @@ async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_holds_no_server_for_ever() {
+async fn an_unfinished_request_does_not_keep_the_server_running() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -520,7 +520,7 @@ async fn a_request_under_way_holds_no_server_for_ever() {
     let limits = Limits { connections: 1, head: LONG * 10, read: LONG, end: Duration::from_millis(50) };
     let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
     let mut stuck = TcpStream::connect(address).await.unwrap();
-    // Taken, since it is answered; then it begins a form and leaves it.
+    // The answer shows that the connection was accepted. Then the client sends half of a form.
     stuck.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut answer = [0; 15];
     stuck.read_exact(&mut answer).await.unwrap();

@@ -1,4 +1,4 @@
-//! The JSON of the dashboard, held against its own description, and the numbers for Prometheus.
+//! Tests of the API against its description, and of the metrics.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,11 @@ async fn json(site: &Site, path: &str) -> Value {
     serde_json::from_slice(&octets(response).await).unwrap()
 }
 
-/// Holds values against the schemas of a description, as far as those are used here; what is not known is refused.
+/// Checks values against the schemas of a description. Supports the keywords in use here, and panics
+/// on others.
 struct Checker<'a> {
     document: &'a Value,
-    /// `schema.property` of what was seen.
+    /// `schema.property` of each property that occurred.
     seen: BTreeSet<String>,
 }
 
@@ -35,7 +36,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Why `value` is none of `schema`; `name` is that of the schema around it.
+    /// Checks `value` against `schema`; `name` is the name of the schema that contains it.
     fn check(&mut self, schema: &Value, value: &Value, name: &str) -> Result<(), String> {
         let (schema, named) = self.resolve(schema);
         let (schema, name) = (schema.clone(), named.unwrap_or(name).to_owned());
@@ -68,10 +69,10 @@ impl Checker<'_> {
             "integer" => value.is_u64() || value.is_i64(),
             "boolean" => value.is_boolean(),
             "null" => value.is_null(),
-            kind => panic!("{kind} is not known here"),
+            kind => panic!("{kind} is not supported"),
         };
         if !kinds.is_empty() && !kinds.iter().any(fits) {
-            return Err(format!("{name}: {value} is no {kinds:?}"));
+            return Err(format!("{name}: {value} is not of type {kinds:?}"));
         }
         if schema["minimum"].as_i64().is_some_and(|least| value.as_i64().is_some_and(|value| value < least)) {
             return Err(format!("{name}: {value} is less than {}", schema["minimum"]));
@@ -113,7 +114,7 @@ impl Checker<'_> {
 }
 
 #[tokio::test]
-async fn every_field_that_is_described_stands_in_an_answer() {
+async fn every_described_field_occurs_in_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = failing_run(folder.path()).await;
     let second = pages::passing_run(folder.path()).await;
@@ -189,7 +190,7 @@ async fn every_field_that_is_described_stands_in_an_answer() {
         checker.answer(path, "404", &serde_json::from_slice(&octets(answer).await).unwrap());
     }
 
-    // What no run of the builtin target has; `suites` tests these documents themselves.
+    // No run of the builtin target has these. `suites` tests these documents.
     let elsewhere = |name: &str| {
         matches!(
             name,
@@ -223,12 +224,12 @@ async fn every_field_that_is_described_stands_in_an_answer() {
         properties.map(move |(property, _)| format!("{name}.{property}"))
     });
     let missing: Vec<String> = described.filter(|name| !checker.seen.contains(name) && !elsewhere(name)).collect();
-    assert!(missing.is_empty(), "described and never sent: {missing:?}");
+    assert!(missing.is_empty(), "described but never sent: {missing:?}");
     assert!(checker.seen.len() > 60, "{:?}", checker.seen);
 }
 
 #[tokio::test]
-async fn the_checker_can_refuse() {
+async fn the_checker_rejects_wrong_values() {
     let document = serde_json::json!({"components": {"schemas": {"a": {
         "type": "object", "required": ["b"], "properties": {"b": {"type": "integer", "minimum": 0}}
     }}}});
@@ -274,7 +275,7 @@ async fn programs_start_and_stop_runs() {
     site.starter.idle("bad").await;
     assert_eq!(json(&site, "/api/runs?limit=1").await["runs"][0]["planned"], 16);
 
-    // The long one goes on, another waits; both are stopped.
+    // The long run is active, another one waits; both are stopped.
     for _ in 0..2 {
         assert_eq!(
             send(&site, "POST", "/api/targets/builtin/runs", r#"{"tier": "full"}"#).await.0,
@@ -302,20 +303,20 @@ async fn programs_start_and_stop_runs() {
         assert_eq!(code.as_u16(), status, "{method} {path} {document}");
         assert!(problem["error"].is_string(), "{method} {path}: {problem}");
     }
-    // A form of another site could be sent without asking.
+    // A browser sends a form of another site without a preflight request.
     let form = Request::post("/api/targets/builtin/runs").header(header::HOST, "localhost");
     let form = form.header(header::CONTENT_TYPE, "text/plain").body(Body::from("{}")).unwrap();
     assert_eq!(site.router.clone().oneshot(form).await.unwrap().status(), StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]
-async fn runs_come_in_pages_and_by_target() {
+async fn lists_runs_in_pages_and_by_target() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
     for number in 0..5u64 {
         let mut run = report.run.clone();
-        // Two that began in the same millisecond are told apart by their ids.
+        // Runs that started in the same millisecond are ordered by their ids.
         run.id = format!("29990101-{number}");
         run.started_unix_ms += 1000 + number / 2;
         run.target.name = ["odd", "even"][usize::from(number % 2 == 0)].into();
@@ -336,13 +337,13 @@ async fn runs_come_in_pages_and_by_target() {
     assert_eq!(all, ["4", "3", "2", "1", "0", &report.run.id]);
     assert_eq!(ids(&json(&site, "/api/runs?target=odd").await), ["3", "1"]);
     assert_eq!(ids(&json(&site, "/api/runs?target=even&before=29990101-4").await), ["2", "0"]);
-    for nobody in ["target=none", "before=none", "target='%20OR%201=1"] {
-        assert!(ids(&json(&site, &format!("/api/runs?{nobody}")).await).is_empty(), "{nobody}");
+    for unknown in ["target=none", "before=none", "target='%20OR%201=1"] {
+        assert!(ids(&json(&site, &format!("/api/runs?{unknown}")).await).is_empty(), "{unknown}");
     }
     for wrong in ["limit=x", "limit=0", "limit=201", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
         assert_eq!(site.get(&format!("/api/runs?{wrong}")).await.status(), StatusCode::BAD_REQUEST, "{wrong}");
     }
-    // No run of these came to its end: the newest stands for the target.
+    // None of these runs finished: the newest one represents the target.
     let targets = json(&site, "/api/targets").await["targets"].clone();
     let even = serde_json::json!({"name": "even", "runs": 3, "last": "29990101-4"});
     let odd = serde_json::json!({"name": "odd", "runs": 2, "last": "29990101-3"});
@@ -351,7 +352,7 @@ async fn runs_come_in_pages_and_by_target() {
 }
 
 #[tokio::test]
-async fn numbers_for_prometheus() {
+async fn exports_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -368,9 +369,9 @@ async fn numbers_for_prometheus() {
         &format!("weft_last_run_exit_code{{target=\"{name}\"}} 1"),
         "weft_last_run_started_seconds{target=\"a\\\"b\\\\c\\nd\"} 4000000000.012",
     ] {
-        assert!(text.lines().any(|told| told == line), "{line} in\n{text}");
+        assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
     }
-    // Each family is told once, its comments before it, and nothing else stands there.
+    // Each family occurs once, after its comments, and there is nothing else.
     let mut heads: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     let families = heads.len();
     heads.sort_unstable();

@@ -1,15 +1,15 @@
-//! Captures as a browser and as a program sees them.
+//! Tests of the pages of captures and of their API.
 
 use std::path::PathBuf;
 
 use super::*;
 
-/// A capture that comes with the source.
+/// A capture of the source tree.
 pub(super) fn capture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
 }
 
-/// A server with a folder of captures, `shelf` below `folder`, that has those of the source which are named.
+/// A server with the folder of captures `folder/shelf`, which has these captures of the source tree.
 pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
     let shelf = folder.join("shelf");
     std::fs::create_dir(&shelf).unwrap();
@@ -20,13 +20,13 @@ pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
     site_with(folder, Access::default(), None, options).await
 }
 
-/// Addresses on a page that begin so.
+/// The links on a page that begin with `begin`.
 fn links(html: &str, begin: &str) -> Vec<String> {
     let all = html.split("href=\"").skip(1).filter_map(|part| part.split('"').next());
     all.filter(|href| href.starts_with(begin)).map(|href| href.replace("&#38;", "&")).collect()
 }
 
-/// The page, once what it shows is read.
+/// The page, once the capture is read.
 pub(super) async fn read(site: &Site, path: &str) -> (StatusCode, String) {
     loop {
         let answer = site.get(path).await;
@@ -44,31 +44,31 @@ async fn page(site: &Site, path: &str) -> String {
     page
 }
 
-/// Address of the only capture of the folder.
+/// The address of the only capture in the folder.
 pub(super) async fn only(site: &Site) -> String {
     links(&site.text("/captures").await, "/captures/").remove(0)
 }
 
-/// Numbers of the packets on a page.
+/// The numbers of the packets on a page.
 fn numbers(html: &str) -> Vec<u64> {
     let packets = links(html, "/captures/").into_iter().filter(|href| href.contains("/packets/"));
     packets.filter_map(|href| href.split("/packets/").nth(1)?.split('?').next()?.parse().ok()).collect()
 }
 
 #[tokio::test]
-async fn from_the_folder_to_the_octets_of_a_field() {
+async fn links_lead_from_the_folder_to_the_bytes_of_a_field() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
     let list = page(&site, &capture).await;
     assert_eq!(numbers(&list), (1..=52).collect::<Vec<_>>());
     assert!(list.contains("MPA Request") && list.contains("10.1.0.2:38499") && list.contains("TCP SYN"), "{list}");
-    // What was read on the side stands in the folder's list, too.
+    // The list of the folder also shows what was read in the background.
     let shelf = site.text("/captures").await;
     assert!(shelf.contains("<td class=\"number\">52</td>"), "{shelf}");
 
     let request = page(&site, &format!("{capture}/packets/6")).await;
-    // The key of the Request: Ethernet, IP and TCP with 12 octets of options before it.
+    // The key of the MPA Request, after Ethernet, IP, and TCP with 12 bytes of options.
     assert!(request.contains("MPA ID Req Frame") && request.contains("data-at=\"66-82\""), "{request}");
     assert!(request.contains("<td id=\"o66\">4d</td>"), "{request}");
     assert_eq!(
@@ -82,7 +82,7 @@ async fn from_the_folder_to_the_octets_of_a_field() {
 }
 
 #[tokio::test]
-async fn a_filter_shows_what_passes_and_says_what_is_wrong_with_it() {
+async fn a_filter_shows_its_packets_or_its_error() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
@@ -90,7 +90,7 @@ async fn a_filter_shows_what_passes_and_says_what_is_wrong_with_it() {
     let writes = format!("{capture}?filter=iwarp_rdma.opcode+%3D%3D+0");
     let list = page(&site, &writes).await;
     assert_eq!(numbers(&list), [16, 26, 36, 47]);
-    // Previous and next keep to it.
+    // The links to the previous and next packet respect the filter.
     let packet = page(&site, &links(&list, &format!("{capture}/packets/"))[1]).await;
     assert_eq!(numbers(&packet), [16, 36]);
     assert_eq!(links(&packet, &format!("{capture}?")).len(), 1, "{packet}");
@@ -105,7 +105,7 @@ async fn a_filter_shows_what_passes_and_says_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn long_lists_come_in_parts() {
+async fn long_lists_have_pages() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/host-matrix.pcap"]).await;
     let capture = only(&site).await;
@@ -122,7 +122,7 @@ async fn long_lists_come_in_parts() {
 }
 
 #[tokio::test]
-async fn findings_connections_ladder_operations_statistics() {
+async fn shows_findings_connections_ladder_operations_and_statistics() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
     let capture = only(&site).await;
@@ -149,7 +149,7 @@ async fn findings_connections_ladder_operations_statistics() {
 }
 
 #[tokio::test]
-async fn a_capture_that_grows_is_told_as_it_does() {
+async fn the_live_page_reports_new_packets() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
@@ -158,27 +158,28 @@ async fn a_capture_that_grows_is_told_as_it_does() {
     let answer = site.get(&format!("{capture}/events")).await;
     assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
     let mut stream = answer.into_body().into_data_stream();
-    let mut told = String::new();
+    let mut received = String::new();
     let grown = "\"packets\":53";
     let mut file = std::fs::OpenOptions::new().append(true).open(folder.path().join("shelf/rping-crc.pcap")).unwrap();
     let mut has_grown = false;
-    while !told.contains(grown) {
-        let chunk = tokio::time::timeout(LONG, stream.next()).await.expect("it goes on").expect("it goes on").unwrap();
-        told.push_str(std::str::from_utf8(&chunk).unwrap());
-        if told.contains("\"packets\":52") && !has_grown {
+    while !received.contains(grown) {
+        let chunk =
+            tokio::time::timeout(LONG, stream.next()).await.expect("it continues").expect("it continues").unwrap();
+        received.push_str(std::str::from_utf8(&chunk).unwrap());
+        if received.contains("\"packets\":52") && !has_grown {
             has_grown = true;
-            // Its first frame once more.
+            // The first frame again.
             let first = &std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap()[24..24 + 16 + 42];
             std::io::Write::write_all(&mut file, first).unwrap();
         }
     }
-    assert!(told.contains("MPA Request") && told.contains("\"number\":53"), "{told}");
+    assert!(received.contains("MPA Request") && received.contains("\"number\":53"), "{received}");
     site.stop.send_replace(true);
     while stream.next().await.is_some() {}
 }
 
 #[tokio::test]
-async fn what_a_case_recorded() {
+async fn shows_the_capture_of_a_case() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -189,14 +190,15 @@ async fn what_a_case_recorded() {
     assert!(list.contains("MPA Request") && links(&list, "/runs/").contains(&case), "{list}");
     page(&site, &format!("{capture}/packets/4")).await;
     let run = &report.run.id;
-    for nobody in ["none~0", &format!("{run}~99999"), &format!("{run}~-1"), &format!("{run}~x"), "~", "~~0", "%2e%2e~0"]
+    for unknown in
+        ["none~0", &format!("{run}~99999"), &format!("{run}~-1"), &format!("{run}~x"), "~", "~~0", "%2e%2e~0"]
     {
-        assert_eq!(site.get(&format!("/captures/{nobody}")).await.status(), StatusCode::NOT_FOUND, "{nobody}");
+        assert_eq!(site.get(&format!("/captures/{unknown}")).await.status(), StatusCode::NOT_FOUND, "{unknown}");
     }
 }
 
 #[tokio::test]
-async fn no_address_of_a_capture_leads_elsewhere() {
+async fn serves_no_file_outside_the_folder_of_captures() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("secret.pcap")).unwrap();
     let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
@@ -232,7 +234,7 @@ async fn no_address_of_a_capture_leads_elsewhere() {
 }
 
 #[tokio::test]
-async fn pages_of_captures_hold_to_the_policy() {
+async fn pages_of_captures_have_no_inline_code() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
     let hostile = folder.path().join("shelf/<img src=x onerror=alert(1)>.pcap");
@@ -251,7 +253,7 @@ async fn pages_of_captures_hold_to_the_policy() {
 }
 
 #[tokio::test]
-async fn damaged_captures_are_shown_as_far_as_they_go() {
+async fn shows_damaged_captures_as_far_as_possible() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &[]).await;
     let good = std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap();
@@ -265,7 +267,7 @@ async fn damaged_captures_are_shown_as_far_as_they_go() {
         wrong[at..at + 4].copy_from_slice(&[0xff; 4]);
         files.push((format!("huge-{name}"), wrong));
     }
-    // A pcapng that says that a block has 4 GiB, and one whose interface is not described.
+    // A pcapng with a block length of 4 GiB, and one without a description of its interface.
     files.push((
         "block".into(),
         [&[0x0a, 0x0d, 0x0d, 0x0a, 0xfc, 0xff, 0xff, 0xff, 0x4d, 0x3c, 0x2b, 0x1a][..], &[0; 64]].concat(),
@@ -300,13 +302,13 @@ async fn damaged_captures_are_shown_as_far_as_they_go() {
 }
 
 #[tokio::test]
-async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
+async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
     let folder = tempfile::tempdir().unwrap();
     let before = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&before).await;
     page(&before, &capture).await;
     drop(before);
-    // What a server leaves that is killed while it reads, for the next one to find.
+    // The mark of a server that was killed while reading.
     let folder_of_captures = folder.path().join("shelf");
     let meta = std::fs::metadata(folder_of_captures.join("rping-crc.pcap")).unwrap();
     let changed = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
@@ -323,11 +325,11 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
     assert!(site.text("/captures").await.contains("<td class=\"number\">52</td>"));
 }
 
-/// Connections of a crowd: the dissector keeps 8,192 at a time.
+/// More connections than the dissector follows at the same time, which is 8,192.
 const CROWD: u16 = 8300;
 
-/// A capture of IP packets: one is encrypted, and more connections are open at a time than are kept, each with a Request; then the
-/// first ones go on.
+/// A capture of IP packets. One is encrypted; more connections are open than the dissector follows,
+/// each with an MPA Request; then the first connections continue.
 fn crowd() -> Vec<u8> {
     // Version 2.4, link type 101: an IP packet in each frame.
     let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
@@ -348,9 +350,9 @@ fn crowd() -> Vec<u8> {
     octets
 }
 
-/// A person who looks at an empty page has to know what is not on it.
+/// On an empty page, the user has to know what is missing.
 #[tokio::test]
-async fn what_was_not_read_and_given_up_stands_on_each_page() {
+async fn each_page_reports_what_was_not_read_or_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &[]).await;
     std::fs::write(folder.path().join("shelf/crowd.pcap"), crowd()).unwrap();
@@ -367,8 +369,8 @@ async fn what_was_not_read_and_given_up_stands_on_each_page() {
     }
     let answer = octets(site.get(&format!("/api{capture}")).await).await;
     let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
-    let told: Vec<&str> = answer["remarks"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
-    assert!(told.len() == 2 && told[0].starts_with(remarks[0]) && told[1] == remarks[1], "{answer}");
+    let reported: Vec<&str> = answer["remarks"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert!(reported.len() == 2 && reported[0].starts_with(remarks[0]) && reported[1] == remarks[1], "{answer}");
     assert!(page(&site, &format!("{capture}/live")).await.contains("id=\"remarks\""));
     let mut stream = site.get(&format!("{capture}/events")).await.into_body().into_data_stream();
     let mut events = String::new();

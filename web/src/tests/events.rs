@@ -1,22 +1,23 @@
-//! A run as it goes on, told to a browser event by event.
+//! Tests of the event stream of a run.
 
 use super::*;
 
 /// Reads the data of Server-Sent Events.
-pub(super) struct Told {
+pub(super) struct Events {
     stream: BodyDataStream,
     text: String,
 }
 
-impl Told {
+impl Events {
     pub(super) async fn new(site: &Site, run: &str) -> Self {
         let response = site.get(&format!("/runs/{run}/events")).await;
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
-        Told { stream: response.into_body().into_data_stream(), text: String::new() }
+        Events { stream: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// The next update, as `event key`, and of the last one with the first reason of the exit code; `None` at the end of the stream.
+    /// The next update as `event key`; the last one as `done` with the first reason for the exit
+    /// code. `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -33,7 +34,7 @@ impl Told {
                     None => continue,
                 }
             }
-            let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream goes on")?;
+            let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream continues")?;
             self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
         }
     }
@@ -56,7 +57,7 @@ pub(super) async fn recorded_run(out: &Path) -> (RunReport, Vec<Event>) {
 }
 
 #[tokio::test]
-async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
+async fn reports_a_live_run_in_order_also_to_late_clients() {
     const DONE: &str = "done the target fails 16 cases";
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
@@ -71,8 +72,8 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
     let page = site.text(&format!("/runs/{}", report.run.id)).await;
     assert!(page.contains(&format!("data-events=\"/runs/{}/events\"", report.run.id)), "{page}");
 
-    let mut early = Told::new(&site, &report.run.id).await;
-    let (mut told_early, mut expected) = (Vec::new(), Vec::new());
+    let mut early = Events::new(&site, &report.run.id).await;
+    let (mut early_updates, mut expected) = (Vec::new(), Vec::new());
     let mut late = None;
     for event in all {
         let update = match &event {
@@ -90,34 +91,35 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
             Event::TargetWaiting { .. } => Some("waiting ".to_owned()),
         };
         if update.as_deref() == Some(format!("started {}", keys[8]).as_str()) {
-            late = Some(Told::new(&site, &report.run.id).await);
+            late = Some(Events::new(&site, &report.run.id).await);
         }
         live.event(&event);
         if let Some(update) = update {
-            // The stream may have read the store before the event: cases are told once, whichever was first.
+            // The stream may read the store before or after the event; it reports each case once.
             if update == DONE || update.starts_with("finished") {
-                while told_early.last() != Some(&update) {
-                    told_early.push(early.next().await.expect("the stream goes on"));
+                while early_updates.last() != Some(&update) {
+                    early_updates.push(early.next().await.expect("the stream continues"));
                 }
             }
             expected.push(update);
         }
     }
     assert_eq!(early.next().await, None, "the stream ends with the run");
-    let finished = |all: &[String]| all.iter().filter(|told| told.starts_with("finished")).cloned().collect::<Vec<_>>();
-    assert_eq!(finished(&told_early), finished(&expected));
-    // Steps of what the store already had finished are left out; nothing is out of order, and nothing comes twice.
+    let finished =
+        |all: &[String]| all.iter().filter(|update| update.starts_with("finished")).cloned().collect::<Vec<_>>();
+    assert_eq!(finished(&early_updates), finished(&expected));
+    // Steps of cases that the store had as finished are missing. Nothing is out of order or repeated.
     let mut rest = expected.iter();
-    assert!(told_early.iter().all(|told| rest.any(|update| update == told)), "{told_early:?}");
-    assert!(told_early.iter().filter(|told| told.starts_with("step")).count() > 16, "{told_early:?}");
-    let told_late = late.unwrap().all().await;
-    assert_eq!(finished(&told_late), finished(&expected), "each once, in the order of the run");
-    assert_eq!(told_late.last().unwrap(), DONE);
+    assert!(early_updates.iter().all(|early| rest.any(|update| update == early)), "{early_updates:?}");
+    assert!(early_updates.iter().filter(|update| update.starts_with("step")).count() > 16, "{early_updates:?}");
+    let late_updates = late.unwrap().all().await;
+    assert_eq!(finished(&late_updates), finished(&expected), "each once, in the order of the run");
+    assert_eq!(late_updates.last().unwrap(), DONE);
 
-    // Whoever asks when all is over is told the same.
+    // After the run, a new client gets the same.
     let mut afterwards = finished(&expected);
     afterwards.push(DONE.to_owned());
-    assert_eq!(Told::new(&site, &report.run.id).await.all().await, afterwards);
+    assert_eq!(Events::new(&site, &report.run.id).await.all().await, afterwards);
 }
 
 #[tokio::test]
@@ -129,22 +131,22 @@ async fn a_run_of_another_process_is_read_from_the_store() {
     let (id, result) = (&report.run.id, &report.results[0]);
     site.store.begin(&report.run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
     site.store.set_status(id, RunStatus::Running).await.unwrap();
-    let mut told = Told::new(&site, id).await;
+    let mut events = Events::new(&site, id).await;
     site.store.finish_case(id, result).await.unwrap();
-    assert_eq!(told.next().await, Some(format!("finished {}", result.key)));
+    assert_eq!(events.next().await, Some(format!("finished {}", result.key)));
     site.store.finish(id, &report.summary).await.unwrap();
-    assert_eq!(told.next().await.as_deref(), Some("done the target fails 16 cases"));
-    assert_eq!(told.next().await, None);
+    assert_eq!(events.next().await.as_deref(), Some("done the target fails 16 cases"));
+    assert_eq!(events.next().await, None);
 }
 
 #[tokio::test]
-async fn event_streams_end_when_the_server_goes_down() {
+async fn event_streams_end_when_the_server_stops() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
     let report = failing_run(recorded.path()).await;
     let site = site(folder.path()).await;
     site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
-    let mut told = Told::new(&site, &report.run.id).await;
+    let mut events = Events::new(&site, &report.run.id).await;
     site.stop.send_replace(true);
-    assert_eq!(told.next().await, None);
+    assert_eq!(events.next().await, None);
 }

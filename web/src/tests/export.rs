@@ -1,4 +1,4 @@
-//! A run as a zip: what is in it, and those who ask for one and do not take it.
+//! Tests of the export of a run, also with clients that do not read it.
 
 use std::io::{Cursor, Read};
 
@@ -9,13 +9,13 @@ use zip::ZipArchive;
 use super::*;
 
 #[tokio::test]
-async fn a_run_as_one_file_with_the_hashes_of_all_in_it() {
+async fn exports_a_run_with_hashes_of_all_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
     let run_folder = folder.path().join("run");
     let report = failing_run(&run_folder).await;
     let site = site(&run_folder).await;
-    // A store that was tampered with takes no other file along.
+    // With a manipulated store, the zip has no other file.
     let mut result = report.results[0].clone();
     result.evidence.files[0].path = "../secret".into();
     site.store.finish_case(&report.run.id, &result).await.unwrap();
@@ -46,17 +46,17 @@ async fn a_run_as_one_file_with_the_hashes_of_all_in_it() {
     assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
 }
 
-/// A run whose zip is longer than what may be on its way, and its address.
+/// The address of the zip of a run that is longer than all queues.
 async fn long_run(folder: &Path) -> String {
     let report = failing_run(folder).await;
     let file = report.results.iter().flat_map(|result| &result.evidence.files).next().unwrap();
-    // No compression makes it shorter.
+    // Not compressible.
     let octets: Vec<u8> = (0..1u32 << 16).flat_map(|number| Sha256::digest(number.to_be_bytes())).collect();
     std::fs::write(folder.join(&file.path), octets).unwrap();
     format!("/runs/{}/export.zip", report.run.id)
 }
 
-/// For one at a time.
+/// Limits with one place.
 fn exports(wait: Duration, take: Duration) -> Exports {
     Exports { room: Arc::new(Semaphore::new(1)), wait, take }
 }
@@ -64,11 +64,11 @@ fn exports(wait: Duration, take: Duration) -> Exports {
 const SHORT: Duration = Duration::from_millis(20);
 
 #[tokio::test]
-async fn who_takes_nothing_loses_the_place() {
+async fn a_client_that_reads_nothing_loses_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let address = long_run(folder.path()).await;
     let exports = exports(LONG, SHORT);
-    // Only the first is hurried: how fast this test reads is not what is tested.
+    // Only the first server has a short time limit, because this test may read slowly.
     let patient = site_exporting(folder.path(), Exports { take: LONG, ..exports.clone() }).await;
     let idle = site_exporting(folder.path(), exports).await.get(&address).await;
     assert_eq!(idle.status(), StatusCode::OK);
@@ -77,11 +77,11 @@ async fn who_takes_nothing_loses_the_place() {
     assert!(ZipArchive::new(Cursor::new(octets(answer).await)).unwrap().len() > 3);
     let left = timeout(LONG, idle.into_body().collect()).await.expect("it ends");
     let came = left.map_or(0, |came| came.to_bytes().len());
-    assert!(came < 1 << 20, "{came}: no whole zip");
+    assert!(came < 1 << 20, "{came}: not the complete zip");
 }
 
 #[tokio::test]
-async fn who_finds_no_place_is_told_to_come_back() {
+async fn without_a_free_place_the_answer_is_503() {
     let folder = tempfile::tempdir().unwrap();
     let address = long_run(folder.path()).await;
     let site = site_exporting(folder.path(), exports(SHORT, LONG)).await;
@@ -90,7 +90,7 @@ async fn who_finds_no_place_is_told_to_come_back() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
     drop(idle);
-    // Who goes away gives the place back, as soon as that is noticed.
+    // A client that disconnects releases its place as soon as the server notices.
     let again = async {
         loop {
             let answer = site.get(&address).await;

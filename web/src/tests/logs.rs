@@ -1,4 +1,4 @@
-//! The lines of the log, as `weft web` writes them.
+//! Tests of the log of `weft web`.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::access::{OPERATOR, VIEWER, ask, guarded, signed_in};
 use super::runs::startable;
 use super::*;
 
-/// The log of this thread, which is that of all tasks of the test.
+/// The log of this thread, which runs all tasks of the test.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -17,7 +17,7 @@ impl Log {
     fn begin() -> (Self, DefaultGuard) {
         let log = Log::default();
         let writer = log.clone();
-        // weft's own lines; those of libraries depend on how fast a machine is.
+        // Only weft's lines: those of libraries depend on the speed of the machine.
         let log_of_weft = tracing_subscriber::fmt().with_env_filter("weft_web=info,weft_suites=info");
         let log_of_weft = log_of_weft.without_time().with_target(false).with_ansi(false);
         let guard = tracing::subscriber::set_default(log_of_weft.with_writer(move || writer.clone()).finish());
@@ -80,7 +80,7 @@ async fn each_action_of_an_operator_is_one_line() {
     log.lines();
     let (cookie, key) = signed_in(&site, OPERATOR).await;
     assert_eq!(log.lines(), ["INFO audit: operator at 192.0.2.1: signs in"]);
-    // Once more while signed in.
+    // Again while signed in.
     let form = format!("token={OPERATOR}&key={key}");
     assert_eq!(ask(&site, "POST /login", &[&cookie], &form, "192.0.2.1").await.status(), StatusCode::SEE_OTHER);
     assert_eq!(log.lines(), ["INFO audit: operator at 192.0.2.1: signs in"]);
@@ -98,7 +98,7 @@ async fn a_run_that_fails_is_one_line() {
     let (log, _guard) = Log::begin();
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
-    // No run can make its folder where a file is.
+    // The run cannot create its folder, because a file has its name.
     std::fs::create_dir(folder.path().join("targets")).unwrap();
     std::fs::write(folder.path().join("targets/bad"), "").unwrap();
     log.lines();
@@ -120,7 +120,7 @@ async fn a_failure_of_the_store_is_one_line() {
     site.get("/").await;
     let lines = log.lines();
     assert!(lines.len() == 1 && lines[0].starts_with("ERROR results store: "), "{lines:?}");
-    // A watchdog that asks again and again adds no lines.
+    // Repeated health checks add no lines.
     for _ in 0..3 {
         assert_eq!(site.get("/healthz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
     }

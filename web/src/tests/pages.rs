@@ -1,10 +1,10 @@
-//! Pages over more than one run: the list in parts, comparisons, the matrix, a case's history.
+//! Tests of pages about several runs: the list, comparisons, the matrix, the history of a case.
 
 use weft_suites::model::{ExpectedResult, Summary};
 
 use super::*;
 
-/// A correct run beside [`failing_run`]'s.
+/// A run like that of [`failing_run`] against the correct target.
 pub(super) async fn passing_run(out: &Path) -> RunReport {
     let options = RunOptions {
         target: Target::builtin(),
@@ -17,7 +17,7 @@ pub(super) async fn passing_run(out: &Path) -> RunReport {
     weft_suites::run(options, Arc::new(|_: &Event| {})).await.unwrap()
 }
 
-/// Stores `report` once more, as a run of another target.
+/// Stores `report` again, as a run against another target.
 async fn as_other(site: &Site, report: &RunReport, id: &str, target: &str) {
     let mut run = report.run.clone();
     (run.id, run.target.name) = (id.into(), target.into());
@@ -29,14 +29,14 @@ async fn as_other(site: &Site, report: &RunReport, id: &str, target: &str) {
     site.store.finish(id, &report.summary).await.unwrap();
 }
 
-/// Addresses on a page that begin so.
+/// The links on a page that begin with `begin`.
 fn links(html: &str, begin: &str) -> Vec<String> {
     let all = html.split("href=\"").skip(1).filter_map(|part| part.split('"').next());
     all.filter(|href| href.starts_with(begin)).map(|href| href.replace("&#38;", "&")).collect()
 }
 
 #[tokio::test]
-async fn the_list_of_runs_goes_on_where_its_page_ends() {
+async fn the_list_of_runs_has_pages() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -62,16 +62,16 @@ async fn the_list_of_runs_goes_on_where_its_page_ends() {
 }
 
 #[tokio::test]
-async fn what_a_run_does_not_hold_is_counted_by_level() {
+async fn counts_violated_requirements_by_level() {
     let folder = tempfile::tempdir().unwrap();
     failing_run(folder.path()).await;
-    // MPA-7.1.1-2 is the one that does not hold.
+    // MPA-7.1.1-2 is the violated requirement.
     let level = weft_core::requirement!("MPA-7.1.1-2").row().level;
     assert!(site(folder.path()).await.text("/").await.contains(&format!("<td>1 {level}</td>")));
 }
 
 #[tokio::test]
-async fn two_runs_compared_and_the_other_way_round() {
+async fn compares_two_runs_in_both_orders() {
     let folder = tempfile::tempdir().unwrap();
     let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
     let site = site(folder.path()).await;
@@ -87,14 +87,14 @@ async fn two_runs_compared_and_the_other_way_round() {
     }
     let turned = site.text(&links(&page, "/compare?").pop().unwrap()).await;
     assert!(turned.contains("<h2>newly failing (16)</h2>") && !turned.contains("<h2>fixed"), "{turned}");
-    assert!(turned.contains("MPA-7.1.1-2"), "what the later run says");
+    assert!(turned.contains("MPA-7.1.1-2"), "the reason of the later run");
     for nothing in ["", "?before=x", "?before=x&after=y", "?after=%00&before=%00"] {
         assert_eq!(site.get(&format!("/compare{nothing}")).await.status(), StatusCode::NOT_FOUND, "{nothing}");
     }
 }
 
 #[tokio::test]
-async fn targets_against_cases() {
+async fn the_matrix_shows_targets_against_cases() {
     let folder = tempfile::tempdir().unwrap();
     let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
     let site = site(folder.path()).await;
@@ -103,7 +103,7 @@ async fn targets_against_cases() {
     let all = site.text("/matrix").await;
     assert_eq!(rows(&all), good.results.len());
     let failed = bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap();
-    // The newest run stands for its target: the bad one before it does not.
+    // The newest run represents its target, not the bad one before it.
     let cells = links(&all, "/runs/");
     assert!(
         cells.contains(&case_page(&good.run.id, &failed.key)) && cells.contains(&case_page("other-run", &failed.key))
@@ -142,14 +142,14 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     assert!(!pairs.contains("verdict pass"), "a part of the cases makes no target green: {pairs}");
     assert!(site.text("/metrics").await.contains("weft_last_run_partial{target=\"nic\"} 1\n"));
     bad.run.is_selection = false;
-    as_other(&site, &bad, "whole", "nic").await;
+    as_other(&site, &bad, "complete", "nic").await;
     as_other(&site, &good, "selected-again", "nic").await;
 
     let matrix = site.text("/matrix?target=nic").await;
-    assert!(matrix.contains(&case_page("whole", &failed)) && !matrix.contains("/runs/selected"), "{matrix}");
+    assert!(matrix.contains(&case_page("complete", &failed)) && !matrix.contains("/runs/selected"), "{matrix}");
     assert!(!matrix.contains("partial:"), "{matrix}");
     let pairs = site.text("/pairs").await;
-    let cell = pairs.split("href=\"/runs/whole\"").nth(1).unwrap().split("</td>").next().unwrap();
+    let cell = pairs.split("href=\"/runs/complete\"").nth(1).unwrap().split("</td>").next().unwrap();
     assert!(cell.contains(">fails</a><br>0 of 1 MUST"), "{cell}");
     let metrics = site.text("/metrics").await;
     for line in [
@@ -160,24 +160,24 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     ] {
         assert!(metrics.lines().any(|other| other == line), "{line} in\n{metrics}");
     }
-    // Each list marks the selections.
+    // Each list marks runs of selected cases.
     for page in ["/?target=nic", "/targets/nic"] {
         assert_eq!(site.text(page).await.matches("partial: selected cases").count(), 2, "{page}");
     }
     assert!(site.text("/runs/selected").await.contains("<dd>partial: selected cases</dd>"));
 
-    // The failed case again: its new result counts, beside the others of the run.
-    good.run.rerun_of = Some("whole".into());
+    // A rerun of the failed case: its new result counts, with the other results of the run.
+    good.run.rerun_of = Some("complete".into());
     good.run.target.deviations.clone_from(&bad.run.target.deviations);
     as_other(&site, &good, "again", "nic").await;
     let matrix = site.text("/matrix?target=nic").await;
-    assert!(matrix.contains(&case_page("again", &failed)) && matrix.contains("/runs/whole/cases/"), "{matrix}");
+    assert!(matrix.contains(&case_page("again", &failed)) && matrix.contains("/runs/complete/cases/"), "{matrix}");
     assert!(site.text("/metrics").await.contains("weft_last_run_cases{target=\"nic\",verdict=\"fail\"} 15\n"));
-    assert!(site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/whole\">this run</a>"));
+    assert!(site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/complete\">this run</a>"));
 }
 
 #[tokio::test]
-async fn a_case_has_its_history_on_that_target() {
+async fn a_case_shows_its_history_on_the_target() {
     let folder = tempfile::tempdir().unwrap();
     let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
     let site = site(folder.path()).await;
@@ -191,7 +191,7 @@ async fn a_case_has_its_history_on_that_target() {
 }
 
 #[tokio::test]
-async fn what_the_baseline_expects_and_what_is_stale_in_it() {
+async fn shows_expected_results_and_stale_entries() {
     let folder = tempfile::tempdir().unwrap();
     let mut report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -199,19 +199,19 @@ async fn what_the_baseline_expects_and_what_is_stale_in_it() {
     let expected =
         |reason: &str, link: &str| ExpectedResult { key: key.clone(), reason: reason.into(), link: Some(link.into()) };
     report.summary.expected =
-        vec![expected("firmware 1.2 <knows>", "https://bugs.example/1"), expected("asked for", "javascript:alert(1)")];
+        vec![expected("firmware 1.2 <knows>", "https://bugs.example/1"), expected("no link", "javascript:alert(1)")];
     report.summary.stale = vec!["mpa/x: there is no such case".into()];
     as_other(&site, &report, "other-run", "nic").await;
     let page = site.text("/runs/other-run").await;
     assert!(page.contains("firmware 1.2 &#60;knows&#62; <a href=\"https://bugs.example/1\""), "{page}");
-    assert!(page.contains("asked for javascript:alert(1)") && !page.contains("href=\"javascript"), "{page}");
+    assert!(page.contains("no link javascript:alert(1)") && !page.contains("href=\"javascript"), "{page}");
     assert!(page.contains("<li class=\"fail\">mpa/x: there is no such case</li>"), "{page}");
     let plain = site.text(&format!("/runs/{}", report.run.id)).await;
     assert!(!plain.contains("baseline"), "{plain}");
 }
 
 #[tokio::test]
-async fn a_run_by_the_sections_of_the_specifications() {
+async fn shows_a_run_by_sections_of_the_specifications() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -223,7 +223,7 @@ async fn a_run_by_the_sections_of_the_specifications() {
 }
 
 #[tokio::test]
-async fn initiators_against_responders() {
+async fn shows_initiators_against_responders() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
@@ -238,7 +238,7 @@ async fn initiators_against_responders() {
 }
 
 #[tokio::test]
-async fn a_target_from_run_to_run() {
+async fn shows_the_runs_of_a_target() {
     let folder = tempfile::tempdir().unwrap();
     let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
     let site = site(folder.path()).await;
@@ -282,8 +282,8 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
     assert_eq!(site.get("/targets/none/baseline").await.status(), StatusCode::NOT_FOUND);
 }
 
-/// What the house promises: each page in 200 ms with 1,000 runs of 500 cases in the store.
-/// `cargo test --release -p weft-web -- --ignored --nocapture` says how long each takes.
+/// A goal of the project: each page takes at most 200 ms with 1,000 runs of 500 cases in the store.
+/// `cargo test --release -p weft-web -- --ignored --nocapture` prints the time of each page.
 #[tokio::test]
 #[ignore = "makes a store of 500,000 results, which takes a while; figures count in a release build"]
 async fn pages_of_a_large_store_are_fast() {
@@ -309,7 +309,7 @@ async fn pages_of_a_large_store_are_fast() {
     let summary = Summary::of(RunStatus::Done, CASES as u64, &results, 1_000_000);
     site.store.finish(id, &summary).await.unwrap();
 
-    // 999 copies of that run. Those but the first leave their steps out: 500,000 results with them are 5 GB.
+    // 999 copies of that run, without steps: 500,000 results with steps would be 5 GB.
     let file = format!("sqlite://{}", folder.path().join(FILE_NAME).display());
     let mut raw = sqlx::SqliteConnection::connect(&file).await.unwrap();
     raw.execute(

@@ -1,11 +1,11 @@
-//! Runs that are started, stopped and repeated from a page; and those that a server left when it was killed.
+//! Tests of starting, stopping and repeating runs from a page, and of runs of a killed server.
 
 use sqlx::{Connection, Executor};
 use weft_suites::model::Counts;
 
 use super::*;
 
-/// The correct target and one that deviates, as a server would have them configured.
+/// Two configured targets: the correct one, and one that deviates.
 pub(super) fn start() -> Start {
     let bad = "name = \"bad\"\nkind = \"builtin\"\ndeviations = [\"mpa.accepts-wrong-key\"]\n";
     let targets = vec![Target::builtin(), Target::from_toml("bad.toml", bad).unwrap()];
@@ -34,9 +34,9 @@ impl Site {
         led(&answer).strip_prefix("/runs/").expect("it begins at once").to_owned()
     }
 
-    /// Waits for the end of a run; returns what its counts are.
+    /// Waits for the end of a run; returns its counts.
     pub(super) async fn counts(&self, run: &str) -> Counts {
-        Told::new(self, run).await.all().await;
+        Events::new(self, run).await.all().await;
         self.store.record(run).await.unwrap().unwrap().summary.unwrap().counts
     }
 }
@@ -47,7 +47,7 @@ fn led(answer: &Response<Body>) -> String {
 }
 
 #[tokio::test]
-async fn a_run_is_started_from_a_page_and_its_evidence_is_found() {
+async fn starts_a_run_from_a_page_and_finds_its_evidence() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
     let run = site.begin("bad", "select=mpa/7.1.1-key&tier=default&seed=1").await;
@@ -68,7 +68,7 @@ async fn a_run_is_started_from_a_page_and_its_evidence_is_found() {
 }
 
 #[tokio::test]
-async fn a_run_again_is_the_same_cases_with_the_same_seed() {
+async fn a_rerun_has_the_same_cases_and_seed() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
     let first = site.begin("bad", "select=mpa/7.1.1-key&seed=7").await;
@@ -95,17 +95,17 @@ async fn a_run_again_is_the_same_cases_with_the_same_seed() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_stopped_keeps_what_is_finished_and_goes_on_later() {
+async fn a_stopped_run_keeps_its_results_and_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
     let run = site.begin("builtin", "select=mpa&tier=full").await;
-    let mut told = Told::new(&site, &run).await;
-    while !told.next().await.expect("it goes on").starts_with("finished") {}
+    let mut events = Events::new(&site, &run).await;
+    while !events.next().await.expect("it continues").starts_with("finished") {}
     let page = site.text(&format!("/runs/{run}")).await;
     assert!(page.contains("Stop the run") && page.contains("data-events"), "{page}");
     let answer = site.post(&format!("/runs/{run}"), "/targets/builtin/stop", "job=0").await;
     assert_eq!(led(&answer), format!("/runs/{run}"));
-    let rest = told.all().await;
+    let rest = events.all().await;
     assert!(rest.last().unwrap().starts_with("done"), "{rest:?}");
     let record = site.store.record(&run).await.unwrap().unwrap();
     assert_eq!(record.status, RunStatus::Cancelled);
@@ -123,7 +123,7 @@ async fn a_run_that_is_stopped_keeps_what_is_finished_and_goes_on_later() {
 }
 
 #[tokio::test]
-async fn one_run_at_a_time_and_a_queue_with_an_end() {
+async fn a_target_has_one_run_at_a_time_and_a_bounded_queue() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
     let run = site.begin("builtin", "select=mpa&tier=full").await;
@@ -135,10 +135,10 @@ async fn one_run_at_a_time_and_a_queue_with_an_end() {
     let answer = site.post("/targets/builtin", "/targets/builtin/start", "select=mpa").await;
     assert_eq!(answer.status(), StatusCode::CONFLICT);
     assert!(String::from_utf8(octets(answer).await).unwrap().contains("8 runs are waiting"));
-    // Another target has a lane of its own.
+    // Another target has another lane.
     let other = site.begin("bad", "select=mpa/7.1.1-key").await;
     assert_eq!(site.counts(&other).await.fail, 16);
-    // The last one is taken out, the first is stopped, and the others come in their order.
+    // The last run is removed, the first one is stopped, and the others follow in order.
     let answer = site.post("/targets/builtin", "/targets/builtin/stop", "job=8").await;
     assert_eq!(led(&answer), "/targets/builtin");
     site.starter.stop("builtin", 0).unwrap();
@@ -153,7 +153,7 @@ async fn one_run_at_a_time_and_a_queue_with_an_end() {
 }
 
 #[tokio::test]
-async fn nothing_but_what_is_configured_is_started_and_by_operators_alone() {
+async fn only_operators_start_runs_and_only_against_configured_targets() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
     for target in ["none", "builtin-tcp", "..%2Fbad", "%2Fetc%2Fpasswd"] {
@@ -190,9 +190,9 @@ async fn nothing_but_what_is_configured_is_started_and_by_operators_alone() {
     assert_eq!(ask(Request::post("/targets/builtin/start")).await.unwrap().status(), StatusCode::FORBIDDEN);
 }
 
-/// Of `weft test` that was killed: nobody sums that up.
+/// A run of a killed `weft test` has no summary.
 #[tokio::test]
-async fn a_run_whose_process_is_gone_is_shown_as_broken() {
+async fn shows_a_run_whose_process_is_gone_as_broken() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(&folder.path().join("out")).await;
     let site = site(folder.path()).await;
@@ -205,7 +205,7 @@ async fn a_run_whose_process_is_gone_is_shown_as_broken() {
     let url = Store::url(&folder.path().join(FILE_NAME)).unwrap();
     let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
     connection.execute("UPDATE runs SET alive_unix_s = alive_unix_s - 100").await.unwrap();
-    // A page that is open is told no more, and a new one waits for nothing.
+    // An open page gets no more events, and a new page does not wait.
     let page = site.text(&format!("/runs/{id}")).await;
     assert!(page.contains(r#"<strong id="status">broken</strong>"#) && !page.contains("data-events"), "{page}");
     assert!(site.text("/").await.contains("<td>broken <span class=\"faint\">partial: "));
@@ -215,7 +215,7 @@ async fn a_run_whose_process_is_gone_is_shown_as_broken() {
 }
 
 #[tokio::test]
-async fn what_a_killed_server_left_is_summed_up() {
+async fn writes_the_summary_of_a_run_of_a_killed_server() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(&folder.path().join("targets/builtin")).await;
     let site = startable(folder.path()).await;
@@ -227,7 +227,7 @@ async fn what_a_killed_server_left_is_summed_up() {
     site.starter.settle(&site.store).await;
     let record = site.store.record(id).await.unwrap().unwrap();
     assert_eq!((record.status, record.finished, record.planned), (RunStatus::Cancelled, 1, keys.len() as u64));
-    // One that came to its end stays as it is.
+    // A finished run does not change.
     site.store.finish(id, &report.summary).await.unwrap();
     site.starter.settle(&site.store).await;
     assert_eq!(site.store.record(id).await.unwrap().unwrap().status, RunStatus::Done);

@@ -1,9 +1,9 @@
-//! What pages of other sites get from the server in a browser that reaches it.
+//! Tests of requests from pages of other sites, in a browser that can reach the server.
 
 use super::access::{OPERATOR, READ, guarded, signed_in};
 use super::*;
 
-/// A GET as a page of another site makes it, of a server that has tokens or none.
+/// A GET request like that of a page of another site.
 async fn fetched(site: &Site, path: &str, headers: &[&str]) -> (StatusCode, String) {
     let mut request = Request::get(path).header(header::HOST, "localhost:1");
     for header in headers {
@@ -12,16 +12,17 @@ async fn fetched(site: &Site, path: &str, headers: &[&str]) -> (StatusCode, Stri
     }
     let answer = site.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     let status = answer.status();
-    // The answer to an event stream has no end.
+    // An event stream has no end.
     if status != StatusCode::FORBIDDEN {
         return (status, String::new());
     }
     (status, String::from_utf8(octets(answer).await).unwrap())
 }
 
-/// Without tokens any page in a browser of this host could make the server work; with them any page in an operator's browser.
+/// Without this check, any page in a browser of this host could make the server work; with tokens,
+/// any page in an operator's browser.
 #[tokio::test]
-async fn pages_of_other_sites_fetch_nothing() {
+async fn rejects_fetches_of_other_sites() {
     let (open, closed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (open, closed) = (site(open.path()).await, guarded(closed.path()).await);
     let (cookie, _) = signed_in(&closed, OPERATOR).await;
@@ -42,7 +43,7 @@ async fn pages_of_other_sites_fetch_nothing() {
                     "{path}: {text}"
                 );
             }
-            // A page of ours, and a link that a person follows.
+            // A page of this server, and a link that the user follows.
             for kind in [
                 ["sec-fetch-site: same-origin", "sec-fetch-mode: cors", "sec-fetch-dest: empty"],
                 ["sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: document"],

@@ -1,4 +1,4 @@
-//! Pages and the health check while the results store is locked or gone.
+//! Tests of pages and the health check while the results store is locked or gone.
 
 use std::str::FromStr;
 
@@ -13,7 +13,8 @@ use super::*;
 pub(super) const OF_STORE: [&str; 7] =
     ["/", "/runs/x", "/runs/x/export.zip", "/metrics", "/captures/x~0", "/api/runs", "/api/captures/x~0"];
 
-/// Whether each of `paths` answers 503 within the time that a user waits. The clock stands still but for what is waited for.
+/// Checks that each of `paths` answers 503 within the promised time. The clock is paused and advances
+/// only while the test waits.
 pub(super) async fn answers_soon(site: &Site, paths: &[&str]) {
     tokio::time::pause();
     for path in paths {
@@ -36,7 +37,7 @@ async fn a_locked_store_is_reported_soon_and_used_again_later() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("shelf")).unwrap();
     std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("shelf/a.pcap")).unwrap();
-    // With this kind of locks there is no write-ahead log, so that a writer keeps readers out.
+    // In this locking mode there is no write-ahead log, so a writer locks out readers.
     let url = format!("{}?mode=rwc&vfs=unix-dotfile", Store::url(&folder.path().join(FILE_NAME)).unwrap());
     let captures = CaptureOptions { folder: Some(folder.path().join("shelf")), ..CaptureOptions::default() };
     let site = site_on(&url, folder.path(), Access::default(), None, captures, Exports::default()).await;
@@ -44,7 +45,7 @@ async fn a_locked_store_is_reported_soon_and_used_again_later() {
     let mut other = SqliteConnectOptions::from_str(&url).unwrap().connect().await.unwrap();
     other.execute("BEGIN EXCLUSIVE").await.unwrap();
     answers_soon(&site, &OF_STORE).await;
-    // What needs no store is there meanwhile.
+    // Pages that need no store still work.
     for path in ["/captures", "/assets/style.css", "/login"] {
         site.text(path).await;
     }

@@ -1,4 +1,4 @@
-//! The same pages where the results are in a PostgreSQL server.
+//! Tests of the pages with the results in a PostgreSQL server.
 
 #[allow(unreachable_pub, reason = "the tests of another crate are at home with it")]
 #[path = "../../../suites/tests/run/postgres.rs"]
@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use super::runs::start;
 use super::*;
 
-/// Addresses of this server on a page, as a browser asks for them.
+/// The links to this server on a page.
 fn leads(page: &str) -> impl Iterator<Item = String> {
     let all = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next());
     all.map(|path| format!("/{}", path.replace("&#38;", "&").split('#').next().unwrap_or_default()))
 }
 
-/// A server, if the machine has one.
+/// A PostgreSQL server, if the machine has one.
 fn server() -> Option<postgres::Server> {
     let server = postgres::Server::start();
     if server.is_none() {
@@ -26,7 +26,7 @@ fn server() -> Option<postgres::Server> {
 }
 
 #[tokio::test]
-async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
+async fn starts_a_run_and_serves_every_linked_page() {
     let Some(server) = server() else { return };
     let folder = tempfile::tempdir().unwrap();
     let site = site_on(
@@ -72,7 +72,7 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
     let cases = site.store.planned(first).await.unwrap().len();
     assert!(count("/cases/") >= 2 * cases && count("/evidence/") > 0 && count("/export.zip") == 2, "{seen:?}");
     assert!(site.text(&format!("/compare?before={first}&after={second}")).await.contains("<h2>fixed (16)</h2>"));
-    // What this database cannot hold is not there, and no fault of the server.
+    // A name that the database cannot store is not found, and no error of the server.
     for path in [
         "/?target=%00",
         "/?before=%00",
@@ -88,7 +88,7 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_reported_soon() {
+async fn reports_soon_that_the_server_is_gone() {
     let Some(server) = server() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (access, captures) = (Access::default(), CaptureOptions::default());

@@ -1,4 +1,4 @@
-//! Many browsers on the events of one run: nothing is lost, nothing comes twice, and memory does not grow with those who are slow.
+//! Tests of many browsers on one run: nothing is lost or repeated, and slow browsers take no memory.
 
 use std::time::Instant;
 
@@ -10,18 +10,18 @@ use weft_suites::model::Summary;
 use super::*;
 use crate::connections::{self, Limits};
 
-/// Browsers, and cases with eight steps each.
+/// The numbers of browsers and of cases, which have eight steps each.
 const BROWSERS: usize = 200;
 const CASES: usize = 250;
 
-/// One event as it came: its id and what it tells.
+/// A received event: its id and its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Came {
     id: Option<String>,
     data: serde_json::Value,
 }
 
-/// A browser that reads `/runs/{run}/events` over a connection of its own.
+/// A browser that reads `/runs/{run}/events` over its own connection.
 struct Browser(BufReader<TcpStream>);
 
 impl Browser {
@@ -33,18 +33,19 @@ impl Browser {
         Browser(BufReader::new(stream))
     }
 
-    /// The next event; `None` at the end. Sizes of chunks and headers stand between the lines, and begin with no word of an event.
+    /// The next event; `None` at the end. Headers and chunk sizes between the lines do not look like
+    /// the fields of an event.
     async fn next(&mut self) -> Option<Came> {
         let mut id = None;
         loop {
             let mut line = String::new();
-            let read = tokio::time::timeout(LONG, self.0.read_line(&mut line)).await.expect("the stream goes on");
+            let read = tokio::time::timeout(LONG, self.0.read_line(&mut line)).await.expect("the stream continues");
             if read.ok()? == 0 {
                 return None;
             }
             match line.trim_end().split_once(": ") {
-                Some(("id", told)) => id = Some(told.to_owned()),
-                Some(("data", told)) => return Some(Came { id, data: serde_json::from_str(told).unwrap() }),
+                Some(("id", value)) => id = Some(value.to_owned()),
+                Some(("data", value)) => return Some(Came { id, data: serde_json::from_str(value).unwrap() }),
                 _ if line.trim_end() == "0" => return None,
                 _ => {}
             }
@@ -52,17 +53,17 @@ impl Browser {
     }
 }
 
-/// Resident octets of this process.
+/// The resident memory of this process in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) * 1024
 }
 
-/// Holds what a browser is told against what there is to tell, event by event.
+/// Compares the events of a browser with the expected events.
 struct Sequence {
     expected: Arc<Vec<String>>,
-    /// Finished cases so far, from this one of the expected on.
+    /// The number of expected cases that are finished so far.
     finished: usize,
     last: Option<u64>,
     events: usize,
@@ -79,7 +80,7 @@ impl Sequence {
         self.events += 1;
         if let Some(id) = &event.id {
             let number: u64 = id.split_once('-').unwrap().1.parse().unwrap();
-            assert!(self.last.is_none_or(|last| number == last + 1), "{number} behind {:?}", self.last);
+            assert!(self.last.is_none_or(|last| number == last + 1), "{number} after {:?}", self.last);
             self.last = Some(number);
         }
         match event.data["event"].as_str().unwrap() {
@@ -92,13 +93,13 @@ impl Sequence {
         }
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.is_done && self.finished == self.expected.len()
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
+async fn many_browsers_lose_no_event_and_a_slow_one_reconnects() {
     let (folder, recorded) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (report, events) = recorded_run(recorded.path()).await;
     let site = site(folder.path()).await;
@@ -135,13 +136,13 @@ async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
             sequence
         });
     }
-    // Comes, reads one line, and nothing more until it loses the connection.
+    // Reads one line, and nothing more until it loses the connection.
     let mut slow = Browser::open(address, &id, None).await;
 
     let (mut first, mut pages) = (None, Vec::with_capacity(CASES));
     let before = resident();
     for (at, result) in results.iter().enumerate() {
-        // Somebody else looks at the runs meanwhile.
+        // Another client requests pages meanwhile.
         let begun = Instant::now();
         let page = site.text(if at % 2 == 0 { "/" } else { "/matrix" }).await;
         pages.push(begun.elapsed());
@@ -161,22 +162,23 @@ async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
     site.store.finish(&id, &summary).await.unwrap();
     sink.event(&Event::RunFinished { summary });
 
-    let (mut number, mut told) = (0, 0);
+    let (mut number, mut events) = (0, 0);
     while let Some(sequence) = browsers.join_next().await {
         let sequence = sequence.unwrap();
-        assert!(sequence.is_whole(), "{} of {CASES}", sequence.finished);
+        assert!(sequence.is_complete(), "{} of {CASES}", sequence.finished);
         number += 1;
-        told += sequence.events;
+        events += sequence.events;
     }
     assert_eq!(number, BROWSERS);
     let grown = resident().saturating_sub(before);
     pages.sort_unstable();
     let [half, p99] = [pages.len() / 2, pages.len() * 99 / 100].map(|at| pages[at].as_secs_f64() * 1e3);
-    eprintln!("{BROWSERS} browsers, {told} events told, resident memory grew by {} KiB", grown / 1024);
+    eprintln!("{BROWSERS} browsers, {events} events, resident memory grew by {} KiB", grown / 1024);
     eprintln!("{} pages meanwhile: {half:.1} ms, 99 of 100 within {p99:.1} ms", pages.len());
     assert!(grown < 64 << 20, "{grown}");
 
-    // The slow one reads a few lines; it goes on behind the last of them, over another connection.
+    // The slow browser reads a few lines, and continues after the last of them over another
+    // connection.
     let first_finished = usize::from(first.unwrap().data["event"] == "finished");
     let mut sequence = Sequence::from(&expected, first_finished);
     let mut last = None;
@@ -190,7 +192,7 @@ async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
     while let Some(event) = again.next().await {
         sequence.take(&event);
     }
-    assert!(sequence.is_whole(), "nothing twice, nothing left out: {}", sequence.finished);
+    assert!(sequence.is_complete(), "nothing repeated, nothing missing: {}", sequence.finished);
 
     site.stop.send_replace(true);
     tokio::time::timeout(LONG, server).await.expect("it ends").unwrap();

@@ -1,4 +1,4 @@
-//! Uploads: who may, what is taken, and that nothing is left of what is not.
+//! Tests of uploads: permissions, accepted files, and that a rejected upload leaves nothing.
 
 use std::convert::Infallible;
 
@@ -26,7 +26,7 @@ impl Desk {
         Desk { site: site_with(folder.path(), access, None, captures).await, folder }
     }
 
-    /// Names in the folder, the hidden ones too.
+    /// The names in the folder, with hidden ones.
     fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.folder.path().join("shelf")).unwrap();
         let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
@@ -65,7 +65,7 @@ fn good() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn an_upload_is_shown_and_can_be_deleted() {
+async fn shows_and_deletes_an_upload() {
     let desk = Desk::new(Access::default(), 1 << 20).await;
     let key = desk.key().await;
     for name in ["../../a b.pcap", "a_b.pcap"] {
@@ -87,11 +87,11 @@ async fn an_upload_is_shown_and_can_be_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_leaves_nothing() {
+async fn a_rejected_upload_leaves_nothing() {
     let desk = Desk::new(Access::default(), 8192).await;
     let key = desk.key().await;
     let long = vec![0xa5; 9000];
-    let whole = form(&key, "a.pcap", &good()[..4000]);
+    let complete = form(&key, "a.pcap", &good()[..4000]);
     let no_file = [part("name=\"key\"", key.as_bytes()), b"--B--\r\n".to_vec()].concat();
     let bare = [part("name=\"file\"; filename=\"a.pcap\"", &good()), b"--B--\r\n".to_vec()].concat();
     let many: Vec<u8> = (0..50).flat_map(|_| part("name=\"x\"", b"y")).collect();
@@ -100,7 +100,7 @@ async fn what_is_not_taken_leaves_nothing() {
         ("no capture", form(&key, "a.pcap", b"\xff\xd8\xff\xe0 a picture"), 422),
         ("empty", form(&key, "a.pcap", b""), 422),
         ("a packed nothing", form(&key, "a.pcap.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03"), 422),
-        ("cut off", whole[..2000].to_vec(), 400),
+        ("cut off", complete[..2000].to_vec(), 400),
         ("no file", no_file, 400),
         ("no form", b"GET / HTTP/1.1\r\n\r\n".to_vec(), 400),
         ("nothing", Vec::new(), 400),
@@ -118,11 +118,11 @@ async fn what_is_not_taken_leaves_nothing() {
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{forged:?}");
     }
     assert_eq!(desk.names(), [""; 0]);
-    assert_eq!(desk.post(&[], whole.into()).await.status(), StatusCode::SEE_OTHER, "a capture may end early");
+    assert_eq!(desk.post(&[], complete.into()).await.status(), StatusCode::SEE_OTHER, "a capture may end early");
 }
 
 #[tokio::test]
-async fn viewers_and_strangers_upload_nothing() {
+async fn viewers_and_unknown_clients_cannot_upload() {
     let tokens = Tokens::parse(&format!("viewer {VIEWER}\noperator {OPERATOR}")).unwrap();
     let desk = Desk::new(Access { tokens, names: Vec::new() }, 1 << 20).await;
     let [viewer, operator] = [VIEWER, OPERATOR].map(|token| format!("Bearer {token}"));
@@ -138,7 +138,7 @@ async fn viewers_and_strangers_upload_nothing() {
 }
 
 #[tokio::test]
-async fn programs_add_and_take_away() {
+async fn programs_add_and_delete_captures() {
     let desk = Desk::new(Access::default(), 1 << 20).await;
     let send = async |line: &str, kind: &str, body: Vec<u8>| {
         let (method, uri) = line.split_once(' ').unwrap();
@@ -146,7 +146,7 @@ async fn programs_add_and_take_away() {
         let request = request.header(header::CONTENT_TYPE, kind).body(Body::from(body)).unwrap();
         desk.site.router.clone().oneshot(request).await.unwrap()
     };
-    // What a form of another site can send is not taken.
+    // Content types that a form of another site can send are rejected.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=B", ""] {
         assert_eq!(send("POST /api/captures", kind, good()).await.status(), 415, "{kind}");
     }
@@ -165,13 +165,13 @@ async fn programs_add_and_take_away() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_silent_or_one_too_many() {
+async fn rejects_silent_clients_and_too_many_uploads() {
     let mut desk = Desk::new(Access::default(), 1 << 20).await;
     let key = desk.key().await;
-    let whole = form(&key, "a.pcap", &good());
-    // What has begun, and then says nothing.
+    let complete = form(&key, "a.pcap", &good());
+    // A body that begins and then stops.
     let stuck = || {
-        let begun = Bytes::copy_from_slice(&whole[..2000]);
+        let begun = Bytes::copy_from_slice(&complete[..2000]);
         let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(begun)));
         Body::new(StreamBody::new(first.chain(tokio_stream::pending())))
     };
@@ -186,8 +186,8 @@ async fn a_client_that_is_silent_or_one_too_many() {
     }
     assert!(desk.names().iter().all(|name| name.starts_with(".weft-upload-")), "{:?}", desk.names());
     assert!(desk.site.text("/captures").await.contains("There is no capture in the folder yet."));
-    assert_eq!(desk.post(&[], whole.clone().into()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
-    // Both clients go away, and with them what they sent.
+    assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    // Both clients disconnect, which deletes their uploads.
     for client in slow {
         client.abort();
         assert!(client.await.is_err());
@@ -195,8 +195,8 @@ async fn a_client_that_is_silent_or_one_too_many() {
     while !desk.names().is_empty() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(desk.post(&[], whole.clone().into()).await.status(), StatusCode::SEE_OTHER);
-    // One that stays, and stays silent, is given up.
+    assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SEE_OTHER);
+    // A silent client times out.
     let (site, _folder) = impatient(&mut desk).await;
     let key = site.text("/captures").await;
     let key = key.split("name=\"key\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
@@ -208,7 +208,7 @@ async fn a_client_that_is_silent_or_one_too_many() {
     assert_eq!(site.router.clone().oneshot(request).await.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
 }
 
-/// A server that waits for nobody.
+/// A server with short time limits.
 async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
