@@ -21,8 +21,8 @@ const KINDS: [&str; 9] = ["rs", "lua", "md", "js", "html", "py", "sh", "toml", "
 /// This file, texts of a released version, and a table that repeats names of cases.
 const EXCEPTIONS: [&str; 4] = ["cli/tests/suites/dialect.rs", "CHANGELOG.md", "suites/tests/data", "suites/coverage"];
 /// Folders and files with lines that have such a word, and how many lines each has at most.
-const ALLOWED: [(&str, usize); 39] = [
-    (".ci", 44),
+const ALLOWED: [(&str, usize); 37] = [
+    (".ci", 43),
     ("ARCHITECTURE.md", 4),
     ("CONTRIBUTING.md", 1),
     ("Cargo.toml", 1),
@@ -41,12 +41,12 @@ const ALLOWED: [(&str, usize); 39] = [
     ("core/build.rs", 2),
     ("core/tests", 9),
     ("deny.toml", 1),
-    ("dissector/src", 3061),
-    ("dissector/tests", 145),
+    ("dissector/src", 3072),
+    ("dissector/tests", 146),
     ("docs", 20),
     ("fuzz/src", 11),
     ("fuzz/fuzz_targets", 2),
-    ("interop", 323),
+    ("interop", 330),
     ("peer/src", 1321),
     ("peer/tests", 1545),
     ("preload/src", 35),
@@ -55,12 +55,10 @@ const ALLOWED: [(&str, usize); 39] = [
     ("suites/src", 896),
     ("suites/templates", 2),
     ("suites/annotations", 57),
-    ("suites/tests", 154),
+    ("suites/tests", 155),
     ("tui/src", 186),
-    ("web/src", 481),
-    ("web/Cargo.toml", 2),
-    ("web/assets", 13),
-    ("web/templates", 9),
+    ("web/src", 3),
+    ("web/templates", 1),
 ];
 
 /// Does the line have one of the words? `told_by`, `isTold` and `Told` are the word.
