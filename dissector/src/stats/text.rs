@@ -131,6 +131,22 @@ mod tests {
         }
     }
 
+    struct Reads(bool);
+
+    impl fmt::Display for Reads {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let mut reads = Latencies::default();
+            reads.add(1_500_000);
+            latencies("Reads", &reads, self.0, f)
+        }
+    }
+
+    #[test]
+    fn a_partial_count_is_the_least() {
+        assert!(Reads(true).to_string().starts_with("    Reads: at least 1, latency in ms: least 1.500000, "));
+        assert!(Reads(false).to_string().starts_with("    Reads: 1, latency in ms: least 1.500000, "));
+    }
+
     #[test]
     fn one_is_not_many() {
         assert_eq!(Line([0, 2, 1]).to_string(), "  findings: 1 error, 2 warnings, 0 notes\n");
