@@ -66,29 +66,29 @@ const BOTH: [(&str, &str); 9] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
-    ("h l  ← →", "close or leave a branch, open it; octet left, right"),
-    ("Enter Space", "open or close a branch; of a list: go there"),
-    ("Tab  Shift-Tab", "next panel, panel before"),
-    ("mouse", "click selects, again: opens; Shift marks text as ever"),
+    ("h l  ← →", "close or leave a branch, open it; byte left, right"),
+    ("Enter Space", "open or close a branch; in a list: go to the frame"),
+    ("Tab  Shift-Tab", "next panel, previous panel"),
+    ("mouse", "click selects, second click opens; Shift marks text"),
     ("t  ?  F1", "colours: dark, light, none; this help"),
-    ("q  ^C  Esc", "quit; Esc: leave a list, take the filter away"),
+    ("q  ^C  Esc", "quit; Esc: leave a list, remove the filter"),
 ];
 /// Of packets.
 const CAPTURE: [(&str, &str); 6] = [
     ("n N", "next, previous finding"),
-    ("/  :", "search packets (Enter alone: on), frame by number"),
+    ("/  :", "search packets (only Enter: next), frame by number"),
     ("f", "display filter, in the language of weft dissect -Y"),
     ("F C O S", "findings, connections, operations, statistics"),
     ("L M P", "ladder, messages, payload of the connection"),
-    ("p", "live: hold the list, go on; G stays at the newest"),
+    ("p", "live: pause or resume the list; G: newest packet"),
 ];
 /// Of runs.
 const RUN: [(&str, &str); 5] = [
     ("n N", "next, previous failure"),
-    ("/", "search cases, Enter alone: the next"),
-    ("r R", "run the case or branch again; all that failed"),
-    ("u", "run the case or branch again until something fails"),
-    ("s", "stop; what is finished is kept"),
+    ("/", "search cases (only Enter: next)"),
+    ("r R", "rerun the case or branch; rerun all failed cases"),
+    ("u", "rerun the case or branch until something fails"),
+    ("s", "stop; the results of finished cases remain"),
 ];
 
 /// What the help says of the keys of a screen.

@@ -53,7 +53,7 @@ pub enum Error {
         source: OpenError,
     },
     /// The capture is a pipe or standard input.
-    #[error("{path} is not a file: a capture on the screen is read more than once; store it first", path = .0.display())]
+    #[error("{path} is not a file; weft reads a capture on the screen more than once, so save it first", path = .0.display())]
     NotAFile(PathBuf),
     /// The run cannot be read.
     #[error("{path}: {what}", path = path.display())]
@@ -64,7 +64,7 @@ pub enum Error {
         what: String,
     },
     /// The terminal refuses.
-    #[error("the terminal cannot be used: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
 }
 

@@ -182,7 +182,7 @@ fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
         }
     }
     if detail.left_out > 0 {
-        let text = format!("{} more units end here; weft explain tells all of them", detail.left_out);
+        let text = format!("{} more units end here; weft explain shows all of them", detail.left_out);
         let (key, about) = ("left out".to_owned(), String::new());
         lines.push(Line { depth: 0, key, text, about, severity: None, is_branch: false, place: Place::default() });
     }
@@ -202,8 +202,8 @@ fn about_frame(row: &Row, lines: &mut Vec<Line>) {
             place: Place::default(),
         });
     };
-    add(0, "", format!("Frame {}: {} octets, {}", row.number, row.wire, row.head.summary()));
-    add(1, "captured", format!("captured: {} of {} octets", row.captured, row.wire));
+    add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire, row.head.summary()));
+    add(1, "captured", format!("captured: {} of {} bytes", row.captured, row.wire));
     add(1, "time", format!("time: {}.{:09} s since 1970", row.time / 1_000_000_000, row.time % 1_000_000_000));
     if let Some((src, dst)) = row.head.ends {
         add(1, "source", format!("from: {src}"));
@@ -212,7 +212,7 @@ fn about_frame(row: &Row, lines: &mut Vec<Line>) {
     if let Carries::Tcp(tcp) = row.head.carries {
         add(1, "flags", format!("TCP flags: {}", tcp.flags()));
         add(1, "seq", format!("sequence number: {}", tcp.seq));
-        add(1, "len", format!("payload: {} octets", tcp.len));
+        add(1, "len", format!("payload: {} bytes", tcp.len));
     }
 }
 
@@ -221,10 +221,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_that_are_left_out_are_told() {
+    fn reports_how_many_units_are_not_listed() {
         let row = Row::new(1, 0, 60, 60);
-        let told = |left_out| lines(&row, Some(&Detail { left_out, ..Detail::default() })).pop().map(|line| line.text);
-        assert_eq!(told(3).unwrap(), "3 more units end here; weft explain tells all of them");
-        assert!(!told(0).unwrap().contains("more units"));
+        let last = |left_out| lines(&row, Some(&Detail { left_out, ..Detail::default() })).pop().map(|line| line.text);
+        assert_eq!(last(3).unwrap(), "3 more units end here; weft explain shows all of them");
+        assert!(!last(0).unwrap().contains("more units"));
     }
 }

@@ -64,7 +64,7 @@ impl Head {
     pub(crate) fn summary(&self) -> String {
         match self.carries {
             Carries::Tcp(tcp) => format!("TCP {}  seq {} len {}", tcp.flags(), tcp.seq, tcp.len),
-            Carries::Udp(len) => format!("UDP  {len} octets"),
+            Carries::Udp(len) => format!("UDP  {len} bytes"),
             Carries::Other => "neither TCP nor UDP".to_owned(),
         }
     }

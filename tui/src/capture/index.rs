@@ -244,7 +244,7 @@ mod tests {
         (0..MAX_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { told, at: 1 }));
         assert_eq!((index.told().len(), index.counts().2), (MAX_FINDINGS, MAX_FINDINGS as u64 + 3));
         let title = super::super::sheet::Sheet::findings(index.told(), index.counts().2, 1).title();
-        assert_eq!(title, "Findings 1/100000: the first; 3 more stand at their frames, n goes to them");
+        assert_eq!(title, "Findings 1/100000: the first ones; n goes to frames with the other 3");
     }
 
     #[test]

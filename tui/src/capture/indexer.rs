@@ -99,7 +99,7 @@ fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, mos
     dissector.finish(&mut sink);
     news.extend(sink.entries.drain(..).map(News::Entry));
     let note = match ended {
-        _ if is_full => Some(format!("only the first {most} frames are shown: the index holds no more")),
+        _ if is_full => Some(format!("only the first {most} frames are shown, the limit of the index")),
         Ok(ended) => ended.note,
         Err(error) => Some(error.to_string()),
     };

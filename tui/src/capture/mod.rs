@@ -333,7 +333,7 @@ impl Screen {
     /// Lets the list of a live capture stand still, or go on.
     fn pause(&mut self) {
         if self.live.is_none() {
-            self.notice = Some("p holds the list of a live capture; this is a file".to_owned());
+            self.notice = Some("p pauses the list of a live capture; this is a file".to_owned());
         } else if self.paused.take().is_some() {
             self.tails = self.end.is_none();
             self.packets.selected = self.listed().saturating_sub(1);

@@ -46,7 +46,7 @@ impl Screen {
     pub(super) fn select_packet(&mut self, place: usize) {
         let at = self.place_in_list(place).unwrap_or_else(|| {
             self.filtered = None;
-            self.notice = Some("the filter hides that frame: it is taken away".to_owned());
+            self.notice = Some("the filter hides that frame and is removed".to_owned());
             place
         });
         if let Some(filtered) = &mut self.filtered {
@@ -137,8 +137,8 @@ impl Screen {
                 self.show();
             }
             Hunted::Nowhere => {
-                let words = format!("no packet has {:?} in its row; fields and octets are not searched", self.searched);
-                self.notice = Some(words);
+                let text = format!("no packet has {:?} in its row; fields and bytes are not searched", self.searched);
+                self.notice = Some(text);
             }
         }
         true
@@ -179,7 +179,7 @@ impl Screen {
         if self.filtered.is_some() {
             self.unfilter();
         } else {
-            self.notice = Some("there is nothing to go back from; q quits".to_owned());
+            self.notice = Some("there is no list or filter to leave; q quits".to_owned());
         }
     }
 
@@ -211,7 +211,7 @@ impl Screen {
         self.sheet = match (kind, stream) {
             (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), self.index.counts().2, frame)),
             (Kind::Ladder | Kind::Messages | Kind::Payload, None) => {
-                self.notice = Some("this frame belongs to no TCP connection: go to one that does".to_owned());
+                self.notice = Some("this frame belongs to no TCP connection; select another frame".to_owned());
                 return;
             }
             _ => Some(Sheet::study(&self.recording, kind, stream.unwrap_or(0), frame)),

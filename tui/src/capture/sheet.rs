@@ -82,7 +82,7 @@ impl Sheet {
 
     /// A list for which the capture is read; a ladder is one of `stream`.
     pub(crate) fn study(recording: &Recording, kind: Kind, stream: u32, frame: u64) -> Self {
-        let mut sheet = Sheet::empty(kind, stream, frame, "being read");
+        let mut sheet = Sheet::empty(kind, stream, frame, "reading");
         sheet.recording = Some(recording.clone());
         sheet.read();
         sheet
@@ -138,7 +138,7 @@ impl Sheet {
             return false;
         };
         match studied.try_recv() {
-            Ok(Studied::Frames(frames)) => self.note = format!("being read, {frames} frames"),
+            Ok(Studied::Frames(frames)) => self.note = format!("reading, {frames} frames"),
             Ok(Studied::Nothing(why)) => self.note = why,
             Ok(Studied::Ladder(ladder)) => (self.ladder, self.width) = (Some(ladder), 0),
             Ok(Studied::Lines(lines)) => {
@@ -193,7 +193,7 @@ impl Sheet {
         };
         let more = match self.left_out {
             0 => String::new(),
-            more => format!(": the first; {more} more stand at their frames, n goes to them"),
+            more => format!(": the first ones; n goes to frames with the other {more}"),
         };
         format!("{name} {place}/{}{more}", self.lines.len())
     }

@@ -179,7 +179,7 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
         written[side] += piece.octets.len();
         lines.extend(hexdump(piece.octets, base, indent).lines().map(|text| line(text.to_owned())));
         if piece.more > 0 {
-            lines.push(line(format!("  and {} octets more", piece.more)));
+            lines.push(line(format!("  and {} more bytes", piece.more)));
         }
     });
     read(recording, &mut follow, |_, _| {}, sender)?;
@@ -220,10 +220,10 @@ impl Sink for Operations {
 
 fn operation_line(stream: u32, operation: &Operation) -> String {
     let what = if operation.atomic { "atomic" } else { "Read" };
-    let (asked, _, answered) = operation.frames;
+    let (request, _, response) = operation.frames;
     let microseconds = operation.latency as f64 / 1e3;
     format!(
-        "{asked:>7} {stream:>4}  {what:<7}{:>10} octets {microseconds:>12.1} µs  answered in frame {answered}, {} outstanding",
+        "{request:>7} {stream:>4}  {what:<7}{:>10} bytes {microseconds:>12.1} µs  response in frame {response}, {} outstanding",
         operation.len, operation.outstanding
     )
 }

@@ -196,7 +196,7 @@ fn a_capture_without_frames_says_so() {
     let recording = Recording::made(move || Box::new(std::io::Cursor::new(header.clone())));
     let mut screen = Screen::of(recording, "bare.pcap".to_owned());
     settle(&mut screen);
-    assert!(text(&drawn(&mut screen, 80, 24)).contains("the capture has a header and no frames"));
+    assert!(text(&drawn(&mut screen, 80, 24)).contains("the capture has a header but no frames"));
 }
 
 /// A capture of which nothing can be read is not an empty screen.
@@ -287,7 +287,7 @@ fn a_filter_lists_what_passes_and_jumps_leave_it() {
     assert!(screen.row().unwrap().number == 36 && screen.filtered.is_some());
     type_in(&mut screen, Purpose::Frame, "35");
     assert!(screen.row().unwrap().number == 35 && screen.filtered.is_none());
-    assert!(screen.notice.as_deref().unwrap().contains("taken away"), "{:?}", screen.notice);
+    assert!(screen.notice.as_deref().unwrap().contains("is removed"), "{:?}", screen.notice);
     // An empty filter gives all packets back, and the frame stays.
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
     assert_eq!(screen.listed(), 12);

@@ -44,9 +44,9 @@ impl Rounds {
     /// In a few words.
     pub(crate) fn text(self) -> String {
         match self {
-            Rounds { round: 0, .. } => "again: it begins".to_owned(),
-            Rounds { until_failure: true, round } => format!("again until it fails, round {round}"),
-            Rounds { until_failure: false, .. } => "again".to_owned(),
+            Rounds { round: 0, .. } => "rerun: starting".to_owned(),
+            Rounds { until_failure: true, round } => format!("rerun until failure, round {round}"),
+            Rounds { until_failure: false, .. } => "rerun".to_owned(),
         }
     }
 }

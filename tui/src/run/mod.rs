@@ -204,15 +204,15 @@ impl Screen {
         let Some(starter) = &self.starter else {
             let target = self.progress.run.as_ref().map(|run| &run.target);
             self.notice = match (target, keys.first()) {
-                (Some(target), Some(key)) => Some(format!("run it again with: {}", again::command(target, key))),
+                (Some(target), Some(key)) => Some(format!("rerun it with: {}", again::command(target, key))),
                 _ => None,
             };
             return;
         };
         if is_busy && self.events.is_some() {
-            self.notice = Some("cases are still being run: s stops them".to_owned());
+            self.notice = Some("cases are still running; s stops them".to_owned());
         } else if keys.is_empty() || self.events.is_none() {
-            self.notice = Some("there is nothing to run again".to_owned());
+            self.notice = Some("there is nothing to rerun".to_owned());
         } else {
             self.rounds = Some(Rounds::new(until_failure));
             (starter.start)(if until_failure { Wish::UntilFailure(keys) } else { Wish::Again(keys) });
@@ -238,9 +238,9 @@ impl Screen {
         match &self.starter {
             Some(starter) if self.rounds.is_some() || self.progress.summary.is_none() => {
                 (starter.start)(Wish::Stop);
-                self.notice = Some("stopping; what is finished is kept".to_owned());
+                self.notice = Some("stopping; the results of finished cases remain".to_owned());
             }
-            _ => self.notice = Some("nothing is being run".to_owned()),
+            _ => self.notice = Some("no case is running".to_owned()),
         }
     }
 }
@@ -323,7 +323,7 @@ impl terminal::Screen for Screen {
         }
         match command {
             Command::Quit => return false,
-            Command::Back => self.notice = Some("there is nothing to go back from; q quits".to_owned()),
+            Command::Back => self.notice = Some("there is nothing to leave; q quits".to_owned()),
             Command::Help => self.help = true,
             Command::NextPanel | Command::PreviousPanel => {
                 self.focus = if self.focus == Panel::Cases { Panel::Case } else { Panel::Cases };

@@ -76,10 +76,10 @@ pub(super) fn read(path: &Path) -> Result<RunReport, Error> {
     let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
     let failed = |what: String| Error::Run { path: file.clone(), what };
     let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => failed("is not there; a finished run's folder holds it".to_owned()),
+        std::io::ErrorKind::NotFound => failed("not found; the folder of a finished run has this file".to_owned()),
         _ => failed(error.to_string()),
     })?;
-    serde_json::from_str(&text).map_err(|error| failed(format!("is no report of a run: {error}")))
+    serde_json::from_str(&text).map_err(|error| failed(format!("not a report of a run: {error}")))
 }
 
 #[cfg(test)]
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_report_is_told_by_name() {
+    fn names_a_missing_report() {
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
-        assert!(error.contains("report.json is") || error.contains("report.json: is not there"), "{error}");
+        assert!(error.contains("report.json: not found"), "{error}");
         let error = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err().to_string();
-        assert!(error.contains("no report of a run"), "{error}");
+        assert!(error.contains("not a report of a run"), "{error}");
     }
 }

@@ -159,7 +159,7 @@ fn waiting_for_the_target() {
     screen.take(Event::TargetWaiting { what: "run `rping -s -a 192.0.2.1 -p 7174`".into(), seconds: 60 });
     let shown = text(&drawn(&mut screen, 80, 24));
     assert!(shown.contains("waiting-for-target  0/16"), "{shown}");
-    assert!(shown.contains("Waiting for the target, 60 s more"), "{shown}");
+    assert!(shown.contains("Waiting for the target, 60 s left"), "{shown}");
     assert!(shown.contains("run `rping -s -a 192.0.2.1 -p 7174`"), "{shown}");
 }
 
@@ -168,9 +168,9 @@ fn a_run_that_breaks_off_is_told() {
     // `screen` drops its sink: nothing more will come.
     let mut broken = screen(8);
     let shown = text(&drawn(&mut broken, 80, 24));
-    assert!(shown.contains("The run broke off"), "{shown}");
+    assert!(shown.contains("The run ended early"), "{shown}");
     let shown = text(&drawn(&mut screen(usize::MAX), 80, 24));
-    assert!(!shown.contains("broke off"), "{shown}");
+    assert!(!shown.contains("ended early"), "{shown}");
 }
 
 #[test]
@@ -324,8 +324,7 @@ fn what_cannot_be_run_again_is_told() {
     let (mut screen, _) = live_screen(usize::MAX);
     screen.command(Command::NextMarked);
     screen.command(Command::Again);
-    let words =
-        "run it again with: weft test builtin --deviate mpa.accepts-wrong-key 'mpa/7.1.1-key/wrong-octet[octet=3]'";
+    let words = "rerun it with: weft test builtin --deviate mpa.accepts-wrong-key 'mpa/7.1.1-key/wrong-octet[octet=3]'";
     assert_eq!(screen.notice.as_deref(), Some(words));
 }
 

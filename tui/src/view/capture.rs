@@ -30,8 +30,8 @@ pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
     if screen.help {
         let about = format!(
-            "The index of a capture holds {MAX_FRAMES} frames, at about 25 octets each. Octets and fields are not kept: \
-             the capture is dissected again, up to the selected frame, when you go there."
+            "weft lists up to {MAX_FRAMES} frames of a capture, at about 25 bytes of memory each. To show bytes and \
+             fields, it dissects the capture again, up to the selected frame."
         );
         help::draw(false, &about, screen.theme, area, buf);
     }
@@ -44,7 +44,7 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     let reading = match (&screen.live, &screen.end) {
         (Some(_), None) if screen.paused.is_some() => "PAUSED  ".to_owned(),
         (Some(_), None) => "live  ".to_owned(),
-        (Some(_), Some(_)) => "over  ".to_owned(),
+        (Some(_), Some(_)) => "ended  ".to_owned(),
         (None, Some(_)) => String::new(),
         (None, None) => match screen.progress() {
             (Some(percent), _) => format!("reading, {percent} %  "),
@@ -73,7 +73,7 @@ fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer)
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
     let end = screen.end.as_ref().and_then(|end| end.as_deref()).or(lost);
     let bare = screen.live.is_none() && screen.end == Some(None) && screen.index.len() == 0;
-    let end = end.or(bare.then_some("the capture has a header and no frames"));
+    let end = end.or(bare.then_some("the capture has a header but no frames"));
     let trouble = hunted.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {
         // Sign and borders take four columns.

@@ -47,7 +47,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let focused = screen.focus == Panel::Case;
     let title = match screen.tree.selected() {
         Some(node) if matches!(node.kind, Kind::Case(_)) => "Case".to_owned(),
-        Some(node) => format!("{} and below", node.label),
+        Some(node) => format!("Branch {}", node.label),
         None => "Case".to_owned(),
     };
     let inside = panel(&title, "", focused, screen.theme, area, buf);
@@ -73,9 +73,9 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
 /// What somebody has to do now, with nothing cut off.
 fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
     let left = waits.until.saturating_sub(screen.now).as_secs();
-    text.heading(&format!("Waiting for the target, {left} s more"));
+    text.heading(&format!("Waiting for the target, {left} s left"));
     text.styled(&waits.what, 0, text.theme.verdict(Verdict::Inconclusive));
-    text.add("The run goes on by itself then.", 0);
+    text.add("The run then continues by itself.", 0);
     text.heading("Selected");
 }
 
@@ -123,7 +123,7 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
     if let State::Done(result) = &planned.state {
         finished(result, text);
         if let Some(starter) = screen.starter.as_ref().filter(|_| planned.runs.total() > 1) {
-            text.add(&format!("of the last run, in the folder {}", starter.folder), 0);
+            text.add(&format!("from the last run, in the folder {}", starter.folder), 0);
         }
     }
 }
@@ -141,7 +141,7 @@ fn finished(result: &CaseResult, text: &mut Text) {
         }
     }
     if !result.seen.is_empty() {
-        text.heading("Seen by the monitor");
+        text.heading("Findings of the monitor");
         for seen in &result.seen {
             let who = if seen.by_target { "target" } else { "tester" };
             let words = format!("{} {} by the {who}: {}", seen.severity, seen.requirement, seen.text);
@@ -185,13 +185,13 @@ fn transcript(steps: &[Step], text: &mut Text) {
 
 fn hex(octets: &Octets, text: &mut Text) {
     let shown: Vec<String> = octets.shown().take(MAX_OCTETS).map(|octet| format!("{octet:02x}")).collect();
-    let more = if octets.len > shown.len() as u64 { format!(" ... ({} octets)", octets.len) } else { String::new() };
+    let more = if octets.len > shown.len() as u64 { format!(" ... ({} bytes)", octets.len) } else { String::new() };
     text.styled(&format!("{}{more}", shown.join(" ")), 4, text.theme.faint());
     for mark in octets.marks.iter().filter(|mark| mark.kind != MarkKind::Field) {
         let why = if mark.kind == MarkKind::Stimulus { "changed on purpose" } else { "wrong" };
         let at = match mark.end.saturating_sub(1) {
-            last if last > mark.start => format!("octets {}..{last}", mark.start),
-            _ => format!("octet {}", mark.start),
+            last if last > mark.start => format!("bytes {}..{last}", mark.start),
+            _ => format!("byte {}", mark.start),
         };
         text.styled(&format!("{at}: {} ({why})", mark.label), 4, text.theme.marked());
     }
@@ -209,6 +209,6 @@ fn failing(screen: &Screen, text: &mut Text) {
         }
     }
     if text.lines.is_empty() {
-        text.add("Nothing failed here so far.", 0);
+        text.add("No failures so far.", 0);
     }
 }

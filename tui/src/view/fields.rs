@@ -13,8 +13,8 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let theme = screen.theme;
     let title = match screen.row() {
         Some(row) if screen.detail().is_some() => format!("Fields of frame {}", row.number),
-        Some(row) if screen.tails => format!("Fields of frame {}: p or k holds the list", row.number),
-        Some(row) => format!("Fields of frame {}, being read", row.number),
+        Some(row) if screen.tails => format!("Fields of frame {}: p or k pauses the list", row.number),
+        Some(row) => format!("Fields of frame {}, reading", row.number),
         None => "Fields".to_owned(),
     };
     let about = screen.fields.selected().map(|line| line.about.clone()).unwrap_or_default();

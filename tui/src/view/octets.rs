@@ -75,10 +75,10 @@ pub(crate) fn octet_at(x: usize, columns: usize) -> Option<usize> {
 
 fn title(place: &Place) -> String {
     match place.here.as_slice() {
-        [] => "Octets".to_owned(),
-        [range] if range.len() == 1 => format!("Octet {}", range.start),
-        [range] => format!("Octets {}..{}", range.start, range.end - 1),
-        [first, ..] => format!("Octets from {}, in {} pieces", first.start, place.here.len()),
+        [] => "Bytes".to_owned(),
+        [range] if range.len() == 1 => format!("Byte {}", range.start),
+        [range] => format!("Bytes {}..{}", range.start, range.end - 1),
+        [first, ..] => format!("Bytes from {}, in {} parts", first.start, place.here.len()),
     }
 }
 
@@ -89,7 +89,7 @@ fn below(screen: &Screen, place: &Place) -> String {
         notes.push(format!("also in frame {first}{others}"));
     }
     if let Some(detail) = screen.detail().filter(|detail| detail.octets.len() < detail.captured) {
-        notes.push(format!("first {} of {} octets", detail.octets.len(), detail.captured));
+        notes.push(format!("first {} of {} bytes", detail.octets.len(), detail.captured));
     }
     notes.join(", ")
 }

@@ -21,7 +21,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         None => format!("Packets {place}/{len}"),
         Some(filtered) => {
             let reading = match filtered.is_reading {
-                true if screen.live.is_none() => format!(", being read: frame {}", filtered.read()),
+                true if screen.live.is_none() => format!(", reading frame {}", filtered.read()),
                 _ => String::new(),
             };
             format!("Packets {place}/{len} of {}{reading}, filter {}", screen.index.len(), filtered.text)

@@ -30,8 +30,8 @@ pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     case::draw(screen, right, buf);
     footer_line(screen, footer, buf);
     if screen.help {
-        let about = "Cases follow the run until you move. A verdict is pass, fail, inconclusive (nothing seen decides it), \
-                     error (the tester is at fault), not-applicable or unimplemented.";
+        let about = "The selection follows the run until you move. A verdict is pass, fail, inconclusive (the \
+                     observations do not decide), error (the tester failed), not-applicable or unimplemented.";
         help::draw(true, about, screen.theme, area, buf);
     }
 }
@@ -45,7 +45,7 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
             };
             format!(" weft  {} ({}, {}{deviations})", run.target.name, run.target.reached_by, run.target.role)
         }
-        None => " weft  the run has not begun".to_owned(),
+        None => " weft  the run has not started".to_owned(),
     };
     let right = screen.progress.run.as_ref().map_or_else(String::new, |run| format!("{} ", run.id));
     bar(&left, &right, screen.theme.heading(), area, buf);
@@ -102,7 +102,7 @@ fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         return bar(&format!(" {notice}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
     }
     if screen.is_broken {
-        let words = " The run broke off; what was finished is kept. Leave this screen (q) to read why.";
+        let words = " The run ended early; the results of finished cases remain. q shows the reason.";
         return bar(words, "", screen.theme.verdict(Verdict::Error), area, buf);
     }
     let waits = screen.progress.waits_for.as_ref().filter(|_| screen.progress.status() == RunStatus::WaitingForTarget);
@@ -121,7 +121,7 @@ fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
             );
         }
         (None, Some(_)) => {
-            let words = " Tab panel  n failure  / search  r again  R what failed  u until failure  ? help  q quit";
+            let words = " Tab panel  n failure  / search  r rerun  R rerun failed  u until failure  ? help  q quit";
             bar(words, "", screen.theme.faint(), area, buf);
         }
         (None, None) => {

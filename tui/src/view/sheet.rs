@@ -11,7 +11,7 @@ use crate::theme::Theme;
 
 pub(super) fn draw(sheet: &mut Sheet, theme: Theme, area: Rect, buf: &mut Buffer) {
     sheet.fit(usize::from(area.width).saturating_sub(2));
-    let inside = panel(&sheet.title(), "Enter: to the frame   q: back", true, theme, area, buf);
+    let inside = panel(&sheet.title(), "Enter: go to frame   q: back", true, theme, area, buf);
     if sheet.lines.is_empty() {
         line(&Line::from(format!(" {}", sheet.note)), 0, theme.faint(), inside, buf);
     }
