@@ -1,52 +1,53 @@
-//! Keys and what they mean, the same on every screen: vi's letters and the arrows.
+//! The keys, which are the same on every screen: the letters of vi and the arrows.
 //!
-//! The table that the help shows stands here too, so that it cannot forget a key.
+//! The table of the help is also here, so that it has every key.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::capture::sheet::Kind;
 use crate::entry::Purpose;
 
-/// What the user wants.
+/// A command of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Leave weft, or the help, or a list.
+    /// Leave weft, the help or a list.
     Quit,
-    /// Leave the help or a list, take a filter away; never weft: who presses Escape once too often loses no capture.
+    /// Leave the help or a list, or remove a filter. Never leaves weft, so that pressing Escape too
+    /// often loses no capture.
     Back,
     /// Show or hide the help.
     Help,
-    /// The next panel gets the keys.
+    /// Move the focus to the next panel.
     NextPanel,
-    /// The panel before.
+    /// Move the focus to the previous panel.
     PreviousPanel,
     /// Up or down in the panel.
     Move(Motion),
-    /// Out of a branch; the octet before.
+    /// Leave a branch; the previous byte.
     Left,
-    /// Into a branch; the next octet.
+    /// Open a branch; the next byte.
     Right,
     /// Open or close a branch.
     Toggle,
     /// The next frame with a finding; the next case that did not pass.
     NextMarked,
-    /// The one before.
+    /// The previous one.
     PreviousMarked,
     /// Show a list over the panels.
     Open(Kind),
-    /// Let the list of a live capture stand still, or go on.
+    /// Pause or resume the list of a live capture.
     Pause,
     /// Other colours.
     Theme,
-    /// Run the selected case, or those of the branch, again.
+    /// Rerun the selected case or branch.
     Again,
-    /// Run again what failed.
+    /// Rerun the failed cases.
     AgainFailed,
-    /// Run the selected case again and again until it fails.
+    /// Rerun the selected case or branch until a case fails.
     UntilFailure,
-    /// Stop what is being run.
+    /// Stop the run.
     Stop,
-    /// Begin to type.
+    /// Open an input line.
     Type(Purpose),
 }
 
@@ -61,7 +62,7 @@ pub(crate) enum Motion {
     Last,
 }
 
-/// What the help says of the keys of both screens.
+/// The help for the keys of both screens.
 const BOTH: [(&str, &str); 9] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
@@ -73,7 +74,7 @@ const BOTH: [(&str, &str); 9] = [
     ("t  ?  F1", "colours: dark, light, none; this help"),
     ("q  ^C  Esc", "quit; Esc: leave a list, remove the filter"),
 ];
-/// Of packets.
+/// The help for the keys of the capture screen.
 const CAPTURE: [(&str, &str); 6] = [
     ("n N", "next, previous finding"),
     ("/  :", "search packets (only Enter: next), frame by number"),
@@ -82,7 +83,7 @@ const CAPTURE: [(&str, &str); 6] = [
     ("L M P", "ladder, messages, payload of the connection"),
     ("p", "live: pause or resume the list; G: newest packet"),
 ];
-/// Of runs.
+/// The help for the keys of the run screen.
 const RUN: [(&str, &str); 5] = [
     ("n N", "next, previous failure"),
     ("/", "search cases (only Enter: next)"),
@@ -91,7 +92,7 @@ const RUN: [(&str, &str); 5] = [
     ("s", "stop; the results of finished cases remain"),
 ];
 
-/// What the help says of the keys of a screen.
+/// The help for the keys of a screen.
 pub(crate) fn keys(of_run: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let own: &[_] = if of_run { &RUN } else { &CAPTURE };
     own.iter().chain(&BOTH).copied()
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_and_arrows_mean_the_same() {
+    fn letters_and_arrows_have_the_same_commands() {
         for (letter, arrow) in
             [('j', KeyCode::Down), ('k', KeyCode::Up), ('h', KeyCode::Left), ('l', KeyCode::Right), ('G', KeyCode::End)]
         {
@@ -164,9 +165,9 @@ mod tests {
 
     #[test]
     fn the_help_has_every_key() {
-        let told: String = keys(true).chain(keys(false)).map(|(keys, _)| format!(" {keys} ")).collect();
+        let help: String = keys(true).chain(keys(false)).map(|(keys, _)| format!(" {keys} ")).collect();
         for letter in ('!'..='~').filter(|letter| command(KeyEvent::from(KeyCode::Char(*letter))).is_some()) {
-            assert!(told.contains(&format!(" {letter} ")), "{letter} is not in the help: {told}");
+            assert!(help.contains(&format!(" {letter} ")), "{letter} is not in the help: {help}");
         }
     }
 
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_key_is_not_pressed_again() {
+    fn ignores_released_keys() {
         let mut key = KeyEvent::from(KeyCode::Char('j'));
         key.kind = KeyEventKind::Release;
         assert_eq!(command(key), None);

@@ -1,23 +1,23 @@
-//! What the display filter that is being typed lacks: whether it can be read, and how the word at its end may go on.
+//! Checks and completes a display filter while the user types it.
 //!
-//! The language is that of `weft dissect -Y`, and the dissector's own parser decides; nothing of it is known here but how to
-//! find the last word. Inside of quotes nothing is proposed.
+//! The parser of the dissector checks the filter; this module only finds the last word. It proposes
+//! nothing inside quotes.
 
 use weft_dissector::filter::{Filter, Known, Wanted, known};
 
-/// Values of a field whose names are proposed: all that have names in these protocols are below.
+/// Named values of a field are proposed below this; all named values of these protocols are.
 const VALUES: u64 = 256;
 
-/// What there is to say of a filter.
+/// The state of a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
-    /// What is wrong with it, and in which column.
+    /// The error, with its column.
     pub(crate) fault: Option<String>,
-    /// How its last word may go on, each with what it means.
+    /// Completions of the last word, each with its meaning.
     pub(crate) words: Vec<(String, &'static str)>,
 }
 
-/// Looks at a filter. An empty one lists all packets and is not wrong.
+/// Checks a filter. An empty filter lists all packets and is valid.
 pub(crate) fn advise(text: &str) -> Advice {
     let fault = match Filter::parse(text, &mut Wanted::default()) {
         Err(error) if !text.trim().is_empty() => Some(format!("column {}: {}", error.column, error.message)),
@@ -26,7 +26,8 @@ pub(crate) fn advise(text: &str) -> Advice {
     Advice { fault, words: words(text) }
 }
 
-/// The filter with its last word as long as all proposals agree; a blank behind the only one.
+/// The filter with its last word completed as far as all proposals agree. If there is only one
+/// proposal, adds a blank.
 pub(crate) fn completed(text: &str) -> String {
     let words = words(text);
     let Some((first, more)) = words.split_first() else { return text.to_owned() };
@@ -63,14 +64,14 @@ fn words(text: &str) -> Vec<(String, &'static str)> {
     names
 }
 
-/// The field whose value is to come behind `head`, if one is.
+/// The field whose value follows `head`, if any.
 fn compared(head: &str) -> Option<&'static Known> {
     let head = head.trim_end();
     let left = head.trim_end_matches(['=', '!', '<', '>', '~']);
     if left.len() < head.len() { known(last_word(left.trim_end())) } else { None }
 }
 
-/// The names of a field's values, as a filter writes them.
+/// The names of a field's values, in the syntax of filters.
 fn values(known: &'static Known) -> Vec<(String, &'static str)> {
     let named = (0..VALUES).filter_map(|value| known.names.and_then(|name| name(value)));
     let mut all: Vec<&'static str> = named.chain(known.words.iter().copied()).collect();
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_completed_as_far_as_they_agree() {
+    fn completes_names_as_far_as_they_agree() {
         assert_eq!(completed("tcp.str"), "tcp.stream ");
         assert_eq!(completed("frame.number > 3 && iwarp_mpa.ulp"), "frame.number > 3 && iwarp_mpa.ulpdulength ");
         let agreed = completed("iwarp_r");
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_proposal_for_a_value_can_be_read() {
+    fn every_proposed_value_is_valid() {
         for field in ["iwarp_rdma.opcode", "crc_status", "finding.severity"] {
             let proposals = proposed(&format!("{field} == "));
             assert!(proposals.len() > 2, "{field}: {proposals:?}");
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_column() {
+    fn reports_an_error_with_its_column() {
         assert_eq!(advise("tcp.stream == 0").fault, None);
         assert_eq!(advise(" ").fault, None);
         let fault = advise("finding && tcp.steam == 0").fault.unwrap();

@@ -1,16 +1,16 @@
-//! A line that the user types at the foot of a screen: what to search, where to go, which packets to list.
+//! The input line in the footer of a screen: a search text, a frame number, or a display filter.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::complete::completed;
 
-/// Characters that a line holds.
+/// The maximum length in characters.
 const MOST: usize = 400;
 
-/// What the line is for.
+/// The purpose of an input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Text that is searched.
+    /// A search text.
     Search,
     /// The number of a frame.
     Frame,
@@ -18,21 +18,21 @@ pub(crate) enum Purpose {
     Filter,
 }
 
-/// A line that is being typed.
+/// An input line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) purpose: Purpose,
     pub(crate) text: String,
 }
 
-/// What a key did to a line.
+/// The effect of a key on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Typed {
-    /// It goes on.
+    /// The line stays open.
     More,
-    /// It is whole.
+    /// The line is complete.
     Done,
-    /// It was given up.
+    /// The line was cancelled.
     Dropped,
 }
 
@@ -42,7 +42,7 @@ impl Entry {
         Entry { purpose, text: String::new() }
     }
 
-    /// Takes a key. What is removed from an empty line gives it up, as in vi.
+    /// Handles a key. Backspace in an empty line cancels it, as in vi.
     fn key(&mut self, key: KeyEvent) -> Typed {
         if key.kind == KeyEventKind::Release {
             return Typed::More;
@@ -61,7 +61,7 @@ impl Entry {
         Typed::More
     }
 
-    /// As it is shown.
+    /// The text on the screen.
     pub(crate) fn shown(&self) -> String {
         match self.purpose {
             Purpose::Search => format!("/{}", self.text),
@@ -71,31 +71,31 @@ impl Entry {
     }
 }
 
-/// What a key did to a screen's line.
+/// The effect of a key on the input line of a screen.
 #[derive(Debug)]
 pub(crate) enum Given {
-    /// There is no line: the key is for others.
+    /// There is no input line.
     NoLine,
-    /// It was the line's.
+    /// The input line handled the key.
     Taken,
-    /// The line is whole, and gone.
-    Whole(Entry),
+    /// The input line is complete and closed.
+    Complete(Entry),
 }
 
-/// Gives a key to the line that is being typed, if there is one.
+/// Gives a key to the input line, if there is one.
 pub(crate) fn give(line: &mut Option<Entry>, key: KeyEvent) -> Given {
     let Some(mut entry) = line.take() else { return Given::NoLine };
     match entry.key(key) {
         Typed::More => *line = Some(entry),
-        Typed::Done => return Given::Whole(entry),
+        Typed::Done => return Given::Complete(entry),
         Typed::Dropped => {}
     }
     Given::Taken
 }
 
-/// The first place behind `from`, around the end, for which `is_it` holds; `from` itself comes last.
-pub(crate) fn next_place(from: usize, len: usize, is_it: impl Fn(usize) -> bool) -> Option<usize> {
-    (1..=len).map(|step| (from + step) % len).find(|place| is_it(*place))
+/// The first index after `from` that matches, with wrap-around; `from` comes last.
+pub(crate) fn next_place(from: usize, len: usize, matches: impl Fn(usize) -> bool) -> Option<usize> {
+    (1..=len).map(|step| (from + step) % len).find(|place| matches(*place))
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_typed_mended_and_given() {
+    fn keys_edit_complete_and_cancel_a_line() {
         let mut entry = Entry::new(Purpose::Search);
         let codes = [KeyCode::Char('q'), KeyCode::Char('x'), KeyCode::Backspace, KeyCode::Char('n')];
         assert_eq!((typed(&mut entry, &codes), entry.shown().as_str()), (Typed::More, "/qn"));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_does_not_grow_without_end() {
+    fn limits_the_length_of_a_line() {
         let mut entry = Entry::new(Purpose::Frame);
         for _ in 0..1000 {
             entry.key(KeyEvent::from(KeyCode::Char('1')));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_around_the_end() {
+    fn a_search_wraps_around() {
         assert_eq!(next_place(3, 5, |place| place == 1), Some(1));
         assert_eq!(next_place(1, 5, |place| place == 1), Some(1));
         assert_eq!(next_place(0, 0, |_| true), None);

@@ -1,4 +1,4 @@
-//! Terminal screens: a capture's packets, fields and octets; a run with its verdicts.
+//! Terminal screens: a capture with its packets, fields and bytes; a run with its verdicts.
 //!
 //! ```text
 //! capture::indexer --batches--> capture (state) <--details-- capture::details
@@ -7,15 +7,16 @@
 //!                               view (drawing) --> terminal (the loop)
 //! ```
 //!
-//! A screen is plain state: background threads hand it what they read, keys become commands, and `view` draws what the
-//! state says. Only `terminal` knows a real terminal; tests draw into ratatui's buffer.
+//! A screen is plain state. Background threads send it what they read, keys become commands, and
+//! `view` draws the state. Only `terminal` uses a real terminal; tests draw into ratatui's buffer.
 //!
-//! What is not here: verdicts and findings (those come from `weft-suites` and `weft-dissector`), and the capturing of a live capture: who captures
-//! writes files, and says in a [`Recording`] what of them may be read.
+//! Verdicts and findings come from `weft-suites` and `weft-dissector`. Live capturing is not part
+//! of this crate: the capturing code writes files, and reports in a [`Recording`] what may be read.
 //!
-//! **Limits.** A capture must be in files, since it is read more than once. Its index takes about 25 octets a frame and holds
-//! [`MAX_FRAMES`] frames; the screen says so when a capture has more. Octets and fields are not kept: the capture is
-//! dissected again, up to the selected frame, when they are looked at.
+//! **Limits.** A capture must be in files, because it is read more than once. Its index takes about
+//! 25 bytes per frame and has at most [`MAX_FRAMES`] frames; the screen reports if a capture has
+//! more. Bytes and fields are not stored: to show them, weft dissects the capture again, up to the
+//! selected frame.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -41,19 +42,19 @@ pub use capture::MAX_FRAMES;
 pub use capture::recording::{Live, Part, Recording};
 pub use run::{LiveSink, RunSource, Starter, Wish, live};
 
-/// Why a screen could not be shown.
+/// Why a screen cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The capture cannot be read at all.
+    /// The capture cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Capture {
         /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: OpenError,
     },
     /// The capture is a pipe or standard input.
-    #[error("{path} is not a file; weft reads a capture on the screen more than once, so save it first", path = .0.display())]
+    #[error("{path} is not a file; weft reads the capture more than once, so save it first", path = .0.display())]
     NotAFile(PathBuf),
     /// The run cannot be read.
     #[error("{path}: {what}", path = path.display())]
@@ -63,7 +64,7 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// The terminal refuses.
+    /// The terminal cannot be used.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
 }
@@ -71,14 +72,14 @@ pub enum Error {
 /// Shows the capture at `path` until the user quits.
 ///
 /// # Errors
-/// What [`Error`] lists. Damage inside of the capture is no error: the screen tells it.
+/// What [`Error`] lists. Damage inside the capture is not an error: the screen reports it.
 pub fn capture(path: &Path) -> Result<(), Error> {
     let mut screen = capture::Screen::open(path)?;
     terminal::show(&mut screen)?;
     Ok(())
 }
 
-/// Shows a capture while it is being made, until the user quits; then [`Recording::is_left`] says so.
+/// Shows a live capture until the user quits. Then [`Recording::is_left`] returns `true`.
 ///
 /// # Errors
 /// What [`Error`] lists.

@@ -6,32 +6,32 @@ use ratatui::layout::{Position, Rect};
 
 use crate::command::Motion;
 
-/// Which line is selected, and which is at the top of the panel. Lines that do not exist any more are never selected.
+/// The selected line, and the line at the top of the panel.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) selected: usize,
     top: usize,
-    /// Lines that the panel showed last; what a page is.
+    /// The height of the panel when last drawn, which is a page.
     height: usize,
-    /// Where the lines stand on the screen.
+    /// The area of the lines on the screen.
     area: Rect,
 }
 
 impl List {
-    /// Remembers where the lines are drawn, for the mouse.
+    /// Stores the area of the lines, for the mouse.
     pub(crate) fn place(&mut self, area: Rect) {
         self.area = area;
     }
 
-    /// Is that place of the screen one of the panel's lines?
-    pub(crate) fn holds(&self, at: Position) -> bool {
+    /// Is this position of the screen in the area of the lines?
+    pub(crate) fn contains(&self, at: Position) -> bool {
         self.area.contains(at)
     }
 
-    /// The line at that place of the screen, among `len`; and how far from its beginning.
+    /// The line (below `len`) at this position of the screen, and the column in it.
     pub(crate) fn hit(&self, at: Position, len: usize) -> Option<(usize, usize)> {
         let line = self.top + usize::from(at.y.checked_sub(self.area.y)?);
-        (self.holds(at) && line < len).then(|| (line, usize::from(at.x - self.area.x)))
+        (self.contains(at) && line < len).then(|| (line, usize::from(at.x - self.area.x)))
     }
 
     /// Moves the selection among `len` lines.
@@ -48,7 +48,7 @@ impl List {
         self.selected = wanted.min(len.saturating_sub(1));
     }
 
-    /// The lines to show in a panel of `height` lines: the selected one is among them.
+    /// The lines to show in a panel of `height` lines, with the selected one.
     pub(crate) fn window(&mut self, len: usize, height: usize) -> Range<usize> {
         self.height = height;
         self.selected = self.selected.min(len.saturating_sub(1));
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_selected_line_is_always_shown() {
+    fn always_shows_the_selected_line() {
         let mut list = List::default();
         assert_eq!(list.window(100, 10), 0..10);
         list.go(Motion::PageDown, 100);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mouse_hits_the_lines_that_are_shown() {
+    fn maps_positions_to_lines() {
         let mut list = List::default();
         list.place(Rect::new(2, 5, 10, 4));
         list.go(Motion::Last, 100);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_shrinks_and_a_panel_that_vanishes() {
+    fn handles_shrinking_lists_and_empty_panels() {
         let mut list = List::default();
         list.go(Motion::Last, 50);
         assert_eq!(list.window(3, 10), 0..3);

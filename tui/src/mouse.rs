@@ -1,4 +1,5 @@
-//! The mouse: a click selects, a click on what is selected opens it or goes there, the wheel scrolls what is below it.
+//! The mouse: a click selects a line, a click on a selected line opens it or follows its link, and
+//! the wheel scrolls the panel below the pointer.
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
@@ -8,16 +9,16 @@ use crate::command::Motion;
 /// Lines that the wheel scrolls.
 pub(crate) const WHEEL: usize = 3;
 
-/// What the mouse did.
+/// An action of the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mouse {
-    /// The left button went down there.
+    /// The left button was pressed.
     Click(Position),
-    /// The wheel was turned there.
+    /// The wheel was turned.
     Scroll(Position, Motion),
 }
 
-/// What an event means, if it means anything.
+/// The action of an event, if it has one.
 pub(crate) fn mouse(event: MouseEvent) -> Option<Mouse> {
     let at = Position::new(event.column, event.row);
     match event.kind {

@@ -1,4 +1,4 @@
-//! The loop between a screen and a real terminal; nothing else in this crate knows one.
+//! The loop between a screen and a real terminal, which only this module uses.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,24 +10,23 @@ use ratatui::crossterm::execute;
 use crate::command::{Command, command};
 use crate::mouse::{Mouse, mouse};
 
-/// A key or new data is looked for this often; the screen is drawn no more often, but for keys.
+/// How often to look for keys and new data. Without keys, the screen is drawn at most this often.
 const TICK: Duration = Duration::from_millis(40);
 
-/// A whole screen: state that takes commands and draws itself.
+/// A screen: state that takes commands and draws itself.
 pub(crate) trait Screen {
-    /// Takes what background threads have ready, a bounded amount at a time. `true` when there was something.
+    /// Takes a bounded number of messages of background threads; `true` if there were any.
     fn poll(&mut self) -> bool;
-    /// Takes a key while a line is typed; `false` when none is.
+    /// Handles a key of the input line; `false` if there is no input line.
     fn key(&mut self, key: KeyEvent) -> bool;
-    /// Takes what the mouse did.
+    /// Handles an action of the mouse.
     fn mouse(&mut self, mouse: Mouse);
-    /// Does what the user wants; `false` ends the screen.
+    /// Executes a command; `false` ends the screen.
     fn command(&mut self, command: Command) -> bool;
-    /// Draws.
     fn draw(&mut self, frame: &mut Frame<'_>);
 }
 
-/// Shows `screen` until it ends. The terminal is restored on every way out, a panic too.
+/// Shows `screen` until it ends. Restores the terminal in any case, also after a panic.
 pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let restore = std::panic::take_hook();

@@ -1,4 +1,4 @@
-//! For tests: screens as text, captures of the tree.
+//! Helpers of tests: screens as text, captures of the source tree.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use ratatui::buffer::Buffer;
 
 use crate::terminal::Screen;
 
-/// A capture that comes with the source.
+/// A capture of the source tree.
 pub(crate) fn capture_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)
 }
 
-/// What `screen` looks like on a terminal of that size.
+/// Draws `screen` on a terminal of this size.
 pub(crate) fn drawn(screen: &mut dyn Screen, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| screen.draw(frame)).unwrap();
     terminal.backend().buffer().clone()
 }
 
-/// The characters of a buffer, one line a row.
+/// The characters of a buffer, one line per row.
 pub(crate) fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let rows = buffer.content.chunks(width);

@@ -1,4 +1,4 @@
-//! The look of things, by meaning. No meaning hangs on a colour alone: a word or a sign always says the same.
+//! Styles by meaning. Colour is never the only sign: a word or a character has the same meaning.
 
 use ratatui::style::{Color, Modifier, Style};
 use weft_core::requirement::Severity;
@@ -7,16 +7,17 @@ use weft_suites::model::Verdict;
 /// Styles by meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// Of the terminal's own sixteen colours, those that a dark ground shows well.
+    /// Those of the terminal's sixteen colours that are readable on a dark background.
     Dark,
-    /// Colours that a light ground shows well.
+    /// Colours that are readable on a light background.
     Light,
     /// Bold and reverse only.
     Plain,
 }
 
 impl Theme {
-    /// What `WEFT_THEME` says (dark, light, none); else dark, unless `NO_COLOR` (<https://no-color.org>) is set to something.
+    /// The theme of `WEFT_THEME` (dark, light, none). Without it, plain if `NO_COLOR`
+    /// (<https://no-color.org>) is set and not empty, otherwise dark.
     pub(crate) fn of_environment() -> Self {
         match (std::env::var("WEFT_THEME").as_deref(), std::env::var_os("NO_COLOR")) {
             (Ok("light"), _) => Theme::Light,
@@ -27,7 +28,7 @@ impl Theme {
         }
     }
 
-    /// The next one, around the end.
+    /// The next theme, with wrap-around.
     pub(crate) fn next(self) -> Self {
         match self {
             Theme::Dark => Theme::Light,
@@ -36,7 +37,7 @@ impl Theme {
         }
     }
 
-    /// The colours on a dark and on a light ground.
+    /// The colours on a dark and on a light background.
     fn coloured(self, dark: Color, light: Color) -> Style {
         match self {
             Theme::Dark => Style::new().fg(dark),
@@ -45,12 +46,12 @@ impl Theme {
         }
     }
 
-    /// Name of the program, headings.
+    /// Headings and the name of the program.
     pub(crate) fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What matters less.
+    /// Less important text.
     pub(crate) fn faint(self) -> Style {
         self.coloured(Color::DarkGray, Color::Indexed(240))
     }
@@ -71,7 +72,7 @@ impl Theme {
         }
     }
 
-    /// The octets of the selected field.
+    /// The bytes of the selected field.
     pub(crate) fn marked(self) -> Style {
         match self {
             Theme::Dark | Theme::Light => Style::new().fg(Color::Black).bg(Color::Yellow),
@@ -79,7 +80,7 @@ impl Theme {
         }
     }
 
-    /// The octet under the cursor.
+    /// The byte under the cursor.
     pub(crate) fn cursor(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }

@@ -1,6 +1,7 @@
-//! Text into lines of a panel's width.
+//! Wraps text to the width of a panel.
 
-/// Breaks `text` at spaces (and at its own line ends) into lines of at most `width` characters; a longer word is cut.
+/// Breaks `text` at spaces and line ends into lines of at most `width` characters; splits longer
+/// words.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_whole_where_they_fit() {
+    fn splits_only_words_that_do_not_fit() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
         assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);

@@ -1,8 +1,8 @@
-//! The octets and fields of frames, dissected again when they are looked at.
+//! The bytes and fields of frames, which are dissected again when the user selects a frame.
 //!
-//! A thread of its own reads the capture from the start up to the frame where all is known of the wanted one (a unit can become
-//! certain frames later), and keeps the neighbours too, since the next question is mostly about them. A newer request ends
-//! the work on an older one.
+//! A thread reads the capture from its start up to the frame with which the details are complete (a
+//! unit may be complete only some frames later). It also keeps the neighbours, because the user
+//! will probably select them next. A newer request replaces an older one.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -13,17 +13,18 @@ use weft_dissector::browse::detail::Detail;
 
 use super::recording::Recording;
 
-/// Frames on each side of the wanted one that are kept too.
+/// Frames before and after the requested one that are also kept.
 pub(crate) const NEIGHBOURS: u64 = 250;
-/// A newer request is looked for this often, in frames.
+/// The thread looks for a newer request once in this many frames.
 const LOOK: u64 = 256;
 
-/// Which frames are wanted.
+/// A request for frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The one that is looked at.
+    /// The selected frame.
     pub(crate) frame: u64,
-    /// The last one that must be read to know all about it and its neighbours; past the end: all of them, and the end.
+    /// The last frame to read: the details of the frame and its neighbours are then complete. If
+    /// this is past the end, the thread also finishes the capture.
     pub(crate) until: u64,
 }
 
@@ -32,11 +33,11 @@ pub(crate) struct Request {
 pub(crate) struct Answer {
     /// The frames that were kept, by number.
     pub(crate) frames: Vec<Detail>,
-    /// Why the file could not be read, if so.
+    /// Why the file could not be read.
     pub(crate) error: Option<String>,
 }
 
-/// The thread, as the screen sees it.
+/// The thread's interface for the screen.
 pub(crate) struct Details {
     requests: Sender<Request>,
     pub(crate) answers: Receiver<Answer>,
@@ -52,9 +53,9 @@ impl Details {
         Details { requests, answers }
     }
 
-    /// Asks for frames; an earlier question that is not answered yet is forgotten.
-    pub(crate) fn ask(&self, request: Request) {
-        // The thread outlives every question.
+    /// Requests frames; this cancels an earlier request that is not answered yet.
+    pub(crate) fn request(&self, request: Request) {
+        // The thread lives as long as this sender.
         let _ = self.requests.send(request);
     }
 }
@@ -108,7 +109,7 @@ fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Opti
         return Read::Newer(instead);
     }
     let error = ended.as_ref().err().map(ToString::to_string);
-    if !past && ended.is_ok_and(|ended| ended.is_whole) {
+    if !past && ended.is_ok_and(|ended| ended.is_complete) {
         dissector.finish(&mut keep);
     }
     Read::Done(Answer { frames: keep.into_frames(), error })
@@ -127,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_window_is_kept() {
+    fn keeps_only_the_window() {
         let answer = details("host-matrix.pcap", 300, u64::MAX);
         let numbers: Vec<u64> = answer.frames.iter().map(|detail| detail.number).collect();
         assert_eq!(numbers, (300 - NEIGHBOURS..=300 + NEIGHBOURS).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_newer_request_ends_the_work() {
+    fn a_newer_request_replaces_an_older_one() {
         let newer = Request { frame: 1, until: 1 };
         let recording = Recording::file(&capture_path("host-matrix.pcap"));
         let read = read(&recording, Request { frame: 600, until: 627 }, || Some(newer));
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_told() {
+    fn reports_a_missing_file() {
         assert!(details("no-such-file.pcap", 1, 1).error.is_some());
     }
 }

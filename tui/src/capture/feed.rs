@@ -1,14 +1,14 @@
-//! A bounded queue from a reading thread to the screen, taken in pieces.
+//! A bounded queue from a reading thread to the screen, which takes many items at once.
 //!
-//! The screen never waits for it; the thread waits while the queue is full, and learns when the screen does not listen any more. A channel would do
-//! but that it hands over one item at a time, and a capture has millions.
+//! The screen never waits. The thread waits while the queue is full, and learns when the screen is
+//! gone. A channel would hand over one item at a time, and a capture has millions.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Items that wait for the screen.
+/// The maximum number of waiting items, without those of the last call of `send`.
 const MOST: usize = 1 << 16;
-/// A thread that waits for room looks this often whether anybody still listens.
+/// How often a waiting thread checks whether the screen is gone.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -25,14 +25,14 @@ pub(crate) struct Feed<T>(Arc<Queue<T>>);
 #[derive(Debug)]
 pub(crate) struct Source<T>(Weak<Queue<T>>);
 
-/// A queue.
+/// Makes a queue.
 pub(crate) fn feed<T>() -> (Source<T>, Feed<T>) {
     let queue = Arc::new(Queue { items: Mutex::new(Vec::new()), room: Condvar::new() });
     (Source(Arc::downgrade(&queue)), Feed(queue))
 }
 
 impl<T> Feed<T> {
-    /// What waits, at most so many items.
+    /// Takes at most `most` items.
     pub(crate) fn take(&self, most: usize) -> Vec<T> {
         let mut items = self.0.items.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = if items.len() <= most { std::mem::take(&mut *items) } else { items.drain(..most).collect() };
@@ -40,15 +40,15 @@ impl<T> Feed<T> {
         taken
     }
 
-    /// Is the thread over, and everything taken?
+    /// Has the thread ended, and is the queue empty?
     pub(crate) fn is_over(&self) -> bool {
-        // Asked in this order: what a thread sent last is there before it ends.
+        // In this order, because a thread sends its last items before it ends.
         Arc::weak_count(&self.0) == 0 && self.0.items.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
 impl<T> Source<T> {
-    /// Hands `items` over, and leaves none; `false` when nobody listens any more.
+    /// Moves all `items` into the queue; `false` if the screen is gone.
     pub(crate) fn send(&self, items: &mut Vec<T>) -> bool {
         while let Some(queue) = self.0.upgrade() {
             let mut waiting = queue.items.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +61,7 @@ impl<T> Source<T> {
         false
     }
 
-    /// Tells whether nobody listens any more, for who cannot have this end.
+    /// A function that returns whether the screen is gone.
     pub(crate) fn gone(&self) -> impl Fn() -> bool + Clone + Send + 'static
     where
         T: Send + 'static,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_holds_the_thread_up_and_nothing_is_lost() {
+    fn a_full_queue_blocks_the_thread_and_loses_nothing() {
         let (source, feed) = feed();
         let thread = std::thread::spawn(move || (0..3 * MOST).all(|item| source.send(&mut vec![item])));
         let mut got = Vec::new();

@@ -1,4 +1,4 @@
-//! The field tree of one frame as lines, with branches that open and close.
+//! The field tree of a frame, with branches that open and close.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use crate::list::List;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) depth: usize,
-    /// What it is: the same for the same field of every frame, whatever header it stands in.
+    /// Identifies the field: the same in every frame, and in every header.
     pub(crate) key: String,
     pub(crate) text: String,
-    /// Where it is specified, and its name in filters; empty where it has neither.
+    /// Its section in the specification and its name in filters; may be empty.
     pub(crate) about: String,
     pub(crate) severity: Option<Severity>,
     pub(crate) is_branch: bool,
@@ -29,17 +29,16 @@ pub(crate) struct Fields {
     lines: Vec<Line>,
     /// Keys of closed branches; the same field stays closed from frame to frame.
     closed: HashSet<String>,
-    /// Places in `lines` of those that are shown.
+    /// Indexes of the visible lines.
     visible: Vec<usize>,
     pub(crate) list: List,
     /// Key of the line that the user chose last.
     chosen: Option<String>,
 }
 
-/// Key of the branch about the frame itself: closed until it is opened where there are units, since those are what people
-/// come for.
+/// The key of the branch about the frame itself, which starts closed if the frame has units.
 const FRAME: &str = "frame";
-/// The same of a frame without units.
+/// The key of the same branch of a frame without units.
 const BARE_FRAME: &str = "bare frame";
 
 impl Fields {
@@ -53,7 +52,8 @@ impl Fields {
         }
     }
 
-    /// Shows another frame, or more of the same one. The chosen field stays selected where the frame has it.
+    /// Shows another frame, or more of the same one. If the frame has the chosen field, it stays
+    /// selected.
     pub(crate) fn show(&mut self, row: &Row, detail: Option<&Detail>) {
         self.lines = lines(row, detail);
         self.arrange();
@@ -62,7 +62,6 @@ impl Fields {
         self.list.selected = same.unwrap_or(usize::from(row.units > 0 && self.visible.len() > 1));
     }
 
-    /// Nothing to show.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
         self.visible.clear();
@@ -80,7 +79,7 @@ impl Fields {
         }
     }
 
-    /// The lines that are shown.
+    /// The visible lines.
     pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Line> {
         self.visible.iter().map(|at| &self.lines[*at])
     }
@@ -95,12 +94,12 @@ impl Fields {
         self.visible.get(self.list.selected).map(|at| &self.lines[*at])
     }
 
-    /// Remembers the selected line, so that the next frame begins there.
+    /// Remembers the selected line for the next frame.
     pub(crate) fn choose(&mut self) {
         self.chosen = self.selected().map(|line| line.key.clone());
     }
 
-    /// Opens (`Some(true)`), closes or turns the selected branch.
+    /// Opens (`Some(true)`), closes (`Some(false)`) or toggles the selected branch.
     pub(crate) fn turn(&mut self, open: Option<bool>) {
         let Some(line) = self.selected().filter(|line| line.is_branch) else { return };
         let key = line.key.clone();
@@ -112,24 +111,24 @@ impl Fields {
         self.arrange();
     }
 
-    /// Closes the selected branch; from a closed one, or a field, goes to the branch around it.
+    /// Closes the selected branch. If it is closed, or a field is selected, selects the parent.
     pub(crate) fn out(&mut self) {
         let Some(line) = self.selected() else { return };
         if line.is_branch && self.is_open(line) {
             return self.turn(Some(false));
         }
         let depth = line.depth;
-        let around = (0..self.list.selected).rev().find(|at| self.lines[self.visible[*at]].depth < depth);
-        if let Some(around) = around {
-            self.list.selected = around;
+        let parent = (0..self.list.selected).rev().find(|at| self.lines[self.visible[*at]].depth < depth);
+        if let Some(parent) = parent {
+            self.list.selected = parent;
         }
     }
 
-    /// Selects the shown field that means the octet at `offset`: the one with the fewest octets.
+    /// Selects the smallest visible field that contains the byte at `offset`.
     pub(crate) fn select_octet(&mut self, offset: usize) {
-        let holding = self.shown().enumerate().filter(|(_, line)| line.place.contains(offset));
-        // The deeper of two with the same octets comes later.
-        let best = holding.min_by_key(|(at, line)| (line.place.len(), std::cmp::Reverse(*at))).map(|(at, _)| at);
+        let fields = self.shown().enumerate().filter(|(_, line)| line.place.contains(offset));
+        // Of two fields with the same bytes, the deeper one comes later.
+        let best = fields.min_by_key(|(at, line)| (line.place.len(), std::cmp::Reverse(*at))).map(|(at, _)| at);
         if let Some(best) = best {
             self.list.selected = best;
             self.choose();

@@ -1,7 +1,7 @@
-//! The packets that pass a display filter, found by a thread of its own.
+//! The packets that pass a display filter.
 //!
-//! The thread reads the capture as `weft dissect -T text -Y` does and hands over the numbers of frames that pass. It ends when nobody listens: with
-//! the next filter, or with the screen. A live capture is followed.
+//! A thread reads the capture like `weft dissect -T text -Y`, and sends the numbers of the frames
+//! that pass. It follows a live capture. It ends with the next filter or with the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,24 +13,25 @@ use super::feed::{Feed, Source, feed};
 use super::index::MAX_FRAMES;
 use super::recording::Recording;
 
-/// A filter at work.
+/// An active filter.
 #[derive(Debug)]
 pub(crate) struct Filtered {
-    /// As it was typed.
+    /// The text that the user typed.
     pub(crate) text: String,
     /// Frames that passed so far, in order.
     numbers: Vec<u64>,
-    /// The frame that was selected when the filter came: the list stays near it until the user moves.
+    /// The frame that was selected when the filter started: the selection stays near it until the
+    /// user moves.
     pub(crate) anchor: Option<u64>,
-    /// Has the thread more to say?
+    /// Is the thread running, or are results waiting?
     pub(crate) is_reading: bool,
-    /// The last frame that was looked at.
+    /// The last frame that was read.
     read: Arc<AtomicU64>,
     passed: Feed<u64>,
 }
 
 impl Filtered {
-    /// Starts to filter; why not, in words, when the filter or the file cannot be read.
+    /// Starts to filter, or returns the error in the filter or the capture.
     pub(crate) fn start(recording: &Recording, text: &str, anchor: Option<u64>) -> Result<Self, String> {
         let sieve = Sieve::new(text).map_err(|error| error.to_string())?;
         recording.check().map_err(|error| error.to_string())?;
@@ -41,7 +42,7 @@ impl Filtered {
         Ok(Filtered { text: text.to_owned(), numbers: Vec::new(), anchor, is_reading: true, read, passed })
     }
 
-    /// Takes in what passed, at most so much; `false` when there is nothing.
+    /// Takes at most `most` results; `false` if nothing changed.
     pub(crate) fn poll(&mut self, most: usize) -> bool {
         if !self.is_reading {
             return false;
@@ -53,34 +54,34 @@ impl Filtered {
         is_new || !self.is_reading
     }
 
-    /// The last frame that was looked at.
+    /// The last frame that was read.
     pub(crate) fn read(&self) -> u64 {
         self.read.load(Relaxed)
     }
 
-    /// What is found late (a unit far behind its frame) goes where it belongs, once.
+    /// Adds a frame. Results may be late (if a unit is complete long after its frame) and repeated.
     fn add(&mut self, number: u64) {
         if let Err(at) = self.numbers.binary_search(&number) {
             self.numbers.insert(at, number);
         }
     }
 
-    /// How many passed up to frame `last`.
+    /// The number of frames up to `last` that pass.
     pub(crate) fn len(&self, last: u64) -> usize {
         self.numbers.partition_point(|number| *number <= last)
     }
 
-    /// The frame at a place of the list.
+    /// The frame at an index of the list.
     pub(crate) fn number(&self, at: usize) -> Option<u64> {
         self.numbers.get(at).copied()
     }
 
-    /// The place of a frame in the list.
+    /// The index of a frame in the list.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
         self.numbers.binary_search(&number).ok()
     }
 
-    /// The place of the first frame from `number` on.
+    /// The index of the first frame from `number` on.
     pub(crate) fn near(&self, number: u64) -> usize {
         self.numbers.partition_point(|passed| *passed < number).min(self.numbers.len().saturating_sub(1))
     }
@@ -88,14 +89,14 @@ impl Filtered {
 
 fn sift(recording: &Recording, mut sieve: Sieve, source: &Source<u64>, at: &AtomicU64) {
     let mut read: usize = 0;
-    // What is wrong with the capture is told by who indexes it.
+    // The indexer reports errors of the capture.
     let _ = recording.read(true, source.gone(), |frame, _| {
         read += 1;
         sieve.frame(frame);
         at.store(frame.number, Relaxed);
         source.send(sieve.passed()) && read < MAX_FRAMES
     });
-    // That nobody listens any more is fine.
+    // The screen may be gone.
     source.send(&mut sieve.finish());
 }
 
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_pass_are_those_of_tshark() {
+    fn frames_that_pass_are_the_same_as_with_tshark() {
         // tshark -r rping-crc.pcap -Y 'iwarp_rdma.opcode == 0' -T fields -e frame.number
         assert_eq!(numbers("rping-crc.pcap", "iwarp_rdma.opcode == 0"), [16, 26, 36, 47]);
         assert_eq!(numbers("rping-crc.pcap", "frame.number in {3, 50..60}"), [3, 50, 51, 52]);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_frame_goes_where_it_belongs_once() {
+    fn a_late_frame_is_added_once_in_order() {
         let recording = Recording::file(&capture_path("rping-crc.pcap"));
         let mut filtered = Filtered::start(&recording, "frame", None).unwrap();
         filtered.numbers.clear();
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn reports_wrong_filters_and_missing_files() {
         let start = |path: &Path, text| Filtered::start(&Recording::file(path), text, None);
         assert!(start(&capture_path("rping-crc.pcap"), "tcp.steam").unwrap_err().contains("did you mean"));
         assert!(start(Path::new("no-such-file"), "tcp").is_err());

@@ -1,6 +1,5 @@
-//! What a frame is below iWARP: addresses, TCP flags and numbers, lengths, as the dissector tells them.
-//!
-//! For rows that no unit belongs to (SYN, bare acknowledgements, other traffic).
+//! Addresses, TCP flags and lengths of a frame, for rows without units (SYN, pure acknowledgements,
+//! other traffic).
 
 use std::net::SocketAddr;
 
@@ -12,7 +11,6 @@ use weft_dissector::{Packet, TransportKind};
 pub(crate) struct Head {
     /// Sender and receiver.
     pub(crate) ends: Option<(SocketAddr, SocketAddr)>,
-    /// What it carries.
     pub(crate) carries: Carries,
 }
 
@@ -21,14 +19,14 @@ pub(crate) struct Head {
 pub(crate) enum Carries {
     /// A TCP segment.
     Tcp(Tcp),
-    /// A UDP datagram of so many octets.
+    /// A UDP datagram with a payload of this many bytes.
     Udp(u32),
-    /// Neither, or a fragment that completes nothing.
+    /// Neither, or a fragment that completes no packet.
     #[default]
     Other,
 }
 
-/// What people look for first in a TCP header.
+/// The most important fields of a TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tcp {
     /// Sequence number.
@@ -37,7 +35,7 @@ pub(crate) struct Tcp {
     fin: bool,
     rst: bool,
     ack: bool,
-    /// Octets of payload on the wire.
+    /// Bytes of payload on the wire.
     pub(crate) len: u32,
 }
 
@@ -50,7 +48,6 @@ impl Tcp {
 }
 
 impl Head {
-    /// What `packet` says.
     pub(crate) fn of(packet: &Packet) -> Self {
         let len = packet.payload_len;
         let carries = match packet.transport {
@@ -60,7 +57,6 @@ impl Head {
         Head { ends: Some((packet.src, packet.dst)), carries }
     }
 
-    /// In a few words.
     pub(crate) fn summary(&self) -> String {
         match self.carries {
             Carries::Tcp(tcp) => format!("TCP {}  seq {} len {}", tcp.flags(), tcp.seq, tcp.len),
@@ -70,7 +66,7 @@ impl Head {
     }
 }
 
-/// Number of the TCP connection that `packet` belongs to.
+/// The number of the TCP connection of `packet`.
 pub(crate) fn stream(packet: &Packet) -> Option<u32> {
     match packet.transport {
         TransportKind::Tcp { stream, .. } => Some(stream),

@@ -1,4 +1,4 @@
-//! A capture that is too long to wait for, and one that grows.
+//! Tests with a very long capture, and with a growing one.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex};
@@ -9,14 +9,15 @@ use super::*;
 use crate::terminal::Screen as _;
 use crate::testing::{capture_path, drawn, text};
 
-/// Octets after which a first screen has to be there.
+/// The number of bytes after which the first screen must be complete.
 const EARLY: u64 = 16 << 20;
-/// Octets of the capture.
+/// The length of the capture in bytes.
 const LEN: u64 = 1 << 30;
-/// Octets of each frame: more than most networks carry, so that few of them fit into what may be read.
+/// The length of each frame in bytes. Frames are long, so that few of them fit into the allowed
+/// bytes.
 const FRAME: usize = 64 << 10;
 
-/// Octets that were read of the capture, by whomever, and how many may be.
+/// The number of bytes that all readers have read, and how many they may read.
 #[derive(Default)]
 struct Gate {
     state: Mutex<(u64, u64)>,
@@ -38,7 +39,7 @@ impl Gate {
     }
 }
 
-/// A pcap of frames that carry nothing, made up as it is read.
+/// A synthetic pcap of empty frames, generated while it is read.
 struct Made {
     at: u64,
     record: Vec<u8>,
@@ -74,7 +75,7 @@ impl Read for Made {
 fn wait(screen: &mut Screen, is_so: impl Fn(&Screen) -> bool) {
     let deadline = Instant::now() + Duration::from_mins(2);
     while !is_so(screen) {
-        assert!(Instant::now() < deadline, "it does not come: {} frames", screen.index.len());
+        assert!(Instant::now() < deadline, "timeout after {} frames", screen.index.len());
         if !screen.poll() {
             std::thread::yield_now();
         }
@@ -91,7 +92,7 @@ fn a_huge_capture_shows_its_first_screen_early_and_scrolling_does_not_wait() {
     wait(&mut screen, |screen| screen.index.len() >= 50);
     let shown = text(&drawn(&mut screen, 200, 50));
     assert!(shown.contains("reading, ") && shown.contains("     15 "), "{shown}");
-    // Nothing can be read now; the list moves all the same.
+    // Nothing can be read now, but the list still moves.
     let mut places = Vec::new();
     for motion in [Motion::Down, Motion::PageDown, Motion::Last, Motion::First] {
         screen.command(Command::Move(motion));
@@ -105,7 +106,7 @@ fn a_huge_capture_shows_its_first_screen_early_and_scrolling_does_not_wait() {
     assert!((frames..=frames + 1).contains(&screen.index.len()), "{}", screen.index.len());
 }
 
-/// Says that so many octets of the last of `paths` may be read.
+/// Allows readers to read `octets` bytes of the last of `paths`.
 fn grown(recording: &Recording, paths: &[(&Path, u64)], octets: u64) {
     let part = |(path, before): &(&Path, u64)| Part { path: path.to_path_buf(), before: *before };
     let live = Live { what: "eth0".to_owned(), files: paths.len() as u64, dropped_by_kernel: 7, ..Live::default() };
@@ -113,12 +114,13 @@ fn grown(recording: &Recording, paths: &[(&Path, u64)], octets: u64) {
 }
 
 #[test]
-fn a_live_capture_is_shown_as_far_as_it_is_written() {
+fn shows_a_live_capture_while_it_grows() {
     let recording = Recording::live("eth0");
     let mut screen = Screen::live(recording.clone());
     screen.theme = Theme::Dark;
     assert!(!screen.poll() && text(&drawn(&mut screen, 100, 24)).contains("live  frames 0"));
-    // The whole records of the first eight frames: 24 octets of a header, then 16 and the frame each.
+    // The complete records of the first eight frames: 24 bytes of header, then 16 bytes and a
+    // frame.
     let path = capture_path("rping-crc.pcap");
     let mut capture = weft_dissector::source::Capture::open(&path).unwrap();
     let mut octets = 24;
@@ -132,7 +134,7 @@ fn a_live_capture_is_shown_as_far_as_it_is_written() {
     assert!(shown.contains("eth0") && shown.contains("dropped 7 + 0  files 1"), "{shown}");
     let narrow = text(&drawn(&mut screen, 60, 24));
     assert!(narrow.contains(" weft  eth0 ") && narrow.contains("dropped 7 + 0"), "{narrow}");
-    // Held, the list stands still while more comes; a filter goes on too.
+    // Paused, the list does not change while the capture grows; a filter continues.
     screen.command(Command::Pause);
     grown(&recording, &[(&path, 0)], path.metadata().unwrap().len());
     wait(&mut screen, |screen| screen.index.len() == 52);
@@ -142,7 +144,7 @@ fn a_live_capture_is_shown_as_far_as_it_is_written() {
     assert_eq!((screen.listed(), screen.row().unwrap().number), (52, 52));
     screen.filtered = Some(Filtered::start(&recording, "frame.number > 50", None).unwrap());
     wait(&mut screen, |screen| screen.listed() == 2);
-    // A second file; the ring lost the first one.
+    // A second file; the ring has deleted the first one.
     grown(&recording, &[(&path, 52)], path.metadata().unwrap().len());
     wait(&mut screen, |screen| screen.index.len() == 104 && screen.listed() == 54);
     assert_eq!(screen.row().unwrap().number, 104);

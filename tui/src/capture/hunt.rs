@@ -1,52 +1,53 @@
-//! A search through the rows, a piece at a time: a capture of millions of frames does not hold the screen up.
+//! A search through the rows in parts, so that a capture of millions of frames does not block the
+//! screen.
 
-/// Rows that are looked at before keys are looked at again.
+/// Rows in a part.
 const PIECE: usize = 8192;
 
-/// A search that goes on.
+/// A search in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hunt {
     from: usize,
     len: usize,
-    /// Rows behind `from`, around the end, that are looked at.
-    seen: usize,
+    /// The number of searched rows: those after `from`, with wrap-around.
+    searched: usize,
 }
 
-/// What a piece of it came to.
+/// The result of a part of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hunted {
-    /// The place.
+    /// The index of the row.
     At(usize),
-    /// There is none.
+    /// No row matches.
     Nowhere,
-    /// Nothing so far.
+    /// No row matches so far.
     NotYet,
 }
 
 impl Hunt {
-    /// A search behind `from`, around the end of `len` rows; `from` itself comes last.
+    /// A search through `len` rows that starts after `from` and wraps around; `from` comes last.
     pub(crate) fn new(from: usize, len: usize) -> Self {
-        Hunt { from, len, seen: 0 }
+        Hunt { from, len, searched: 0 }
     }
 
-    /// Looks at some more.
-    pub(crate) fn on(&mut self, is_it: impl Fn(usize) -> bool) -> Hunted {
+    /// Searches the next part.
+    pub(crate) fn on(&mut self, matches: impl Fn(usize) -> bool) -> Hunted {
         for _ in 0..PIECE {
-            if self.seen == self.len {
+            if self.searched == self.len {
                 return Hunted::Nowhere;
             }
-            self.seen += 1;
-            let place = (self.from + self.seen) % self.len;
-            if is_it(place) {
+            self.searched += 1;
+            let place = (self.from + self.searched) % self.len;
+            if matches(place) {
                 return Hunted::At(place);
             }
         }
         Hunted::NotYet
     }
 
-    /// How much is looked at, in percent.
+    /// The progress in percent.
     pub(crate) fn percent(&self) -> usize {
-        100 * self.seen / self.len.max(1)
+        100 * self.searched / self.len.max(1)
     }
 }
 
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_around_the_end_in_pieces() {
+    fn wraps_around_and_works_in_parts() {
         let mut hunt = Hunt::new(3, 5);
         assert_eq!(hunt.on(|place| place == 1), Hunted::At(1));
         assert_eq!(hunt.on(|place| place == 1), Hunted::Nowhere);

@@ -1,4 +1,4 @@
-//! The index of a capture: one row a frame, with what stands in it in words. No octets, no fields.
+//! The index of a capture: a row for each frame, with a summary, without bytes and fields.
 
 use std::collections::HashSet;
 
@@ -9,44 +9,43 @@ use weft_core::requirement::Severity;
 use super::head::Head;
 use super::pages::Pages;
 
-/// Frames that an index holds; further ones are not read.
+/// The maximum number of frames in an index; further ones are not read.
 pub const MAX_FRAMES: usize = 20_000_000;
-/// Findings that an index tells one by one; further ones are counted, and stand at their frames.
+/// The maximum number of findings in the list; further ones are counted, and shown at their frames.
 pub(crate) const MAX_FINDINGS: usize = 100_000;
 /// Characters of the joined summaries of a row.
 const MAX_SUMMARY: usize = 240;
-/// Where a unit or finding came when the capture had ended.
+/// The value of `known_at` for units and findings that are complete only at the end of the capture.
 pub(crate) const AT_END: u64 = u64::MAX;
 
-/// A frame.
+/// The row of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Its number in the capture, from 1.
+    /// The number of the frame in the capture, from 1.
     pub(crate) number: u64,
     /// Nanoseconds since 1970.
     pub(crate) time: u64,
-    /// Octets in the file.
+    /// Bytes in the file.
     pub(crate) captured: u32,
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub(crate) wire: u32,
-    /// What it is below iWARP.
     pub(crate) head: Head,
-    /// Its units in a few words each.
+    /// Summaries of its units.
     pub(crate) summary: String,
-    /// How many units ended in it.
+    /// The number of units that end in it.
     pub(crate) units: u32,
-    /// How many findings it shows.
+    /// The number of findings.
     pub(crate) findings: u32,
-    /// The loudest of them.
+    /// The worst severity of the findings.
     pub(crate) worst: Option<Severity>,
     /// The TCP connection.
     pub(crate) stream: Option<u32>,
-    /// The frame that must be read to know all of the above: this one or a later one, or [`AT_END`].
+    /// The frame with which the row is complete: this one or a later one, or [`AT_END`].
     pub(crate) known_at: u64,
 }
 
 impl Row {
-    /// The row of a frame of which nothing but its lengths is known.
+    /// The row of a frame before it is dissected.
     pub(crate) fn new(number: u64, time: u64, captured: u32, wire: u32) -> Self {
         Row {
             number,
@@ -63,7 +62,7 @@ impl Row {
         }
     }
 
-    /// Its ends and what it holds, for a search.
+    /// The text for a search.
     pub(crate) fn text(&self) -> String {
         let ends = self.head.ends.map_or_else(String::new, |(src, dst)| format!("{src} → {dst} "));
         let worst = self.worst.map_or_else(String::new, |severity| format!("[{severity}] "));
@@ -84,20 +83,20 @@ impl Row {
     }
 }
 
-/// One thing that the indexer met.
+/// A result of the indexer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// The next frame.
     Row(Row),
-    /// A unit that ended in frame `frame`, found when frame `at` was read.
+    /// A unit that ends in frame `frame`, and is known since frame `at`.
     Unit { frame: u64, at: u64, stream: Option<u32>, summary: String },
-    /// A finding, found when frame `at` was read.
-    Finding { told: Told, at: u64 },
+    /// A finding, which is known since frame `at`.
+    Finding { finding: ListedFinding, at: u64 },
 }
 
-/// A finding in short.
+/// A finding in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ListedFinding {
     /// The frame that shows it.
     pub(crate) frame: u64,
     /// Its TCP connection.
@@ -112,14 +111,14 @@ pub(crate) struct Index {
     pages: Pages,
     units: u64,
     findings: u64,
-    told: Vec<Told>,
+    listed: Vec<ListedFinding>,
     /// Rows with findings, in order.
     marked: Vec<usize>,
     streams: HashSet<u32>,
 }
 
 impl Index {
-    /// Takes in what the indexer met next.
+    /// Adds the next result of the indexer.
     pub(crate) fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Row(row) => self.pages.push(row),
@@ -132,11 +131,11 @@ impl Index {
                     self.pages.change(place, |row| row.add_unit(at, &summary));
                 }
             }
-            Entry::Finding { told, at } => {
-                let Told { frame, severity, .. } = told;
+            Entry::Finding { finding, at } => {
+                let ListedFinding { frame, severity, .. } = finding;
                 self.findings += 1;
-                if self.told.len() < MAX_FINDINGS {
-                    self.told.push(told);
+                if self.listed.len() < MAX_FINDINGS {
+                    self.listed.push(finding);
                 }
                 let Some(index) = self.find(frame) else { return };
                 self.pages.change(index, |row| {
@@ -151,49 +150,49 @@ impl Index {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// The row at a place; rows stand in the order of the capture.
+    /// The row at an index; rows are in the order of the capture.
     pub(crate) fn row(&self, place: usize) -> Option<Row> {
         self.pages.get(place)
     }
 
-    /// Number of the last frame so far, 0 where there is none.
+    /// The number of the last frame so far, or 0.
     pub(crate) fn last(&self) -> u64 {
         self.pages.last().unwrap_or(0)
     }
 
-    /// The findings, in the order in which they were found.
-    pub(crate) fn told(&self) -> &[Told] {
-        &self.told
+    /// The listed findings, in the order in which they were found.
+    pub(crate) fn findings(&self) -> &[ListedFinding] {
+        &self.listed
     }
 
-    /// Place of the row of frame `number`.
+    /// The index of the row of frame `number`.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
         self.pages.find(number)
     }
 
-    /// How many rows have findings.
+    /// The number of rows with findings.
     pub(crate) fn marked(&self) -> usize {
         self.marked.len()
     }
 
-    /// The next row with a finding behind `place`, or the first of all.
+    /// The next row with a finding after `place`, or the first such row.
     pub(crate) fn next_marked(&self, place: usize) -> Option<usize> {
-        let behind = self.marked.partition_point(|marked| *marked <= place);
-        self.marked.get(behind).or(self.marked.first()).copied()
+        let after = self.marked.partition_point(|marked| *marked <= place);
+        self.marked.get(after).or(self.marked.first()).copied()
     }
 
-    /// The next row with a finding before `place`, or the last of all.
+    /// The previous row with a finding before `place`, or the last such row.
     pub(crate) fn previous_marked(&self, place: usize) -> Option<usize> {
         let before = self.marked.partition_point(|marked| *marked < place);
         before.checked_sub(1).and_then(|at| self.marked.get(at)).or(self.marked.last()).copied()
     }
 
-    /// How many units, connections with units, and findings there are.
+    /// The numbers of units, connections with units, and findings.
     pub(crate) fn counts(&self) -> (u64, usize, u64) {
         (self.units, self.streams.len(), self.findings)
     }
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_unit_goes_to_its_own_frame() {
+    fn a_late_unit_is_added_to_its_frame() {
         // Frame 2 could not be read and has no row.
         let mut index = index(&[1, 3, 4]);
         index.add(Entry::Unit { frame: 3, at: 4, stream: Some(0), summary: "Send".into() });
@@ -224,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_jumped_to_in_a_ring() {
+    fn jumps_between_findings_wrap_around() {
         let mut index = index(&[1, 2, 3, 4, 5]);
         assert_eq!(index.next_marked(0), None);
         for (frame, severity) in [(4, Severity::Note), (2, Severity::Error), (2, Severity::Warning)] {
             let requirement = "MPA-7.1.1-2".parse().unwrap();
-            index.add(Entry::Finding { told: Told { frame, stream: None, requirement, severity }, at: 5 });
+            index.add(Entry::Finding { finding: ListedFinding { frame, stream: None, requirement, severity }, at: 5 });
         }
         assert_eq!((index.row(1).unwrap().findings, index.row(1).unwrap().worst), (2, Some(Severity::Error)));
         assert_eq!([0, 1, 3, 4].map(|at| index.next_marked(at)), [Some(1), Some(3), Some(1), Some(1)]);
@@ -237,18 +236,18 @@ mod tests {
     }
 
     #[test]
-    fn findings_beyond_the_list_are_counted_and_told() {
+    fn counts_findings_beyond_the_list() {
         let mut index = index(&[1]);
-        let told =
-            Told { frame: 1, stream: None, requirement: "MPA-7.1.1-2".parse().unwrap(), severity: Severity::Note };
-        (0..MAX_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { told, at: 1 }));
-        assert_eq!((index.told().len(), index.counts().2), (MAX_FINDINGS, MAX_FINDINGS as u64 + 3));
-        let title = super::super::sheet::Sheet::findings(index.told(), index.counts().2, 1).title();
+        let requirement = "MPA-7.1.1-2".parse().unwrap();
+        let finding = ListedFinding { frame: 1, stream: None, requirement, severity: Severity::Note };
+        (0..MAX_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { finding, at: 1 }));
+        assert_eq!((index.findings().len(), index.counts().2), (MAX_FINDINGS, MAX_FINDINGS as u64 + 3));
+        let title = super::super::sheet::Sheet::findings(index.findings(), index.counts().2, 1).title();
         assert_eq!(title, "Findings 1/100000: the first ones; n goes to frames with the other 3");
     }
 
     #[test]
-    fn a_row_of_very_many_units_stays_short() {
+    fn a_row_with_many_units_stays_short() {
         let mut index = index(&[1]);
         for _ in 0..1000 {
             index.add(Entry::Unit { frame: 1, at: 1, stream: None, summary: "Send".into() });

@@ -1,7 +1,7 @@
-//! Reads a capture once, in a thread of its own, and hands the index over as it grows.
+//! Reads a capture once, in a thread, and sends the rows of the index while it reads.
 //!
-//! The first rows are there as soon as they are read, whatever comes behind them. What waits for the screen is bounded: a slow terminal slows
-//! the reading down and nothing grows. A live capture is followed as it is written.
+//! The screen gets the first rows as soon as they are read. The queue to the screen is bounded, so
+//! a slow terminal slows reading down and takes no memory. The thread follows a live capture.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,32 +13,32 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use super::feed::{Feed, Source, feed};
 use super::head::{self, Head};
-use super::index::{AT_END, Entry, MAX_FRAMES, Row, Told};
+use super::index::{AT_END, Entry, ListedFinding, MAX_FRAMES, Row};
 use super::recording::Recording;
 
-/// What the indexer hands over.
+/// A message of the indexer.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// What it met.
+    /// A result.
     Entry(Entry),
-    /// There is no more.
+    /// The end of the capture.
     End {
-        /// Why not everything was read; `None` when everything was.
+        /// Why the capture was not read to its end; `None` if it was.
         note: Option<String>,
-        /// What was joined, given up and not read of the frames.
+        /// Reports on connections that were joined or dropped, and on frames that were not read.
         remarks: Vec<String>,
     },
 }
 
-/// The thread, as the screen sees it.
+/// The thread's interface for the screen.
 #[derive(Debug)]
 pub(crate) struct Indexing {
     pub(crate) news: Feed<News>,
-    /// Octets of the files that are read.
+    /// The number of bytes of the files that were read.
     pub(crate) position: Arc<AtomicU64>,
 }
 
-/// Starts to index. The thread ends with the capture, or when nobody listens.
+/// Starts the indexer. The thread ends with the capture or with the screen.
 pub(crate) fn start(recording: &Recording) -> Indexing {
     let (source, news) = feed();
     let position = Arc::new(AtomicU64::new(0));
@@ -51,7 +51,7 @@ pub(crate) fn start(recording: &Recording) -> Indexing {
 struct Entries {
     /// The frame that is being read.
     at: u64,
-    /// Place of its row.
+    /// The index of its row in `entries`.
     row: usize,
     entries: Vec<Entry>,
 }
@@ -70,7 +70,8 @@ impl Sink for Entries {
 
     fn finding(&mut self, finding: &Finding) {
         let Finding { requirement, severity, stream, frame, .. } = *finding;
-        self.entries.push(Entry::Finding { told: Told { frame, stream, requirement, severity }, at: self.at });
+        let finding = ListedFinding { frame, stream, requirement, severity };
+        self.entries.push(Entry::Finding { finding, at: self.at });
     }
 }
 
@@ -104,7 +105,7 @@ fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, mos
         Err(error) => Some(error.to_string()),
     };
     news.push(News::End { note, remarks: dissector.remarks() });
-    // That nobody listens any more is fine.
+    // The screen may be gone.
     source.send(&mut news);
 }
 
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::testing::capture_path;
 
-    /// All rows, and how it ended.
+    /// All rows, and the note of the end.
     fn indexed(name: &str, most: usize) -> (Vec<Row>, Option<String>) {
         let (source, news) = feed();
         index(&Recording::file(&capture_path(name)), &source, &AtomicU64::new(0), most);
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_units_say_what_they_are() {
+    fn frames_without_units_have_a_summary() {
         let (rows, _) = indexed("rping-crc.pcap", MAX_FRAMES);
         assert_eq!((rows[0].head.ends, rows[0].stream), (None, None), "an ARP request");
         let (src, dst) = rows[2].head.ends.unwrap();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_index_says_so() {
+    fn reports_a_full_index() {
         let (rows, end) = indexed("host-matrix.pcap", 100);
         assert_eq!(rows.len(), 100);
         assert!(end.unwrap().contains("first 100 frames"));

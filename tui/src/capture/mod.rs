@@ -1,18 +1,20 @@
-//! The capture screen: packets, field tree and octets, linked.
+//! The capture screen: packets, field tree and bytes, linked.
 //!
 //! ```text
 //! +- header: file, counts, progress ----------------+
-//! | packets: one row a frame                        |
-//! +- fields -----------------+- octets -------------+
+//! | packets: one row per frame                      |
+//! +- fields -----------------+- bytes --------------+
 //! | tree of the frame's units| those of the field   |
 //! |                          | are marked           |
 //! +- hints, or why reading stopped ------------------+
 //! ```
 //!
-//! The selected packet decides the tree, the selected field the marks; moving among the octets selects the field. Memory:
-//! the index ([`index`]), and the details of a window of frames ([`details`]).
+//! The tree shows the selected packet, and the bytes of the selected field are marked. Moving in
+//! the bytes selects the field. In memory are the index ([`index`]) and the details of a window of
+//! frames ([`details`]).
 //!
-//! A live capture is the same screen over a [`recording`] that grows: the newest packet stays selected until the user moves away from it.
+//! A live capture is the same screen with a [`recording`] that grows. The newest packet stays
+//! selected until the user moves away from it.
 
 pub(crate) mod details;
 mod feed;
@@ -53,12 +55,13 @@ use indexer::{Indexing, News};
 use recording::{Live, Recording};
 use sheet::Sheet;
 
-/// What is taken in of the index, and of a filter, before keys are looked at again.
+/// The maximum number of results of the indexer, and of a filter, that are taken between two keys.
 const NEWS_A_POLL: usize = 8192;
-/// Looks in vain after which a live capture is quiet: the newest packet is dissected in full then.
+/// Polls without news after which a live capture is quiet. The newest packet's details are then
+/// shown.
 const QUIET: u32 = 10;
 
-/// Which panel has the keys.
+/// The panel with the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Panel {
     Packets,
@@ -76,13 +79,13 @@ impl Panel {
     }
 }
 
-/// Where the user is among the octets.
+/// The position in the bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Octets {
     pub(crate) cursor: usize,
-    /// Rows, for scrolling.
+    /// The rows, for scrolling.
     pub(crate) list: List,
-    /// Octets in a row, as drawn last.
+    /// Bytes in a row when last drawn.
     pub(crate) columns: usize,
 }
 
@@ -92,17 +95,18 @@ pub(crate) struct Screen {
     pub(crate) name: String,
     pub(crate) theme: Theme,
     pub(crate) index: Index,
-    /// Is everything read? And why not, where something is wrong.
+    /// Present at the end of the capture: why it was not read completely, if so.
     pub(crate) end: Option<Option<String>>,
-    /// What was joined, given up and not read of the frames, once everything is read.
+    /// At the end: reports on connections that were joined or dropped, and frames that were not
+    /// read.
     pub(crate) remarks: Vec<String>,
-    /// What a live capture says of itself.
+    /// The state of a live capture.
     pub(crate) live: Option<Live>,
     /// The newest packet stays selected.
     pub(crate) tails: bool,
-    /// Frames from here on are not listed for now: the user wants the list to stand still.
+    /// The last listed frame, if the user paused the list.
     pub(crate) paused: Option<u64>,
-    /// The selected place of the list of packets: of those that pass the filter, when there is one.
+    /// The list of packets, or of those that pass the filter.
     pub(crate) packets: List,
     pub(crate) filtered: Option<Filtered>,
     /// A list over the panels.
@@ -111,22 +115,22 @@ pub(crate) struct Screen {
     pub(crate) octets: Octets,
     pub(crate) focus: Panel,
     pub(crate) help: bool,
-    /// What the user types at the foot.
+    /// The input line in the footer.
     pub(crate) entry: Option<Entry>,
-    /// What was searched last.
+    /// The last search text.
     searched: String,
     pub(crate) hunt: Option<Hunt>,
-    /// What came of the last command, where the user has to be told.
+    /// The message of the last command.
     pub(crate) notice: Option<String>,
-    /// What the details thread could not do.
+    /// The error of the details thread.
     pub(crate) trouble: Option<String>,
     indexing: Indexing,
     details: Details,
     known: HashMap<u64, Detail>,
-    /// Looks in vain for something new.
+    /// The number of polls without news.
     quiet: u32,
-    /// What was asked last, and how much the row told then.
-    asked: Option<(Request, u32, u32)>,
+    /// The last request, and the numbers of units and findings in the row at that time.
+    requested: Option<(Request, u32, u32)>,
 }
 
 impl Screen {
@@ -142,14 +146,14 @@ impl Screen {
         Ok(Self::of(recording, name))
     }
 
-    /// Starts to read what is being captured.
+    /// Starts to read a live capture.
     pub(crate) fn live(recording: Recording) -> Self {
-        let name = recording.told().unwrap_or_default().what;
+        let name = recording.live_state().unwrap_or_default().what;
         Self::of(recording, name)
     }
 
     fn of(recording: Recording, name: String) -> Self {
-        let live = recording.told();
+        let live = recording.live_state();
         Screen {
             name,
             theme: Theme::of_environment(),
@@ -175,24 +179,24 @@ impl Screen {
             details: Details::start(&recording),
             known: HashMap::new(),
             quiet: 0,
-            asked: None,
+            requested: None,
             recording,
         }
     }
 
-    /// How much of the files is read, in percent where their length is known, and in octets.
+    /// How much of the files was read, in percent (if their length is known) and in bytes.
     pub(crate) fn progress(&self) -> (Option<u64>, u64) {
         let position = self.indexing.position.load(Relaxed);
         let percent = self.recording.len().filter(|len| *len > 0).map(|len| (100 * position / len).min(100));
         (percent, position)
     }
 
-    /// Octets and fields of the selected frame, once they are there.
+    /// The bytes and fields of the selected frame, once they are read.
     pub(crate) fn detail(&self) -> Option<&Detail> {
         self.known.get(&self.row()?.number)
     }
 
-    /// Does the detail tell all that the row does?
+    /// Are the details of the row complete?
     fn is_known(&self, row: &Row) -> bool {
         self.known.get(&row.number).is_some_and(|detail| {
             detail.units.len() as u64 + detail.left_out >= u64::from(row.units)
@@ -200,31 +204,31 @@ impl Screen {
         })
     }
 
-    /// Shows the selected frame, and asks for what is not known of it.
+    /// Shows the selected frame, and requests its details if they are not complete.
     fn show(&mut self) {
         let Some(row) = self.row() else { return self.fields.clear() };
         let frame = row.number;
-        // Of the neighbours only those that are listed: to read ahead of the list would hold it up.
+        // Only neighbours that are listed: reading further would delay the list.
         let neighbours = frame.saturating_add(details::NEIGHBOURS).min(self.index.last());
         let request = Request { frame, until: row.known_at.max(neighbours) };
-        let asked = Some((request, row.units, row.findings));
-        // Packets that rush by are not dissected a second time.
-        if (!self.tails || self.quiet >= QUIET) && !self.is_known(&row) && self.asked != asked {
-            self.asked = asked;
-            self.details.ask(request);
+        let requested = Some((request, row.units, row.findings));
+        // While many new packets arrive, none of them is dissected again.
+        if (!self.tails || self.quiet >= QUIET) && !self.is_known(&row) && self.requested != requested {
+            self.requested = requested;
+            self.details.request(request);
         }
         self.fields.show(&row, self.known.get(&frame));
         self.follow_field();
     }
 
-    /// Brings the octets of the selected field into sight.
+    /// Scrolls to the bytes of the selected field.
     fn follow_field(&mut self) {
         let first = self.fields.selected().and_then(|line| line.place.here.first()).map(|range| range.start);
         self.octets.cursor = first.unwrap_or(0);
-        self.bring_cursor_into_sight();
+        self.scroll_to_cursor();
     }
 
-    fn bring_cursor_into_sight(&mut self) {
+    fn scroll_to_cursor(&mut self) {
         self.octets.list.selected = self.octets.cursor / self.octets.columns.max(1);
     }
 
@@ -269,7 +273,7 @@ impl Screen {
 
     fn move_cursor(&mut self, to: usize) {
         self.octets.cursor = to.min(self.octets_len().saturating_sub(1));
-        self.bring_cursor_into_sight();
+        self.scroll_to_cursor();
         self.fields.select_octet(self.octets.cursor);
     }
 
@@ -287,7 +291,7 @@ impl Screen {
         }
     }
 
-    /// Takes in what the index got; `true` when there was something.
+    /// Takes results of the indexer; `true` if there were any.
     fn take_news(&mut self) -> bool {
         let news = self.indexing.news.take(NEWS_A_POLL);
         if news.is_empty() {
@@ -304,19 +308,19 @@ impl Screen {
                 News::Entry(entry) => self.index.add(entry),
                 News::End { note, remarks } => {
                     (self.end, self.remarks) = (Some(note), remarks);
-                    // There is no newest one any more: the last one is shown in full.
+                    // The capture has ended: show the details of the last packet.
                     self.tails = false;
                     self.show();
                 }
             }
         }
         if let Some(sheet) = &mut self.sheet {
-            sheet.grow(self.index.told(), self.index.counts().2);
+            sheet.grow(self.index.findings(), self.index.counts().2);
         }
         if self.tails {
             self.packets.selected = self.listed().saturating_sub(1);
         }
-        // The selected frame may just have got a unit.
+        // The selected frame may have a new unit.
         if self.row().map(|row| (row.number, row.units, row.findings)) != before {
             self.show();
         }
@@ -324,13 +328,13 @@ impl Screen {
     }
 
     fn take_live(&mut self) -> bool {
-        let told = self.recording.told();
-        let is_new = told != self.live;
-        self.live = told;
+        let live = self.recording.live_state();
+        let is_new = live != self.live;
+        self.live = live;
         is_new
     }
 
-    /// Lets the list of a live capture stand still, or go on.
+    /// Pauses or resumes the list of a live capture.
     fn pause(&mut self) {
         if self.live.is_none() {
             self.notice = Some("p pauses the list of a live capture; this is a file".to_owned());
@@ -372,7 +376,7 @@ impl terminal::Screen for Screen {
         match entry::give(&mut self.entry, key) {
             Given::NoLine => return false,
             Given::Taken => {}
-            Given::Whole(entry) => self.follow_entry(entry),
+            Given::Complete(entry) => self.follow_entry(entry),
         }
         true
     }
@@ -406,7 +410,7 @@ impl terminal::Screen for Screen {
             Command::Open(kind) => self.open_sheet(kind),
             Command::Pause => self.pause(),
             Command::Theme => self.theme = self.theme.next(),
-            // Those of runs.
+            // Commands of runs.
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
             Command::NextMarked => self.jump(Index::next_marked),
             Command::PreviousMarked => self.jump(Index::previous_marked),

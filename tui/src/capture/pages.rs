@@ -1,20 +1,21 @@
-//! The rows of an index in pages: those in use as they are, the others packed (postcard, then zstd).
+//! The rows of an index in pages. Pages in use are unpacked, the others packed (postcard, then
+//! zstd).
 //!
-//! A row takes some 250 octets as it is, mostly its words, and about a tenth of that packed; opening a page costs less than a millisecond. So the
-//! memory of an index hardly grows with the capture, and nothing of a capture is written to a disk a second time.
+//! A row takes about 250 bytes, mostly text, and about a tenth of that if it is packed. Unpacking a
+//! page takes less than a millisecond. So an index needs little memory, and no file on a disk.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use super::index::Row;
 
-/// Rows of a page.
+/// Rows in a page.
 const PAGE: usize = 1024;
-/// Pages that are open at a time: the newest, those that late units still change, those on the screen.
+/// The maximum number of open pages: the newest, those that late units change, those on the screen.
 const OPEN: usize = 12;
-/// zstd's fastest level that compares with its ordinary ones here.
+/// The level of zstd. Its size is close to that of higher levels here, and it is faster.
 const LEVEL: i32 = 1;
-/// Octets of a packed page that are believed: rows are bounded, and so are pages of them.
+/// The maximum length of an unpacked page in bytes: rows are bounded.
 const MAX_PAGE: usize = PAGE * 4096;
 
 /// All rows.
@@ -30,7 +31,7 @@ pub(crate) struct Pages {
 #[derive(Debug, Default)]
 struct Inner {
     packed: Vec<Box<[u8]>>,
-    /// The one that was used last is in front.
+    /// The most recently used page is in front.
     open: VecDeque<Page>,
 }
 
@@ -42,12 +43,12 @@ struct Page {
 }
 
 impl Pages {
-    /// How many rows there are.
+    /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Number of the last frame.
+    /// The number of the last frame.
     pub(crate) fn last(&self) -> Option<u64> {
         self.last
     }
@@ -68,7 +69,7 @@ impl Pages {
         self.len += 1;
     }
 
-    /// The row at a place.
+    /// The row at an index.
     pub(crate) fn get(&self, place: usize) -> Option<Row> {
         if place >= self.len {
             return None;
@@ -76,7 +77,7 @@ impl Pages {
         self.inner.borrow_mut().page(place / PAGE)?.rows.get(place % PAGE).cloned()
     }
 
-    /// Changes the row at a place.
+    /// Changes the row at an index.
     pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut Row)) {
         if let Some(page) = self.inner.get_mut().page(place / PAGE)
             && let Some(row) = page.rows.get_mut(place % PAGE)
@@ -86,7 +87,7 @@ impl Pages {
         }
     }
 
-    /// Place of the row of frame `number`.
+    /// The index of the row of frame `number`.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
         let at = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
         let mut inner = self.inner.borrow_mut();
@@ -94,7 +95,7 @@ impl Pages {
         Some(at * PAGE + within)
     }
 
-    /// Octets of memory: those of packed pages, without the few that are open.
+    /// The memory of packed pages in bytes, without the few open pages.
     #[cfg(test)]
     pub(crate) fn packed(&self) -> usize {
         let pages = self.inner.borrow().packed.iter().map(|page| page.len() + size_of::<Box<[u8]>>()).sum::<usize>();
@@ -131,7 +132,7 @@ impl Inner {
     }
 }
 
-/// Numbers that grow from row to row are kept as differences.
+/// Packs a page. Numbers that grow from row to row become differences.
 fn pack(mut rows: Vec<Row>) -> Option<Box<[u8]>> {
     let (mut number, mut time) = (0, 0_u64);
     for row in &mut rows {
@@ -162,7 +163,7 @@ mod tests {
     use crate::capture::index::AT_END;
 
     fn row(number: u64) -> Row {
-        // Every third frame cannot be read, times go back now and then.
+        // Frame numbers have gaps, and some times go back.
         let mut row = Row::new(3 * number, 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000, 60, 60);
         row.summary = format!("DDP segment {number} of something");
         if number.is_multiple_of(5) {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_hold_what_was_put_into_them() {
+    fn pages_return_their_rows() {
         let mut pages = Pages::default();
         let len = 40 * PAGE + 7;
         (0..len as u64).for_each(|number| pages.push(row(number)));
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn a_row_takes_little_memory() {
         use crate::capture::head::Head;
-        // A bulk transfer: nothing in a row is as in the one before.
+        // A bulk transfer: each row differs from the previous one.
         let mut pages = Pages::default();
         let len = 100 * PAGE as u64;
         let mut random = 1_u64;
@@ -200,11 +201,11 @@ mod tests {
             pages.push(row);
         }
         let each = pages.packed() as u64 / (len - (OPEN * PAGE) as u64);
-        assert!(each < 30, "{each} octets a row");
+        assert!(each < 30, "{each} bytes per row");
     }
 
     #[test]
-    fn a_row_that_is_packed_can_change() {
+    fn a_packed_row_can_change() {
         let mut pages = Pages::default();
         (0..40 * PAGE as u64).for_each(|number| pages.push(row(number)));
         for place in [3, 5 * PAGE, 30 * PAGE] {

@@ -1,4 +1,5 @@
-//! The ways to a packet: the list with or without a filter, jumps, what is typed, the lists over the panels.
+//! Selecting a packet: the list with or without a filter, jumps, input lines, lists over the
+//! panels.
 
 use super::filtered::Filtered;
 use super::hunt::{Hunt, Hunted};
@@ -9,18 +10,18 @@ use crate::command::Command;
 use crate::entry::{Entry, Purpose, next_place};
 
 impl Screen {
-    /// How many packets are listed.
+    /// The number of listed packets.
     pub(crate) fn listed(&self) -> usize {
         let last = self.paused.unwrap_or(u64::MAX).min(self.index.last());
         match &self.filtered {
-            // The filter may be further than the index.
+            // The filter may have read more than the indexer.
             Some(filtered) => filtered.len(last),
             None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
             None => self.index.len(),
         }
     }
 
-    /// The row at a place of the list.
+    /// The row at an index of the list.
     pub(crate) fn listed_row(&self, at: usize) -> Option<Row> {
         let place = match &self.filtered {
             Some(filtered) => filtered.number(at).and_then(|number| self.index.find(number))?,
@@ -34,7 +35,7 @@ impl Screen {
         self.listed_row(self.packets.selected)
     }
 
-    /// Where the row at `place` of the index stands in the list.
+    /// The place in the list of the row at `place` of the index.
     fn place_in_list(&self, place: usize) -> Option<usize> {
         match &self.filtered {
             Some(filtered) => self.index.row(place).and_then(|row| filtered.find(row.number)),
@@ -42,7 +43,7 @@ impl Screen {
         }
     }
 
-    /// Selects the row at `place` of the index. A filter that hides it is taken away, and the user told.
+    /// Selects the row at `place` of the index. Removes a filter that hides it, with a notice.
     pub(super) fn select_packet(&mut self, place: usize) {
         let at = self.place_in_list(place).unwrap_or_else(|| {
             self.filtered = None;
@@ -60,7 +61,7 @@ impl Screen {
         self.show();
     }
 
-    /// Goes to the frame of that number; `false` when there is none.
+    /// Selects the frame with this number; `false` if there is none.
     fn select_frame(&mut self, number: u64) -> bool {
         let place = self.index.find(number);
         if let Some(place) = place {
@@ -70,10 +71,10 @@ impl Screen {
         place.is_some()
     }
 
-    /// Goes to a row with a finding, among those that are listed.
+    /// Selects a listed row with a finding.
     pub(super) fn jump(&mut self, step: fn(&Index, usize) -> Option<usize>) {
         let mut at = self.row().and_then(|row| self.index.find(row.number)).unwrap_or(0);
-        // Once around, at most.
+        // At most one round.
         for _ in 0..self.index.marked() {
             let Some(next) = step(&self.index, at) else { return };
             if self.place_in_list(next).is_some() {
@@ -83,7 +84,7 @@ impl Screen {
         }
     }
 
-    /// Begins to type; a filter goes on from the one that is there.
+    /// Opens an input line. For a filter, it starts with the current filter.
     pub(super) fn begin_entry(&mut self, purpose: Purpose) {
         let mut entry = Entry::new(purpose);
         if let (Purpose::Filter, Some(filtered)) = (purpose, &self.filtered) {
@@ -92,7 +93,7 @@ impl Screen {
         self.entry = Some(entry);
     }
 
-    /// Does what was typed: goes to the next row with the text, or to the frame of the number, or filters.
+    /// Executes an input line: searches a text, selects a frame, or filters.
     pub(super) fn follow_entry(&mut self, entry: Entry) {
         match entry.purpose {
             Purpose::Search => {
@@ -124,7 +125,7 @@ impl Screen {
         self.poll_hunt();
     }
 
-    /// Goes on with a search; `true` while there is one.
+    /// Continues a search; `true` if there is one.
     pub(super) fn poll_hunt(&mut self) -> bool {
         let Some(mut hunt) = self.hunt.take() else { return false };
         let has = |at: usize| self.listed_row(at).is_some_and(|row| row.text().to_lowercase().contains(&self.searched));
@@ -144,7 +145,7 @@ impl Screen {
         true
     }
 
-    /// Lists what passes; all packets when nothing was typed. A filter that is wrong stays to be mended.
+    /// Filters the list; an empty filter lists all packets. A wrong filter stays in the input line.
     fn filter(&mut self, entry: Entry) {
         let number = self.row().map(|row| row.number);
         let text = entry.text.trim();
@@ -166,7 +167,7 @@ impl Screen {
         }
     }
 
-    /// Takes the filter away; the selected packet stays selected.
+    /// Removes the filter; the selected packet stays selected.
     fn unfilter(&mut self) {
         let number = self.row().map(|row| row.number);
         self.filtered = None;
@@ -174,7 +175,7 @@ impl Screen {
         self.show();
     }
 
-    /// Goes back where there is something to go back from.
+    /// Removes the filter, if there is one.
     pub(super) fn back(&mut self) {
         if self.filtered.is_some() {
             self.unfilter();
@@ -183,7 +184,7 @@ impl Screen {
         }
     }
 
-    /// Takes in what the filter found; `true` when there was something.
+    /// Takes results of the filter; `true` if there were any.
     pub(super) fn poll_filter(&mut self, most: usize) -> bool {
         let before = self.row().map(|row| row.number);
         let Some(filtered) = &mut self.filtered else { return false };
@@ -193,7 +194,7 @@ impl Screen {
         } else if let Some(anchor) = filtered.anchor {
             self.packets.selected = filtered.near(anchor);
         } else if let Some(at) = before.and_then(|number| filtered.find(number)) {
-            // One that came late moves the others.
+            // A late result moves the others.
             self.packets.selected = at;
         }
         if self.row().map(|row| row.number) != before {
@@ -202,14 +203,14 @@ impl Screen {
         changed
     }
 
-    /// Shows a list.
+    /// Opens a list.
     pub(super) fn open_sheet(&mut self, kind: Kind) {
         let frame = self.row().map_or(0, |row| row.number);
-        // Of the line that is selected in a list, else of the packet.
+        // The connection of the selected line in a list, otherwise that of the packet.
         let line = self.sheet.as_ref().and_then(|sheet| sheet.lines.get(sheet.list.selected));
         let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream));
         self.sheet = match (kind, stream) {
-            (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), self.index.counts().2, frame)),
+            (Kind::Findings, _) => Some(Sheet::findings(self.index.findings(), self.index.counts().2, frame)),
             (Kind::Ladder | Kind::Messages | Kind::Payload, None) => {
                 self.notice = Some("this frame belongs to no TCP connection; select another frame".to_owned());
                 return;
@@ -218,7 +219,7 @@ impl Screen {
         };
     }
 
-    /// A command while a list is shown; `false` when it is not for the list.
+    /// Executes a command for a list; `false` if it is not for the list.
     pub(super) fn sheet_command(&mut self, command: Command) -> bool {
         let Some(sheet) = &mut self.sheet else { return false };
         match command {

@@ -25,11 +25,11 @@ impl Screen {
             return;
         }
         let panels = [
-            (Panel::Packets, self.packets.holds(at)),
-            (Panel::Fields, self.fields.list.holds(at)),
-            (Panel::Octets, self.octets.list.holds(at)),
+            (Panel::Packets, self.packets.contains(at)),
+            (Panel::Fields, self.fields.list.contains(at)),
+            (Panel::Octets, self.octets.list.contains(at)),
         ];
-        let Some((panel, _)) = panels.into_iter().find(|(_, holds)| *holds) else { return };
+        let Some((panel, _)) = panels.into_iter().find(|(_, is_there)| *is_there) else { return };
         let focus = std::mem::replace(&mut self.focus, panel);
         (0..WHEEL).for_each(|_| self.go(motion));
         self.focus = focus;

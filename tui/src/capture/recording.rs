@@ -1,8 +1,9 @@
-//! Where the frames of a capture are kept, to be read as often as somebody wants to know something: a file, or the files that a live capture writes.
+//! The file of a capture, or the files that a live capture writes, which threads read repeatedly.
 //!
-//! A live capture's files grow and may go (a ring keeps the newest). Who captures says what may be read ([`Recording::update`]); readers take
-//! no more than that, so that none meets half a record, and one that follows waits for more. A reader that is slow loses nothing while
-//! the files are there, and holds nobody up.
+//! The files of a live capture grow, and a ring deletes old ones. The capturing code reports what
+//! may be read ([`Recording::update`]). Readers read no more than that, so they never see half a
+//! record; a reader that follows waits for more. A slow reader loses nothing while the files exist,
+//! and blocks no one.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use weft_dissector::source::{Capture, Frame, OpenError};
 
-/// Who waits for more looks this often whether it is still wanted.
+/// How often a waiting reader checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The files of a capture.
@@ -25,7 +26,7 @@ pub struct Recording(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     more: Condvar,
-    /// How anything is opened; tests make captures up.
+    /// Opens a file; tests use synthetic captures.
     open: Box<Opener>,
 }
 
@@ -34,9 +35,10 @@ type Opener = dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 #[derive(Default)]
 struct State {
     parts: VecDeque<Part>,
-    /// Octets of the last part that may be read; all of them unless it grows.
+    /// The number of bytes of the last part that may be read; `u64::MAX` if it does not grow.
     octets: u64,
     growing: bool,
+    /// The screen is gone.
     left: bool,
     live: Option<Live>,
 }
@@ -44,26 +46,26 @@ struct State {
 /// A file of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// Frames of the capture before its first.
+    /// The number of frames in earlier parts.
     pub before: u64,
 }
 
-/// What a live capture has to say of itself.
+/// The state of a live capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
-    /// Interface and capture filter, in words.
+    /// Interface and capture filter, as text.
     pub what: String,
-    /// Frames captured.
+    /// Captured frames.
     pub frames: u64,
-    /// Of those for which the kernel's buffer had no room.
+    /// Frames that were dropped because the kernel's buffer was full.
     pub dropped_by_kernel: u64,
-    /// That the interface or its driver lost before.
+    /// Frames that the interface or its driver dropped.
     pub dropped_by_interface: u64,
-    /// Files so far, those that the ring lost too.
+    /// Files so far, with those that the ring deleted.
     pub files: u64,
-    /// Why it ended, where nobody asked for the end.
+    /// Why it ended, if the user did not end it.
     pub ended: Option<String>,
 }
 
@@ -81,7 +83,7 @@ impl Recording {
         Self::of(state, Box::new(|path| Ok(Box::new(File::open(path)?))))
     }
 
-    /// A live capture that has not written anything yet.
+    /// A live capture that has written nothing yet.
     #[must_use]
     pub fn live(what: &str) -> Self {
         let live = Some(Live { what: what.to_owned(), ..Live::default() });
@@ -93,7 +95,7 @@ impl Recording {
         Recording(Arc::new(Shared { state: Mutex::new(state), more: Condvar::new(), open }))
     }
 
-    /// A capture that is made up.
+    /// A synthetic capture.
     #[cfg(test)]
     pub(crate) fn made(open: impl Fn() -> Box<dyn Read + Send> + Send + Sync + 'static) -> Self {
         let part = Part { path: PathBuf::new(), before: 0 };
@@ -105,7 +107,8 @@ impl Recording {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what there is: the files, the oldest first, how many octets of the last one are whole records, and the counters.
+    /// Reports the files (oldest first), how many bytes of the last one are complete records, and
+    /// the counters.
     pub fn update(&self, parts: impl IntoIterator<Item = Part>, octets: u64, live: Live) {
         let mut state = self.state();
         (state.parts, state.octets, state.live) = (parts.into_iter().collect(), octets, Some(live));
@@ -113,19 +116,19 @@ impl Recording {
         self.0.more.notify_all();
     }
 
-    /// Nothing more will be written.
+    /// Reports the end of the capture.
     pub fn end(&self) {
         self.state().growing = false;
         self.0.more.notify_all();
     }
 
-    /// Does nobody look any more?
+    /// Is the screen gone?
     #[must_use]
     pub fn is_left(&self) -> bool {
         self.state().left
     }
 
-    /// Waits until nobody looks any more.
+    /// Waits until the screen is gone.
     pub fn wait_until_left(&self) {
         let mut state = self.state();
         while !state.left {
@@ -133,36 +136,36 @@ impl Recording {
         }
     }
 
-    /// Nobody looks any more.
+    /// Reports that the screen is gone.
     pub fn leave(&self) {
         self.state().left = true;
         self.0.more.notify_all();
     }
 
-    /// Is it being captured?
+    /// Is the capture still running?
     pub(crate) fn is_growing(&self) -> bool {
         self.state().growing
     }
 
-    /// What a live capture says of itself.
-    pub(crate) fn told(&self) -> Option<Live> {
+    /// The state of a live capture; `None` for a file.
+    pub(crate) fn live_state(&self) -> Option<Live> {
         self.state().live.clone()
     }
 
-    /// How much there is to be read: a number that grows when something was written.
+    /// How much may be read; the value grows with the capture.
     pub(crate) fn extent(&self) -> (u64, u64) {
         let state = self.state();
         (state.parts.back().map_or(0, |part| part.before), state.octets)
     }
 
-    /// Octets of a capture that does not grow, where that can be told.
+    /// The length in bytes of a capture that is a file.
     pub(crate) fn len(&self) -> Option<u64> {
         let state = self.state();
         let part = state.parts.front().filter(|_| state.live.is_none())?;
         part.path.metadata().ok().map(|metadata| metadata.len())
     }
 
-    /// Can it be read at all?
+    /// Checks that the first file is a capture.
     pub(crate) fn check(&self) -> Result<(), OpenError> {
         let first = self.state().parts.front().cloned();
         match first {
@@ -171,8 +174,9 @@ impl Recording {
         }
     }
 
-    /// Hands all frames to `visit`, with the octets of the files that were read for them, until it wants no more (`false`) or there are none.
-    /// `follow`: waits for more while the capture goes on, unless `gone` says that nobody wants it.
+    /// Calls `visit` for each frame, with the number of bytes that were read so far, until it
+    /// returns `false`. `follow`: waits for more while the capture is running, unless `gone` returns
+    /// `true`.
     ///
     /// # Errors
     /// The first file cannot be read.
@@ -186,10 +190,10 @@ impl Recording {
         let mut next = Some(0);
         let mut note = None;
         while let Some((part, octets)) = self.part_from(next, follow, &gone) {
-            let is_live = self.told().is_some();
+            let is_live = self.live_state().is_some();
             let file = match (self.0.open)(&part.path) {
                 Ok(file) => file,
-                // The ring lost it meanwhile.
+                // The ring has deleted it meanwhile.
                 Err(_) if is_live => {
                     next = part.before.checked_add(1);
                     continue;
@@ -215,16 +219,17 @@ impl Recording {
             while let Some(frame) = capture.next_frame() {
                 let frame = Frame { number: frame.number.saturating_add(part.before), ..frame };
                 if !visit(&frame, read.load(Relaxed)) {
-                    return Ok(Ended { note: None, is_whole: false });
+                    return Ok(Ended { note: None, is_complete: false });
                 }
             }
             note = capture.note().map(str::to_owned);
             next = part.before.checked_add(1);
         }
-        Ok(Ended { note, is_whole: !self.is_growing() })
+        Ok(Ended { note, is_complete: !self.is_growing() })
     }
 
-    /// The first part with at least so many frames before it; for the one that grows, how many octets of it may be read.
+    /// The first part with at least `before` frames before it. If it grows: how many of its bytes
+    /// may be read.
     fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
         let before = before?;
         let mut state = self.state();
@@ -242,19 +247,19 @@ impl Recording {
     }
 }
 
-/// How a reading ended.
+/// The end of a pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// What is wrong with the capture.
     pub(crate) note: Option<String>,
-    /// Was that all, and will there be no more?
-    pub(crate) is_whole: bool,
+    /// Were all frames read, and does the capture not grow?
+    pub(crate) is_complete: bool,
 }
 
-/// A file, as far as it may be read.
+/// A file, up to the bytes that may be read.
 struct Tail {
     recording: Recording,
-    /// Which part it is.
+    /// Identifies the part.
     before: u64,
     file: Box<dyn Read + Send>,
     at: u64,
@@ -265,7 +270,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// How many octets may be read now; 0: there will be no more.
+    /// How many bytes may be read now. Waits for more; 0 at the end.
     fn room(&self) -> u64 {
         if !self.follows {
             return self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.at));

@@ -1,6 +1,7 @@
-//! A list over the panels, whose lines lead to frames: findings, connections, statistics, operations, a ladder.
+//! A list over the panels whose lines link to frames: findings, connections, statistics,
+//! operations, a ladder.
 //!
-//! The list of findings grows while the capture is read; for the others it is read again ([`study`]).
+//! The list of findings grows while the capture is read. The others need another pass ([`study`]).
 
 use weft_core::requirement::Severity;
 
@@ -9,30 +10,29 @@ use std::time::{Duration, Instant};
 
 use weft_dissector::output::ladder::Ladder;
 
-use super::index::Told;
+use super::index::ListedFinding;
 use super::recording::Recording;
 use super::study::{self, Studied};
 use crate::list::List;
 
-/// A list of a capture that grows is made anew no more often than this, and takes no more than a part of the time.
+/// The minimum time between two passes for the list of a growing capture.
 const ANEW: Duration = Duration::from_secs(1);
 
-/// What a sheet lists.
+/// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Every finding.
     Findings,
-    /// Connections with their findings.
+    /// Connections with the numbers of their findings.
     Connections,
-    /// What one connection's ends sent, in order.
+    /// The messages of both endpoints of a connection, in order.
     Ladder,
-    /// Reads and atomic operations, and how long they took.
+    /// Reads and atomic operations with their latency.
     Operations,
-    /// What `weft stats` prints.
+    /// The output of `weft stats`.
     Statistics,
-    /// The messages of one connection with their octets, as `weft follow` has them.
+    /// The messages of a connection with their bytes, as in `weft follow`.
     Messages,
-    /// What they carry, and nothing else.
+    /// Only the payload of these messages.
     Payload,
 }
 
@@ -40,9 +40,9 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// Where it leads.
+    /// The frame that it links to.
     pub(crate) frame: Option<u64>,
-    /// The connection it is about.
+    /// The connection that it describes.
     pub(crate) stream: Option<u32>,
     pub(crate) severity: Option<Severity>,
 }
@@ -53,18 +53,18 @@ pub(crate) struct Sheet {
     pub(crate) kind: Kind,
     pub(crate) lines: Vec<Line>,
     pub(crate) list: List,
-    /// Why there are no lines, or not yet.
+    /// Why there are no lines.
     pub(crate) note: String,
-    /// The frame that was selected when the list came: its line is.
+    /// The frame that was selected when the list was opened: the list selects its line.
     frame: u64,
     stream: u32,
-    /// What is not listed.
+    /// The number of findings that are not listed.
     left_out: u64,
     ladder: Option<Ladder>,
-    /// Columns that the ladder was drawn for.
+    /// The width that the ladder was drawn for.
     width: usize,
     studied: Option<Receiver<Studied>>,
-    /// What is read for it, since when, and how much there was then.
+    /// The capture, the start of the last pass, and the extent of the capture at that time.
     recording: Option<Recording>,
     begun: Instant,
     took: Duration,
@@ -72,15 +72,15 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// The findings so far; the one at `frame`, or the next behind it, is selected.
-    pub(crate) fn findings(told: &[Told], all: u64, frame: u64) -> Self {
+    /// The findings so far; selects the one at `frame`, or the next one.
+    pub(crate) fn findings(findings: &[ListedFinding], all: u64, frame: u64) -> Self {
         let mut sheet = Sheet::empty(Kind::Findings, 0, frame, "none so far");
-        sheet.grow(told, all);
+        sheet.grow(findings, all);
         sheet.select_near();
         sheet
     }
 
-    /// A list for which the capture is read; a ladder is one of `stream`.
+    /// A list that needs a pass; `stream` is the connection of a ladder, of messages or of payload.
     pub(crate) fn study(recording: &Recording, kind: Kind, stream: u32, frame: u64) -> Self {
         let mut sheet = Sheet::empty(kind, stream, frame, "reading");
         sheet.recording = Some(recording.clone());
@@ -94,7 +94,7 @@ impl Sheet {
         self.studied = Some(study::start(recording, self.kind, self.stream));
     }
 
-    /// Reads again where there is more by now.
+    /// Starts another pass if the capture has grown. Passes take at most a part of the time.
     fn read_anew(&mut self) {
         let has_more = self.recording.as_ref().is_some_and(|recording| recording.extent() != self.extent);
         if has_more && self.begun.elapsed() >= ANEW.max(5 * self.took) {
@@ -125,13 +125,13 @@ impl Sheet {
         self.list.selected = self.lines.iter().position(|line| line.frame >= Some(self.frame)).unwrap_or(0);
     }
 
-    /// Is it still being made?
+    /// Is a pass running?
     #[cfg(test)]
     pub(crate) fn is_reading(&self) -> bool {
         self.studied.is_some()
     }
 
-    /// Takes what the thread tells; `true` when there was something.
+    /// Takes a message of the thread; `true` if there was one.
     pub(crate) fn poll(&mut self) -> bool {
         let Some(studied) = &self.studied else {
             self.read_anew();
@@ -151,7 +151,7 @@ impl Sheet {
         true
     }
 
-    /// Draws a ladder for a panel of that width.
+    /// Draws a ladder for a panel of this width.
     pub(crate) fn fit(&mut self, width: usize) {
         let Some(ladder) = self.ladder.as_ref().filter(|_| self.width != width) else { return };
         let lines = study::ladder_lines(ladder, width);
@@ -159,7 +159,7 @@ impl Sheet {
         self.renew(lines);
     }
 
-    /// Shows new lines. Who was at the end stays there.
+    /// Shows new lines. If the last line was selected, the new last line is.
     fn renew(&mut self, lines: Vec<Line>) {
         let was_empty = self.lines.is_empty();
         let at_end = self.list.selected + 1 == self.lines.len() && lines.len() > self.lines.len();
@@ -171,15 +171,14 @@ impl Sheet {
         }
     }
 
-    /// Takes in the findings that came since; `all`: how many there are, listed or not.
-    pub(crate) fn grow(&mut self, told: &[Told], all: u64) {
+    /// Adds new findings; `all` is the number of all findings, listed or not.
+    pub(crate) fn grow(&mut self, findings: &[ListedFinding], all: u64) {
         if self.kind == Kind::Findings {
-            self.left_out = all.saturating_sub(told.len() as u64);
-            self.lines.extend(told.iter().skip(self.lines.len()).map(finding));
+            self.left_out = all.saturating_sub(findings.len() as u64);
+            self.lines.extend(findings.iter().skip(self.lines.len()).map(finding_line));
         }
     }
 
-    /// What it is called.
     pub(crate) fn title(&self) -> String {
         let place = if self.lines.is_empty() { 0 } else { self.list.selected + 1 };
         let name = match self.kind {
@@ -199,19 +198,19 @@ impl Sheet {
     }
 }
 
-fn finding(told: &Told) -> Line {
-    let requirement = told.requirement.row();
-    let stream = told.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
+fn finding_line(finding: &ListedFinding) -> Line {
+    let requirement = finding.requirement.row();
+    let stream = finding.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
     Line {
         text: format!(
             "{:>7} {stream:>4}  {:<8}{:<14}{}",
-            told.frame,
-            told.severity.to_string(),
+            finding.frame,
+            finding.severity.to_string(),
             requirement.id,
             requirement.summary
         ),
-        frame: Some(told.frame),
-        stream: told.stream,
-        severity: Some(told.severity),
+        frame: Some(finding.frame),
+        stream: finding.stream,
+        severity: Some(finding.severity),
     }
 }

@@ -1,7 +1,7 @@
-//! What a whole capture is read for: connections, statistics, operations, a ladder.
+//! Lists that need a pass over the complete capture: connections, statistics, operations, a ladder.
 //!
-//! Each is made by the same part of the dissector as what `weft stats` and `weft ladder` print. A thread reads the file; it ends
-//! when nobody listens any more.
+//! They use the same parts of the dissector as `weft stats` and `weft ladder`. A thread reads the
+//! file; it ends with the list.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -20,48 +20,50 @@ use weft_dissector::{Dissector, Sink};
 use super::recording::Recording;
 use super::sheet::{Kind, Line};
 
-/// Rows of a ladder at most.
+/// The maximum number of rows of a ladder.
 const MOST_ROWS: usize = 20_000;
-/// Operations at most.
+/// The maximum number of operations.
 const MOST_OPERATIONS: usize = 100_000;
-/// Lines of a connection that is followed at most.
+/// The maximum number of lines of messages or payload.
 const MOST_LINES: usize = 100_000;
-/// Progress is told every so many frames.
+/// The thread reports its progress once in this many frames.
 const STRIDE: u64 = 4096;
 
-/// What the thread tells.
+/// A message of the thread.
 #[derive(Debug)]
 pub(crate) enum Studied {
-    /// So many frames are read.
+    /// The number of frames so far.
     Frames(u64),
     /// All lines.
     Lines(Vec<Line>),
-    /// The ladder, drawn when the width is known.
+    /// The ladder, which is drawn when the width is known.
     Ladder(Ladder),
-    /// Why there is nothing.
+    /// Why there is no list.
     Nothing(String),
 }
 
-/// Starts to read the capture, as far as it is there, for a list of that kind; a ladder is one of `stream`.
+/// Starts a pass over the current content of the capture for a list; `stream` is the connection of
+/// a ladder, of messages or of payload.
 pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<Studied> {
     let (sender, studied) = sync_channel(4);
     let recording = recording.clone();
     thread::spawn(move || {
-        let told = match kind {
+        let studied = match kind {
             Kind::Ladder => ladder(&recording, stream, &sender),
             Kind::Operations => operations(&recording, &sender),
             Kind::Messages => follow(&recording, stream, Subject::Messages, &sender),
             Kind::Payload => follow(&recording, stream, Subject::Payload, &sender),
             Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&recording, kind, &sender),
         };
-        // That nobody listens any more is fine.
-        let _ = sender.send(told.unwrap_or_else(Studied::Nothing));
+        // The list may be closed.
+        let _ = sender.send(studied.unwrap_or_else(Studied::Nothing));
     });
     studied
 }
 
-/// Reads the capture as far as it is there. Calls `at` with the time of each frame before it is dissected. Returns a line each for
-/// what was joined, dropped and not read.
+/// Reads the current content of the capture. Calls `at` with the time of each frame before it is
+/// dissected. Returns the reports on connections that were joined or dropped, and on frames that
+/// were not read.
 fn read<S: Sink>(
     recording: &Recording,
     sink: &mut S,
@@ -69,23 +71,23 @@ fn read<S: Sink>(
     sender: &SyncSender<Studied>,
 ) -> Result<Vec<String>, String> {
     let mut dissector = Dissector::default();
-    let mut listens = true;
+    let mut is_open = true;
     let ended = recording.read(
         false,
         || false,
         |frame, _| {
             at(sink, frame.time);
             dissector.frame(frame, sink);
-            listens = !frame.number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(frame.number)).is_ok();
-            listens
+            is_open = !frame.number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(frame.number)).is_ok();
+            is_open
         },
     );
     let ended = ended.map_err(|error| error.to_string())?;
-    if !listens {
-        return Err("nobody listens".to_owned());
+    if !is_open {
+        return Err("the list is closed".to_owned());
     }
-    // Of a capture that goes on nothing is certain only because of its end.
-    if ended.is_whole {
+    // While a capture is running, its current end proves nothing.
+    if ended.is_complete {
         dissector.finish(sink);
     }
     Ok(dissector.remarks())
@@ -97,9 +99,9 @@ fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> R
     story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
 
-/// The lines of a ladder in a panel of that width: those of `weft ladder`.
+/// The lines of a ladder for a panel of this width, as `weft ladder` prints them.
 pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
-    // The two ends and the heads of columns come first.
+    // The endpoints and the column headings come first.
     let rows = [None, None].into_iter().chain(ladder.rows.iter().map(Some)).chain(std::iter::repeat(None));
     let text = ladder.text(width);
     let line = |(text, row): (&str, Option<&weft_dissector::output::ladder::Row>)| Line {
@@ -154,7 +156,7 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
     Ok(Studied::Lines(lines))
 }
 
-/// How many notes, warnings and errors there are, the loudest first.
+/// The numbers of notes, warnings and errors as text, errors first.
 fn found([notes, warnings, errors]: [u64; 3]) -> String {
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let words: Vec<_> =
@@ -162,7 +164,7 @@ fn found([notes, warnings, errors]: [u64; 3]) -> String {
     if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
 }
 
-/// The lines of a connection that is followed: those of `weft follow`.
+/// The messages or the payload of a connection, as `weft follow` prints them.
 fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let mut lines: Vec<Line> = Vec::new();
     let mut written = [0_usize; 2];
@@ -193,7 +195,7 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
     Ok(Studied::Lines(lines))
 }
 
-/// Reads and atomic operations, as they were answered.
+/// Reads and atomic operations, in the order of their responses.
 #[derive(Default)]
 struct Operations {
     lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! The capture screen on captures of the tree.
+//! Tests of the capture screen with captures of the source tree.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::entry::Purpose;
 use crate::terminal::Screen as _;
 use crate::testing::{capture_path, drawn, text};
 
-/// A screen that has read all, and knows the selected frame.
+/// A screen that has read the complete capture and the details of the selected frame.
 fn settled(name: &str) -> Screen {
     let mut screen = Screen::open(&capture_path(name)).unwrap();
     screen.theme = Theme::Dark;
@@ -17,7 +17,7 @@ fn settled(name: &str) -> Screen {
     screen
 }
 
-/// Takes what the threads send until nothing is owed.
+/// Polls until all threads are done.
 fn settle(screen: &mut Screen) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let is_filtering = |screen: &Screen| screen.filtered.as_ref().is_some_and(|filtered| filtered.is_reading);
@@ -43,7 +43,7 @@ fn commands(screen: &mut Screen, commands: &[Command]) {
     }
 }
 
-/// The characters of the cells that look marked.
+/// The characters of the marked cells.
 fn marked(buffer: &Buffer, screen: &Screen) -> String {
     let style = screen.theme.marked();
     let cells = buffer.content.iter().filter(|cell| cell.bg == style.bg.unwrap());
@@ -70,26 +70,26 @@ fn a_request_at_80x24_and_120x40() {
 }
 
 #[test]
-fn a_wide_terminal_has_sixteen_octets_a_row() {
+fn a_wide_terminal_has_sixteen_bytes_per_row() {
     let mut screen = at("rping-crc.pcap", "RDMA Write");
     commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::Last)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 200, 50)));
 }
 
 #[test]
-fn the_octets_of_the_selected_field_are_marked() {
+fn marks_the_bytes_of_the_selected_field() {
     let mut screen = at("rping-crc.pcap", "MPA Request");
     commands(&mut screen, &[Command::NextPanel, DOWN, DOWN]);
     let line = screen.fields.selected().unwrap();
     assert!(line.text.contains("MPA ID Req Frame"), "{line:?}");
     let buffer = drawn(&mut screen, 120, 40);
     let shown: String = marked(&buffer, &screen).chars().filter(|c| !c.is_whitespace()).collect();
-    // Row by row: the octets as numbers, then as characters.
+    // Row by row: the bytes as numbers, then as characters.
     assert_eq!(shown, "4d504120494420526571204672 61MPAIDReqFra 6d65me".replace(' ', ""));
 }
 
 #[test]
-fn an_octet_selects_its_field() {
+fn a_byte_selects_its_field() {
     let mut screen = at("rping-crc.pcap", "MPA Request");
     drawn(&mut screen, 80, 24);
     let key = screen.detail().unwrap().octets.windows(3).position(|octets| octets == b"MPA").unwrap();
@@ -117,7 +117,7 @@ fn a_field_stays_selected_from_frame_to_frame() {
 }
 
 #[test]
-fn findings_stand_beside_frames_and_are_jumped_to() {
+fn frames_show_their_findings_and_keys_jump_to_them() {
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::NextMarked]);
     assert_eq!(screen.packets.selected, 0);
@@ -125,8 +125,8 @@ fn findings_stand_beside_frames_and_are_jumped_to() {
     let number = screen.index.row(place).unwrap().number;
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
-    let told = index::Told { frame: number, stream: Some(0), requirement, severity };
-    screen.index.add(index::Entry::Finding { told, at: 0 });
+    let finding = index::ListedFinding { frame: number, stream: Some(0), requirement, severity };
+    screen.index.add(index::Entry::Finding { finding, at: 0 });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -134,7 +134,7 @@ fn findings_stand_beside_frames_and_are_jumped_to() {
 }
 
 #[test]
-fn a_field_without_room_is_told_in_full_below() {
+fn the_footer_shows_a_field_that_is_too_long() {
     let mut screen = at("rping-crc.pcap", "MPA Request");
     commands(&mut screen, &[Command::NextPanel, DOWN, DOWN]);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -159,14 +159,14 @@ fn branches_close_and_open() {
 }
 
 #[test]
-fn every_size_is_drawn_and_help_comes_and_goes() {
+fn draws_every_size_and_the_help() {
     let mut screen = settled("violations-6-kinds-crc.pcap");
     for (width, height) in [(1, 1), (2, 5), (30, 6), (79, 23), (80, 24), (200, 50)] {
         drawn(&mut screen, width, height);
         commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::Last), Command::Right]);
         drawn(&mut screen, width, height);
     }
-    // Of a capture without findings: new rules do not change what this is about.
+    // A capture without findings, so that new rules do not change the snapshot.
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Help]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 80, 24)));
@@ -176,7 +176,7 @@ fn every_size_is_drawn_and_help_comes_and_goes() {
 }
 
 #[test]
-fn escape_goes_back_and_never_leaves() {
+fn escape_goes_back_and_never_quits() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
     commands(&mut screen, &[Command::Help, Command::Back, Command::Open(sheet::Kind::Findings), Command::Back]);
@@ -189,21 +189,22 @@ fn escape_goes_back_and_never_leaves() {
 }
 
 #[test]
-fn a_capture_without_frames_says_so() {
-    let whole = std::fs::read(crate::testing::capture_path("rping-crc.pcap")).unwrap();
+fn reports_a_capture_without_frames() {
+    let file = std::fs::read(crate::testing::capture_path("rping-crc.pcap")).unwrap();
     // The header of a pcap: pcap-savefile(5).
-    let header = whole[..24].to_vec();
+    let header = file[..24].to_vec();
     let recording = Recording::made(move || Box::new(std::io::Cursor::new(header.clone())));
     let mut screen = Screen::of(recording, "bare.pcap".to_owned());
     settle(&mut screen);
     assert!(text(&drawn(&mut screen, 80, 24)).contains("the capture has a header but no frames"));
 }
 
-/// A capture of which nothing can be read is not an empty screen.
+/// If weft can read nothing of a capture, the screen shows the reason.
 #[test]
 fn frames_that_are_not_read_are_reported() {
     let mut octets = std::fs::read(capture_path("rping-crc.pcap")).unwrap();
-    // Each IPv4 packet becomes one of ESP: Ethernet's header has 14 octets, and the protocol is octet 9 of IPv4's (RFC 791, 3.1).
+    // Each IPv4 packet becomes an ESP packet: the Ethernet header has 14 octets, and the protocol
+    // is octet 9 of the IPv4 header (RFC 791, 3.1).
     let (mut at, mut packets) = (24, 0);
     while at < octets.len() {
         let length = u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -224,7 +225,7 @@ fn frames_that_are_not_read_are_reported() {
 }
 
 #[test]
-fn what_is_no_file_or_no_capture_is_refused() {
+fn rejects_paths_that_are_not_captures() {
     assert!(matches!(Screen::open(Path::new("-")), Err(Error::NotAFile(_))));
     assert!(matches!(Screen::open(Path::new("/dev/null")), Err(Error::NotAFile(_))));
     for path in ["no-such-file", "Cargo.toml", "src"] {
@@ -233,7 +234,7 @@ fn what_is_no_file_or_no_capture_is_refused() {
     }
 }
 
-/// Types `text` and Enter behind a command.
+/// Opens an input line, and types `text` and Enter.
 fn type_in(screen: &mut Screen, purpose: Purpose, text: &str) {
     use ratatui::crossterm::event::KeyCode;
     assert!(screen.command(Command::Type(purpose)));
@@ -244,7 +245,7 @@ fn type_in(screen: &mut Screen, purpose: Purpose, text: &str) {
 }
 
 #[test]
-fn a_search_goes_from_row_to_row_and_around() {
+fn a_search_goes_from_row_to_row_and_wraps_around() {
     let mut screen = settled("rping-crc.pcap");
     // Frames of RDMA Writes, by tshark: iwarp_rdma.opcode == 0.
     let mut found = Vec::new();
@@ -259,7 +260,7 @@ fn a_search_goes_from_row_to_row_and_around() {
 }
 
 #[test]
-fn a_frame_is_gone_to_by_its_number() {
+fn selects_a_frame_by_its_number() {
     let mut screen = settled("rping-crc.pcap");
     screen.command(Command::Type(Purpose::Frame));
     assert!(text(&drawn(&mut screen, 80, 24)).contains("frame :"));
@@ -278,7 +279,7 @@ fn a_filter_lists_what_passes_and_jumps_leave_it() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Frame, "20");
     type_in(&mut screen, Purpose::Filter, "iwarp_rdma.opcode == 0");
-    // The first that passes behind frame 20.
+    // The first frame after 20 that passes.
     assert_eq!((screen.row().unwrap().number, screen.listed()), (26, 4));
     commands(&mut screen, &[DOWN, DOWN, DOWN]);
     assert_eq!(screen.row().unwrap().number, 47);
@@ -288,7 +289,7 @@ fn a_filter_lists_what_passes_and_jumps_leave_it() {
     type_in(&mut screen, Purpose::Frame, "35");
     assert!(screen.row().unwrap().number == 35 && screen.filtered.is_none());
     assert!(screen.notice.as_deref().unwrap().contains("is removed"), "{:?}", screen.notice);
-    // An empty filter gives all packets back, and the frame stays.
+    // A new filter keeps the frame, and its input line starts with the current filter.
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
     assert_eq!(screen.listed(), 12);
     screen.command(Command::Type(Purpose::Filter));
@@ -298,7 +299,7 @@ fn a_filter_lists_what_passes_and_jumps_leave_it() {
 }
 
 #[test]
-fn a_filter_that_is_typed_is_judged_and_completed() {
+fn checks_and_completes_a_filter() {
     use ratatui::crossterm::event::KeyCode;
     let mut screen = settled("rping-crc.pcap");
     screen.command(Command::Type(Purpose::Filter));
@@ -328,13 +329,13 @@ fn the_list_of_findings_leads_to_their_frames() {
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     for frame in [8, 16, 26] {
-        let told = index::Told { frame, stream: Some(0), requirement, severity };
-        screen.index.add(index::Entry::Finding { told, at: frame });
+        let finding = index::ListedFinding { frame, stream: Some(0), requirement, severity };
+        screen.index.add(index::Entry::Finding { finding, at: frame });
     }
     type_in(&mut screen, Purpose::Frame, "9");
-    // What the list itself does needs no answer of the threads: these findings are not in the file.
+    // These findings are not in the file, so the threads must not be awaited.
     screen.command(Command::Open(sheet::Kind::Findings));
-    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, 1, "the next behind frame 9");
+    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, 1, "the next after frame 9");
     insta::assert_snapshot!(text_of(&mut screen));
     screen.command(DOWN);
     screen.command(Command::Toggle);
@@ -345,7 +346,7 @@ fn the_list_of_findings_leads_to_their_frames() {
     }
     screen.packets.selected = 1;
     screen.command(Command::NextMarked);
-    assert_eq!(screen.row().unwrap().number, 8, "findings that the filter hides are passed by");
+    assert_eq!(screen.row().unwrap().number, 8, "findings that the filter hides are skipped");
 }
 
 #[test]
@@ -368,7 +369,7 @@ fn connections_operations_and_statistics() {
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Open(sheet::Kind::Connections)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 6)));
-    // The ladder of the connection that is selected in the list.
+    // The ladder of the connection that the list selects.
     commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
     assert!(text_of(&mut screen).contains("Ladder of connection 0"));
     commands(&mut screen, &[Command::Open(sheet::Kind::Operations)]);
@@ -389,11 +390,11 @@ fn a_connection_is_followed() {
     commands(&mut screen, &[Command::Open(sheet::Kind::Payload)]);
     assert!(text_of(&mut screen).contains("Payload of connection 0"));
     commands(&mut screen, &[Command::Move(Motion::Last), Command::Toggle]);
-    // The last message of the capture that carries something, by tshark: iwarp_rdma.opcode in {0, 2..6}.
+    // The last message with payload, according to tshark: iwarp_rdma.opcode in {0, 2..6}.
     assert_eq!((screen.row().unwrap().number, screen.sheet.is_none()), (48, true));
 }
 
-/// Clicks on the first place where `words` stand.
+/// Clicks on the first occurrence of `words`.
 fn click(screen: &mut Screen, words: &str) {
     let shown = text_of(screen);
     let found = shown.lines().enumerate().find_map(|(row, line)| Some((row, line.find(words)?, line)));
@@ -411,7 +412,7 @@ fn the_mouse_selects_and_opens() {
     click(&mut screen, &format!("{:>7} ", number - 2));
     assert_eq!((screen.row().unwrap().number, screen.focus), (number - 2, Panel::Packets));
     click(&mut screen, &format!("{number:>7} "));
-    // A field, and what it is in the octets; then an octet, and its field.
+    // A field marks its bytes; a byte selects its field.
     click(&mut screen, "Key: ");
     assert!(screen.focus == Panel::Fields && screen.fields.selected().unwrap().text.contains("MPA ID Req Frame"));
     click(&mut screen, "4d 50 41 20");

@@ -1,33 +1,34 @@
-//! What the user wants run again, and how far that is.
+//! Reruns of cases.
 //!
-//! The screen starts nothing: who made the run hands in a function that does, and the events of what it starts come in on the same stream.
+//! The screen does not start runs: the creator of the screen passes a function that does. The
+//! events of reruns arrive on the same stream.
 
 use weft_suites::model::{CaseKey, ExitCode, RunStatus, Summary, TargetInfo};
 
-/// What the user wants of who runs the cases.
+/// A request of the user to the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// These cases once more.
+    /// Rerun these cases.
     Again(Vec<CaseKey>),
-    /// These cases again and again, until something is not as expected, or [`Wish::Stop`].
+    /// Rerun these cases until a result is not as expected, or until [`Wish::Stop`].
     UntilFailure(Vec<CaseKey>),
-    /// The run, or what is run again, shall stop; finished cases are kept.
+    /// Stop the run or rerun; the results of finished cases remain.
     Stop,
 }
 
-/// Starts what the user wants.
+/// Starts reruns.
 pub struct Starter {
-    /// Folder of what is run again, below that of the run.
+    /// The folder of reruns, in the folder of the run.
     pub folder: String,
-    /// Takes a wish; it must not wait for the wish to come true.
+    /// Takes a request; must not wait until it is done.
     pub start: Box<dyn Fn(Wish) + Send>,
 }
 
-/// What is being run again.
+/// The state of a rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rounds {
     pub(crate) until_failure: bool,
-    /// The one that runs, from 1; 0 before the first has begun.
+    /// The current round, from 1; 0 before the first one has started.
     pub(crate) round: u64,
 }
 
@@ -41,7 +42,6 @@ impl Rounds {
         !self.until_failure || summary.status != RunStatus::Done || summary.exit_code != ExitCode::AsExpected
     }
 
-    /// In a few words.
     pub(crate) fn text(self) -> String {
         match self {
             Rounds { round: 0, .. } => "rerun: starting".to_owned(),
@@ -51,11 +51,11 @@ impl Rounds {
     }
 }
 
-/// The command that runs a case against the target of a stored run.
+/// The command that reruns a case of a stored run.
 pub(crate) fn command(target: &TargetInfo, key: &CaseKey) -> String {
     let name = &target.name;
-    // What is not built in is described by a file, mostly of its name.
-    let target_words = if name.starts_with("builtin") { name.clone() } else { format!("{name}.toml") };
+    // Other targets have a file, usually with their name.
+    let argument = if name.starts_with("builtin") { name.clone() } else { format!("{name}.toml") };
     let deviations: String = target.deviations.iter().map(|name| format!(" --deviate {name}")).collect();
-    format!("weft test {target_words}{deviations} '{key}'")
+    format!("weft test {argument}{deviations} '{key}'")
 }

@@ -1,15 +1,15 @@
-//! The run screen: the tree of cases with their verdicts, and the selected case in full.
+//! The run screen: the tree of cases with their verdicts, and the details of the selected case.
 //!
 //! ```text
-//! +- header: target, how far, counters ---------------+
+//! +- header: target, progress, counters --------------+
 //! | cases            | case: requirement, expected,   |
 //! | with verdicts    | actual, transcript, evidence   |
 //! +- hints, or what the run waits for ----------------+
 //! ```
 //!
-//! The screen reads the event stream of a run and nothing else; a finished run is turned into the same events. It follows
-//! the running case until the user goes elsewhere. It starts and stops nothing: what the user wants run again goes to a function that was handed
-//! in ([`again`]).
+//! The only input of the screen is the event stream of a run; a finished run is converted into the
+//! same events. The selection follows the running case until the user moves. The screen does not
+//! start or stop runs; it passes requests to a function ([`again`]).
 
 pub(crate) mod again;
 pub(crate) mod progress;
@@ -36,10 +36,10 @@ use source::News;
 pub use source::{LiveSink, RunSource, live};
 use tree::{Kind, Tree};
 
-/// Events taken in before the screen is drawn again.
+/// The maximum number of events between two drawings.
 const EVENTS_A_POLL: usize = 4096;
 
-/// Which panel has the keys.
+/// The panel with the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Panel {
     Cases,
@@ -50,23 +50,23 @@ pub(crate) enum Panel {
 pub(crate) struct Screen {
     pub(crate) progress: Progress,
     pub(crate) tree: Tree,
-    /// Scrolls the selected case; the selected line of it is not shown as such.
+    /// The scroll position of the selected case.
     pub(crate) case: List,
     pub(crate) focus: Panel,
     pub(crate) help: bool,
     pub(crate) theme: Theme,
-    /// The run was given up: it will send nothing more, and it did not end.
+    /// The event stream ended before the run.
     pub(crate) is_broken: bool,
-    /// What the user types at the foot.
+    /// The input line in the footer.
     pub(crate) entry: Option<Entry>,
-    /// What was searched last.
+    /// The last search text.
     searched: String,
-    /// What came of the last command, where the user has to be told.
+    /// The message of the last command.
     pub(crate) notice: Option<String>,
-    /// What is being run again.
+    /// The current rerun.
     pub(crate) rounds: Option<Rounds>,
     pub(crate) starter: Option<Starter>,
-    /// Since the screen was opened.
+    /// The time since the screen was opened.
     pub(crate) now: Duration,
     opened: Option<Instant>,
     events: Option<Receiver<News>>,
@@ -101,12 +101,12 @@ impl Screen {
             opened: Some(Instant::now()),
             events,
         };
-        // What failed is what people look for.
+        // Start at the first failure.
         screen.tree.select(screen.find(0, false).unwrap_or(0));
         Ok(screen)
     }
 
-    /// The selected case; a branch has none.
+    /// The selected case; `None` for a branch.
     pub(crate) fn planned(&self) -> Option<&Planned> {
         match self.tree.selected()?.kind {
             Kind::Case(place) => self.progress.planned.get(place),
@@ -114,7 +114,8 @@ impl Screen {
         }
     }
 
-    /// The next case that failed or could not be judged, from `from` on or backwards, around the end.
+    /// The next case that failed or could not be judged: from `from` on, forwards or backwards,
+    /// with wrap-around.
     fn find(&self, from: usize, backwards: bool) -> Option<usize> {
         let len = self.progress.planned.len();
         let mut ring = (0..len).map(|step| if backwards { (from + len - step) % len } else { (from + step) % len });
@@ -135,7 +136,7 @@ impl Screen {
         }
     }
 
-    /// Goes to the next case that has the text in its name.
+    /// Selects the next case with the text in its name.
     fn search(&mut self, text: &str) {
         if !text.is_empty() {
             self.searched = text.to_lowercase();
@@ -143,7 +144,7 @@ impl Screen {
         let planned = &self.progress.planned;
         let from = match self.tree.selected().map(|node| &node.kind) {
             Some(Kind::Case(place)) => *place,
-            // The first case of the branch is behind its head.
+            // The search then starts at the first case of the branch.
             Some(Kind::Branch { first, .. }) => (first + planned.len()).saturating_sub(1) % planned.len().max(1),
             None => 0,
         };
@@ -168,7 +169,7 @@ impl Screen {
                 self.tree.list.go(motion, len);
                 self.case = List::default();
             }
-            // Lines of a case depend on the width: the view keeps the bounds.
+            // The number of lines depends on the width, so the view limits the position.
             Panel::Case => self.case.go(motion, usize::MAX),
         }
     }
@@ -198,7 +199,7 @@ impl Screen {
 }
 
 impl Screen {
-    /// Has the user wish: `which` cases again, until one is not as expected or once.
+    /// Requests a rerun of cases, once or until a result is not as expected.
     fn again(&mut self, keys: Vec<CaseKey>, until_failure: bool) {
         let is_busy = self.rounds.is_some() || self.progress.summary.is_none();
         let Some(starter) = &self.starter else {
@@ -284,7 +285,7 @@ impl terminal::Screen for Screen {
         match entry::give(&mut self.entry, key) {
             Given::NoLine => return false,
             Given::Taken => {}
-            Given::Whole(entry) => self.search(&entry.text),
+            Given::Complete(entry) => self.search(&entry.text),
         }
         true
     }
@@ -293,7 +294,7 @@ impl terminal::Screen for Screen {
         match mouse {
             _ if self.help => self.help = false,
             Mouse::Scroll(at, motion) => {
-                let panel = if self.case.holds(at) { Panel::Case } else { Panel::Cases };
+                let panel = if self.case.contains(at) { Panel::Case } else { Panel::Cases };
                 let focus = std::mem::replace(&mut self.focus, panel);
                 (0..WHEEL).for_each(|_| self.go(motion));
                 self.focus = focus;
@@ -308,7 +309,7 @@ impl terminal::Screen for Screen {
                         self.tree.list.selected = line;
                         self.case = List::default();
                     }
-                } else if self.case.holds(at) {
+                } else if self.case.contains(at) {
                     self.focus = Panel::Case;
                 }
             }
@@ -334,7 +335,7 @@ impl terminal::Screen for Screen {
             Command::Toggle if self.focus == Panel::Cases => self.tree.turn(None),
             Command::Left | Command::Right | Command::Toggle => {}
             Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
-            // Cases have names, not numbers; filters and lists are for packets.
+            // Commands of captures.
             Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) | Command::Pause => {}
             Command::Theme => self.theme = self.theme.next(),
             Command::Again => self.again(self.selected_keys(), false),

@@ -1,4 +1,4 @@
-//! A run as its events tell it: what is planned, running, done.
+//! The state of a run according to its events: planned, running and finished cases.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use weft_suites::model::{CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, 
 pub(crate) struct Planned {
     pub(crate) key: CaseKey,
     pub(crate) state: State,
-    /// What it came to so far, where it ran more than once.
+    /// The verdicts of all its runs.
     pub(crate) runs: Counts,
 }
 
-/// How far it is.
+/// The state of a case.
 #[derive(Debug)]
 pub(crate) enum State {
     Waiting,
-    /// What happened so far.
+    /// The steps so far.
     Running(Vec<Step>),
     Done(Box<CaseResult>),
 }
@@ -30,22 +30,22 @@ pub(crate) struct Progress {
     pub(crate) planned: Vec<Planned>,
     pub(crate) counts: Counts,
     pub(crate) summary: Option<Summary>,
-    /// What somebody has to do before it goes on.
+    /// What the user has to do before the run continues.
     pub(crate) waits_for: Option<Waits>,
-    /// The next run is of some cases again: it takes the place of what is known of them, and of nothing else.
+    /// The next run is a rerun: it replaces only the results of its cases.
     pub(crate) adds: bool,
-    /// Since when it runs, and what was done by then; on the clock of who tells the events.
+    /// The start of the first case, and the number of cases that were finished at that time.
     began: Option<(Duration, u64)>,
     cases: HashMap<String, CaseInfo>,
     places: HashMap<CaseKey, usize>,
-    /// Place of the case that started last.
+    /// The index of the case that started last.
     pub(crate) current: Option<usize>,
 }
 
-/// What somebody has to do.
+/// What the user has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waits {
-    /// In words; mostly the command to run.
+    /// A text, usually with the command to run.
     pub(crate) what: String,
     /// When the run gives up.
     pub(crate) until: Duration,
@@ -64,7 +64,7 @@ impl Progress {
         progress
     }
 
-    /// Takes note of one event, which came `now`.
+    /// Handles an event that arrived at `now`.
     pub(crate) fn event(&mut self, event: Event, now: Duration) {
         match event {
             Event::RunStarted { run, cases, planned } => {
@@ -85,7 +85,7 @@ impl Progress {
             }
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
-                // Cases that take their time start here; the time until the first is the target's.
+                // The time before the first case is that of the target.
                 self.began.get_or_insert((now, self.counts.total()));
                 let place = self.place(key);
                 self.planned[place].state = State::Running(Vec::new());
@@ -114,7 +114,7 @@ impl Progress {
         }
     }
 
-    /// The place of `key`; one that was not planned is added, so that no result is lost.
+    /// The index of `key`. Adds it if it was not planned, so that no result is lost.
     fn place(&mut self, key: CaseKey) -> usize {
         let Progress { places, planned, .. } = self;
         *places.entry(key).or_insert_with_key(|key| {
@@ -123,12 +123,12 @@ impl Progress {
         })
     }
 
-    /// What the script says about the case of `key`.
+    /// The description of the case of `key`.
     pub(crate) fn case(&self, key: &CaseKey) -> Option<&CaseInfo> {
         self.cases.get(&key.case)
     }
 
-    /// How long it runs, and how long it still will if the cases to come take as long as those so far.
+    /// The time so far, and the remaining time if the other cases take as long on average.
     pub(crate) fn times(&self, now: Duration) -> Option<(Duration, Option<Duration>)> {
         let (began, before) = self.began?;
         let ran = now.saturating_sub(began);
@@ -138,7 +138,7 @@ impl Progress {
         Some((ran, each.map(|each| each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))))
     }
 
-    /// How far the run is.
+    /// The status of the run.
     pub(crate) fn status(&self) -> RunStatus {
         match (&self.summary, &self.waits_for, self.current) {
             (Some(summary), ..) => summary.status,

@@ -1,4 +1,4 @@
-//! Where a run comes from: a live one by its events, a finished one by its report.
+//! The source of a run: the events of a live run, or the report of a finished run.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -10,16 +10,16 @@ use crate::Error;
 
 /// Events that wait for the screen.
 const QUEUE: usize = 1024;
-/// Name of the report in a run's folder.
+/// The name of the report in the folder of a run.
 const REPORT: &str = "report.json";
 
 /// A run to show.
 pub enum RunSource {
     /// A run of this process, from [`live`].
     Live(Live),
-    /// A finished run's folder, or its `report.json`.
+    /// The folder of a finished run, or its `report.json`.
     Stored(PathBuf),
-    /// A finished run that somebody has read already.
+    /// The report of a finished run.
     Finished(Box<RunReport>),
 }
 
@@ -29,23 +29,25 @@ pub struct Live {
     pub(super) starter: Option<Starter>,
 }
 
-/// What comes in.
+/// A message for the screen.
 pub(super) enum News {
     Event(Box<Event>),
-    /// What the user has to be told of what was to be run again; nothing more comes of it.
+    /// Why a rerun failed.
     Trouble(String),
 }
 
-/// The run's end: give it to the run as its [`EventSink`].
+/// The run's end of the queue: pass it to the run as its [`EventSink`].
 ///
-/// While the screen lives, results wait for room in the queue (the screen takes them many times a second); single steps are
-/// left out when there is none, since the result of their case holds them again. When the screen is gone, events vanish.
+/// If the queue is full, results wait until the screen takes events, which it does many times per
+/// second. Steps are dropped, because the result of their case has them again. If the screen is
+/// gone, events are discarded.
 #[derive(Clone)]
 pub struct LiveSink {
     events: SyncSender<News>,
 }
 
-/// A sink for a run, and the source that shows it. With a starter, cases can be run again from the screen; the sink is that of those runs too.
+/// A sink for a run, and the source for its screen. With a starter, the screen can rerun cases; the
+/// reruns use the same sink.
 #[must_use]
 pub fn live(starter: Option<Starter>) -> (LiveSink, RunSource) {
     let (sender, events) = sync_channel(QUEUE);
@@ -53,9 +55,9 @@ pub fn live(starter: Option<Starter>) -> (LiveSink, RunSource) {
 }
 
 impl LiveSink {
-    /// Tells the user why something cannot be run again.
+    /// Reports why a rerun failed.
     pub fn trouble(&self, what: String) {
-        // An error means that the screen was closed meanwhile.
+        // An error means that the screen is closed.
         drop(self.events.send(News::Trouble(what)));
     }
 }
@@ -65,7 +67,7 @@ impl EventSink for LiveSink {
         match self.events.try_send(News::Event(Box::new(event.clone()))) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full(News::Event(event))) if matches!(*event, Event::CaseStep { .. }) => {}
-            // An error means that the screen was closed meanwhile.
+            // An error means that the screen is closed.
             Err(TrySendError::Full(event)) => drop(self.events.send(event)),
         }
     }
@@ -88,7 +90,7 @@ mod tests {
     use crate::run::tests::events;
 
     #[test]
-    fn a_full_queue_drops_steps_and_nothing_else() {
+    fn a_full_queue_drops_only_steps() {
         let (sink, source) = live(None);
         let RunSource::Live(live) = source else { panic!("live gives a live source") };
         let all = events();

@@ -1,4 +1,4 @@
-//! The run screen, driven by a made-up run.
+//! Tests of the run screen with a synthetic run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -113,7 +113,7 @@ pub(crate) fn events() -> Vec<Event> {
     events
 }
 
-/// A screen that was told the first `count` events, and the run's end of it.
+/// A screen after the first `count` events, and the sink of the run.
 fn live_screen(count: usize) -> (Screen, LiveSink) {
     let (sink, source) = live(None);
     let mut screen = Screen::open(source).unwrap();
@@ -126,7 +126,7 @@ fn live_screen(count: usize) -> (Screen, LiveSink) {
     (screen, sink)
 }
 
-/// The same, with no run behind it any more.
+/// The same after the end of the event stream.
 fn screen(count: usize) -> Screen {
     let (mut screen, sink) = live_screen(count);
     drop(sink);
@@ -141,7 +141,7 @@ fn nothing_yet() {
 
 #[test]
 fn in_the_middle_of_a_case() {
-    // The start, six whole cases of six events, then a start and two steps.
+    // The start, six complete cases of six events, then a start and two steps.
     insta::assert_snapshot!(text(&drawn(&mut live_screen(1 + 6 * 6 + 3).0, 80, 24)));
 }
 
@@ -164,8 +164,8 @@ fn waiting_for_the_target() {
 }
 
 #[test]
-fn a_run_that_breaks_off_is_told() {
-    // `screen` drops its sink: nothing more will come.
+fn reports_a_run_that_ends_early() {
+    // `screen` drops its sink, which ends the stream.
     let mut broken = screen(8);
     let shown = text(&drawn(&mut broken, 80, 24));
     assert!(shown.contains("The run ended early"), "{shown}");
@@ -174,7 +174,7 @@ fn a_run_that_breaks_off_is_told() {
 }
 
 #[test]
-fn failures_are_jumped_to_in_a_ring() {
+fn jumps_between_failures_wrap_around() {
     let mut screen = screen(usize::MAX);
     let mut visited = Vec::new();
     for command in [Command::NextMarked, Command::NextMarked, Command::NextMarked, Command::PreviousMarked] {
@@ -185,7 +185,7 @@ fn failures_are_jumped_to_in_a_ring() {
 }
 
 #[test]
-fn the_running_case_is_followed_until_somebody_moves() {
+fn follows_the_running_case_until_the_user_moves() {
     let mut screen = screen(1 + 6 + 1);
     assert_eq!(screen.planned().unwrap().key, key(1));
     screen.command(Command::Move(Motion::Up));
@@ -194,7 +194,7 @@ fn the_running_case_is_followed_until_somebody_moves() {
 }
 
 #[test]
-fn a_finished_run_begins_at_its_first_failure() {
+fn a_finished_run_opens_at_its_first_failure() {
     let all = events();
     let Some(Event::RunStarted { run, cases, .. }) = all.first().cloned() else { panic!("the first event starts") };
     let Some(Event::RunFinished { summary }) = all.last().cloned() else { panic!("the last event ends") };
@@ -221,7 +221,7 @@ fn every_size_is_drawn() {
 }
 
 #[test]
-fn a_long_case_is_scrolled_to_its_end_and_not_beyond() {
+fn a_long_case_scrolls_to_its_end_and_not_beyond() {
     let mut screen = screen(usize::MAX);
     screen.command(Command::NextMarked);
     screen.command(Command::NextPanel);
@@ -234,7 +234,7 @@ fn a_long_case_is_scrolled_to_its_end_and_not_beyond() {
 }
 
 #[test]
-fn a_case_is_searched_by_its_name() {
+fn searches_cases_by_name() {
     use ratatui::crossterm::event::KeyCode;
     let (mut screen, _sink) = live_screen(usize::MAX);
     let mut search = |text: &str| {
@@ -249,7 +249,7 @@ fn a_case_is_searched_by_its_name() {
     assert_eq!(search("no such case"), (key(11), Some("no case has \"no such case\" in its name".to_owned())));
 }
 
-/// A screen of the whole run that can run cases again, and what it wishes.
+/// A screen that can rerun cases, and its requests.
 fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<Wish>>>) {
     let wishes = Arc::new(Mutex::new(Vec::new()));
     let wished = Arc::clone(&wishes);
@@ -260,7 +260,7 @@ fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<Wish>>>) {
     (screen, sink, wishes)
 }
 
-/// The events of one case run alone.
+/// The events of a run of one case.
 fn alone(octet: i64, verdict: Verdict) -> Vec<Event> {
     let Some(Event::RunStarted { run, cases, .. }) = events().first().cloned() else {
         panic!("the first event starts")
@@ -276,7 +276,7 @@ fn alone(octet: i64, verdict: Verdict) -> Vec<Event> {
 }
 
 #[test]
-fn a_case_is_run_again_and_the_others_stay() {
+fn reruns_a_case_and_keeps_the_others() {
     let (mut screen, _sink, wishes) = restartable();
     let all = events();
     all.iter().take(10).for_each(|event| screen.take(event.clone()));
@@ -296,7 +296,7 @@ fn a_case_is_run_again_and_the_others_stay() {
 }
 
 #[test]
-fn a_case_is_run_until_it_fails() {
+fn reruns_a_case_until_it_fails() {
     let (mut screen, _sink, wishes) = restartable();
     events().into_iter().for_each(|event| screen.take(event));
     screen.search("octet=5");
@@ -313,14 +313,14 @@ fn a_case_is_run_until_it_fails() {
 }
 
 #[test]
-fn what_cannot_be_run_again_is_told() {
+fn reports_why_a_rerun_failed() {
     let (mut screen, sink, _) = restartable();
     events().into_iter().for_each(|event| screen.take(event));
     screen.command(Command::Again);
     sink.trouble("the target cannot be reached".to_owned());
     screen.poll();
     assert!(screen.rounds.is_none() && text(&drawn(&mut screen, 80, 24)).contains("cannot be reached"));
-    // A stored run has nobody who could: the command is told.
+    // A stored run cannot rerun cases: the screen shows the command.
     let (mut screen, _) = live_screen(usize::MAX);
     screen.command(Command::NextMarked);
     screen.command(Command::Again);
@@ -329,7 +329,7 @@ fn what_cannot_be_run_again_is_told() {
 }
 
 #[test]
-fn the_time_that_is_left_is_told() {
+fn shows_the_remaining_time() {
     let (mut screen, _sink) = live_screen(1);
     for (second, event) in [(2, 1), (6, 5), (6, 6), (10, 10)] {
         screen.now = Duration::from_secs(second);

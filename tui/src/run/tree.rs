@@ -1,4 +1,4 @@
-//! The planned cases as a tree: folders of the id, the case, its parameters.
+//! The tree of planned cases: the folders of the id, the case, its parameters.
 
 use std::collections::HashSet;
 
@@ -11,18 +11,18 @@ use crate::list::List;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) depth: usize,
-    /// What is unique of it: the id so far, or the whole key.
+    /// Identifies the node: the id so far, or the complete key.
     pub(crate) path: String,
     pub(crate) label: String,
     pub(crate) kind: Kind,
 }
 
-/// What a line stands for.
+/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The cases from the first place to before the last.
+    /// The cases from index `first` to before `end`.
     Branch { first: usize, end: usize },
-    /// The case at a place.
+    /// The case at an index.
     Case(usize),
 }
 
@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// The lines that are shown.
+    /// The visible lines.
     pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Node> {
         self.visible.iter().map(|at| &self.nodes[*at])
     }
@@ -94,7 +94,7 @@ impl Tree {
         !self.closed.contains(&node.path)
     }
 
-    /// Opens (`Some(true)`), closes or turns the selected branch.
+    /// Opens (`Some(true)`), closes (`Some(false)`) or toggles the selected branch.
     pub(crate) fn turn(&mut self, open: Option<bool>) {
         let Some(node) = self.selected().filter(|node| matches!(node.kind, Kind::Branch { .. })) else { return };
         let path = node.path.clone();
@@ -106,20 +106,20 @@ impl Tree {
         self.arrange();
     }
 
-    /// Closes the selected branch; from a closed one, or a case, goes to the branch around it.
+    /// Closes the selected branch. If it is closed, or a case is selected, selects the parent.
     pub(crate) fn out(&mut self) {
         let Some(node) = self.selected() else { return };
         if matches!(node.kind, Kind::Branch { .. }) && self.is_open(node) {
             return self.turn(Some(false));
         }
         let depth = node.depth;
-        let around = (0..self.list.selected).rev().find(|at| self.nodes[self.visible[*at]].depth < depth);
-        if let Some(around) = around {
-            self.list.selected = around;
+        let parent = (0..self.list.selected).rev().find(|at| self.nodes[self.visible[*at]].depth < depth);
+        if let Some(parent) = parent {
+            self.list.selected = parent;
         }
     }
 
-    /// Selects the case at `place`, opening the branches around it.
+    /// Selects the case at `place` and opens its branches.
     pub(crate) fn select(&mut self, place: usize) {
         let Some(target) = self.nodes.iter().position(|node| node.kind == Kind::Case(place)) else { return };
         for node in &self.nodes {
@@ -132,7 +132,8 @@ impl Tree {
     }
 }
 
-/// The branches around a case, and its own label. Folders are one branch each; a case with parameters is a branch too.
+/// The branches of a case, and its label. Each folder is a branch; a case with parameters is one,
+/// too.
 fn parts(key: &CaseKey) -> (Vec<String>, String) {
     let mut branches: Vec<String> = key.case.split('/').map(str::to_owned).collect();
     if key.parameters.is_empty() {
@@ -143,7 +144,7 @@ fn parts(key: &CaseKey) -> (Vec<String>, String) {
     (branches, parameters.join(", "))
 }
 
-/// What the cases of a branch came to so far.
+/// The verdicts of these cases so far.
 pub(crate) fn counts(planned: &[Planned]) -> Counts {
     let mut counts = Counts::default();
     for case in planned {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_cases_and_parameters() {
+    fn has_folders_cases_and_parameters() {
         let mut tree = planted(&["mpa/key/wrong[octet=0]", "mpa/key/wrong[octet=1]", "mpa/rev/zero", "ddp/qn/bad"]);
         let all = ["mpa", " key", "  wrong", "   octet=0", "   octet=1", " rev", "  zero", "ddp", " qn", "  bad"];
         assert_eq!(outline(&tree), all);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_comes_again_later_is_a_branch_of_its_own() {
+    fn a_folder_that_occurs_again_is_another_branch() {
         let tree = planted(&["a/x/1", "b/x/1", "a/x/2"]);
         assert_eq!(outline(&tree), ["a", " x", "  1", "b", " x", "  1", "a", " x", "  2"]);
     }

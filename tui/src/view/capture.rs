@@ -1,4 +1,4 @@
-//! The capture screen as a whole.
+//! The layout of the capture screen.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -55,19 +55,19 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         let lost = format!("  dropped {} + {}", live.dropped_by_kernel, live.dropped_by_interface);
         (lost, format!("  files {}", live.files))
     });
-    let whole =
+    let all =
         format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings}{lost}{files} ");
-    // What is shown, and what is lost of it, matters more than counts that the lists have, too.
-    let right = if left.chars().count() + whole.chars().count() > usize::from(area.width) {
+    // If there is no room, omit counts that lists also have, but never the drops.
+    let right = if left.chars().count() + all.chars().count() > usize::from(area.width) {
         format!("{reading}frames {frames}  findings {findings}{lost} ")
     } else {
-        whole
+        all
     };
     bar(&left, &right, screen.theme.heading(), area, buf);
 }
 
-/// Trouble first; then what of the selected field has no room in its panel; then what the capture has and the lists do not; else
-/// the keys.
+/// The first of: a message, the selected field if it does not fit into its panel, reports on what
+/// was not read, the keys.
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
     let hunted = screen.hunt.map(|hunt| format!("searching, {} %", hunt.percent()));
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());

@@ -1,4 +1,4 @@
-//! The selected case in full: requirement, expected, actual, transcript, evidence.
+//! The selected case: requirement, expected, actual, transcript, evidence.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::run::{Panel, Screen};
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// Octets of a step in its lines.
+/// The maximum number of bytes of a step.
 const MAX_OCTETS: usize = 64;
 
 /// Lines with their styles.
@@ -59,7 +59,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         Some(planned) => about(screen, planned, &mut text),
         None => failing(screen, &mut text),
     }
-    // The list is a scroll position here: its selected line goes to the top.
+    // The list is only a scroll position: its selected line is at the top.
     let height = usize::from(inside.height);
     screen.case.selected = screen.case.selected.min(text.lines.len().saturating_sub(height));
     let top = screen.case.selected;
@@ -70,7 +70,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What somebody has to do now, with nothing cut off.
+/// What the user has to do now, without truncation.
 fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
     let left = waits.until.saturating_sub(screen.now).as_secs();
     text.heading(&format!("Waiting for the target, {left} s left"));
@@ -197,7 +197,7 @@ fn hex(octets: &Octets, text: &mut Text) {
     }
 }
 
-/// For a branch: what of it did not pass.
+/// The cases of a branch that did not pass.
 fn failing(screen: &Screen, text: &mut Text) {
     let Some(Kind::Branch { first, end }) = screen.tree.selected().map(|node| node.kind.clone()) else { return };
     for planned in &screen.progress.planned[first..end] {

@@ -1,4 +1,4 @@
-//! The line that is typed; for a display filter, above it, what the filter lacks.
+//! The input line; for a display filter, with its error and completions above it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,17 +13,17 @@ use crate::entry::{Entry, Purpose};
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// Proposals that are shown; more letters bring the others.
+/// The maximum number of visible proposals.
 const MOST_WORDS: usize = 8;
 
-/// Draws the line at `footer`, and the advice over the lower end of `above`.
+/// Draws the line in `footer`, and the advice over the lower end of `above`.
 pub(super) fn draw(entry: &Entry, theme: Theme, above: Rect, footer: Rect, buf: &mut Buffer) {
     let keys = match entry.purpose {
         Purpose::Filter => "Tab completes, Enter filters, Esc leaves ",
         Purpose::Search | Purpose::Frame => "Enter goes, Esc leaves ",
     };
     let shown = entry.shown();
-    // The end is what is being typed.
+    // If the line is too long, its end is visible.
     let room = usize::from(footer.width).saturating_sub(keys.chars().count() + 4);
     let skipped = shown.chars().count().saturating_sub(room);
     let shown: String = shown.chars().skip(skipped).collect();

@@ -11,7 +11,7 @@ use crate::command::keys;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// Draws the keys, and what this screen has to say of itself.
+/// Draws the keys, and notes about this screen.
 pub(super) fn draw(of_run: bool, about: &str, theme: Theme, area: Rect, buf: &mut Buffer) {
     const WIDTH: u16 = 76;
     let notes = wrap(about, usize::from(WIDTH) - 4);

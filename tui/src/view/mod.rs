@@ -1,5 +1,5 @@
-//! Drawing: one file a panel, and two that put panels together. Everything here draws what the state says and changes
-//! nothing but scroll positions.
+//! Drawing: one file for each panel, and two for the layout of the screens. The functions draw the
+//! state, and change only scroll positions.
 
 pub(crate) mod capture;
 mod case;
@@ -20,7 +20,7 @@ use ratatui::widgets::{Block, Widget};
 
 use crate::theme::Theme;
 
-/// Draws the border of a panel and gives the area inside.
+/// Draws the border of a panel and returns the area inside.
 fn panel(title: &str, below: &str, focused: bool, theme: Theme, area: Rect, buf: &mut Buffer) -> Rect {
     let mut block = Block::bordered().border_style(theme.border(focused)).title(Line::from(format!(" {title} ")));
     if !below.is_empty() {
@@ -38,7 +38,7 @@ fn line(line: &Line<'_>, row: usize, style: Style, area: Rect, buf: &mut Buffer)
     buf.set_style(Rect { y, height: 1, ..area }, style);
 }
 
-/// Words at the left and words at the right of one line; the left ones are cut where there is no room.
+/// Draws a line with a text at the left and a text at the right; truncates the left one if needed.
 fn bar(left: &str, right: &str, style: Style, area: Rect, buf: &mut Buffer) {
     let (width, right_len) = (usize::from(area.width), right.chars().count());
     let room = width.saturating_sub(right_len + usize::from(right_len > 0));

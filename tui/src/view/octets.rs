@@ -1,4 +1,4 @@
-//! The octets of the selected frame, those of the selected field marked.
+//! The bytes of the selected frame. Those of the selected field are marked.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,9 +9,9 @@ use weft_dissector::browse::detail::Place;
 use super::{line, panel};
 use crate::capture::{Panel, Screen};
 
-/// Width of the panel, borders included, with 16 octets a row; with less room there are 8.
+/// The width of the panel, with borders, for 16 bytes per row; a narrower one has 8.
 pub(super) const WIDE: u16 = 75;
-/// Width with 8 octets a row.
+/// The width for 8 bytes per row.
 pub(super) const NARROW: u16 = 42;
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -40,7 +40,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         let mut spans = vec![Span::styled(format!(" {start:04x}  "), theme.faint())];
         for (i, octet) in chunk.iter().enumerate() {
             spans.push(Span::styled(format!("{octet:02x}"), style(start + i)));
-            // The gap belongs to the mark when both its neighbours do.
+            // A gap is marked if both its neighbours are.
             let both = place.contains(start + i) && place.contains(start + i + 1) && i + 1 < chunk.len();
             let gap = if i == 7 && columns == 16 { "  " } else { " " };
             spans.push(Span::styled(gap, if both { theme.marked() } else { Style::new() }));
@@ -57,9 +57,9 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     screen.octets.list = list;
 }
 
-/// Which octet of its row stands in a column of the panel, as a number or as a character.
+/// The byte of a row at a column of the panel, as a number or as a character.
 pub(crate) fn octet_at(x: usize, columns: usize) -> Option<usize> {
-    // Offset and two blanks; three columns an octet, and one more in the middle of sixteen.
+    // The offset and two blanks; three columns per byte, and one more in the middle of sixteen.
     const LEFT: usize = 7;
     let middle = usize::from(columns == 16);
     let characters = LEFT + 3 * columns + middle + 1;
@@ -99,7 +99,7 @@ mod tests {
     use super::octet_at;
 
     #[test]
-    fn columns_are_octets() {
+    fn maps_columns_to_bytes() {
         // "·0000··xx·xx·xx·xx·xx·xx·xx·xx··xx": the ninth is one further right.
         assert_eq!([7, 8, 10, 28, 32, 33].map(|x| octet_at(x, 16)), [0, 0, 1, 7, 8, 8].map(Some));
         assert_eq!([57, 72, 73, 3].map(|x| octet_at(x, 16)), [Some(0), Some(15), None, None]);

@@ -1,4 +1,4 @@
-//! The packets: one row a frame.
+//! The packets: one row per frame.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,7 +9,7 @@ use super::{line, panel};
 use crate::capture::index::Row;
 use crate::capture::{Panel, Screen};
 
-/// From this width on, rows have addresses; below, ports alone.
+/// From this width on, rows have addresses; narrower ones have only ports.
 const WIDE: u16 = 110;
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -66,7 +66,7 @@ fn columns(row: &Row, origin: u64, wide: bool) -> String {
     format!("{:>7} {time:>12} {stream:>3}  {ends} ", row.number)
 }
 
-/// What the frame holds; a sign in front when a finding points at it.
+/// The summary of the frame, after a mark if it has findings.
 fn words(row: &Row) -> String {
     let mark = match (row.worst, row.findings) {
         (None, _) => String::new(),

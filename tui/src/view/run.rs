@@ -1,4 +1,4 @@
-//! The run screen as a whole.
+//! The layout of the run screen.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::{bar, case, cases, entry, help, line};
 use crate::run::Screen;
 use crate::wrap::wrap;
 
-/// Lines for what led to the exit code; the reports have all of it.
+/// The maximum number of lines with reasons for the exit code; reports have all of them.
 const MOST_REASONS: usize = 3;
 
 pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let reasons = reasons_lines(screen, area.width);
-    let told = u16::try_from(reasons.len()).unwrap_or(u16::MAX);
-    let rows = [1, 1, told].map(Constraint::Length).into_iter().chain([Constraint::Fill(1), Constraint::Length(1)]);
+    let height = u16::try_from(reasons.len()).unwrap_or(u16::MAX);
+    let rows = [1, 1, height].map(Constraint::Length).into_iter().chain([Constraint::Fill(1), Constraint::Length(1)]);
     let [header, counters, why, middle, footer] = Layout::vertical(rows).areas(area);
     let [left, right] = Layout::horizontal([Constraint::Fill(2), Constraint::Fill(3)]).areas(middle);
     header_line(screen, header, buf);
@@ -81,7 +81,7 @@ fn clock(time: Duration) -> String {
     if seconds < 60 { format!("{seconds} s") } else { format!("{}:{:02} min", seconds / 60, seconds % 60) }
 }
 
-/// What led to the exit code, in lines of this width.
+/// The reasons for the exit code, in lines of this width.
 fn reasons_lines(screen: &Screen, width: u16) -> Vec<String> {
     let reasons = screen.progress.summary.as_ref().map(|summary| summary.reasons.join("; ")).unwrap_or_default();
     let mut lines = wrap(&reasons, usize::from(width).saturating_sub(2));

@@ -17,8 +17,8 @@ async fn json(site: &Site, path: &str) -> Value {
     serde_json::from_slice(&octets(response).await).unwrap()
 }
 
-/// Checks values against the schemas of a description. Supports the keywords in use here, and panics
-/// on others.
+/// Checks values against the schemas of a description. Supports the keywords in use here, and
+/// panics on others.
 struct Checker<'a> {
     document: &'a Value,
     /// `schema.property` of each property that occurred.

@@ -9,7 +9,8 @@ pub(super) fn capture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
 }
 
-/// A server with the folder of captures `folder/shelf`, which has these captures of the source tree.
+/// A server with the folder of captures `folder/shelf`, which has these captures of the source
+/// tree.
 pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
     let shelf = folder.join("shelf");
     std::fs::create_dir(&shelf).unwrap();

@@ -108,7 +108,8 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
     let finished =
         |all: &[String]| all.iter().filter(|update| update.starts_with("finished")).cloned().collect::<Vec<_>>();
     assert_eq!(finished(&early_updates), finished(&expected));
-    // Steps of cases that the store had as finished are missing. Nothing is out of order or repeated.
+    // Steps of cases that the store had as finished are missing. Nothing is out of order or
+    // repeated.
     let mut rest = expected.iter();
     assert!(early_updates.iter().all(|early| rest.any(|update| update == early)), "{early_updates:?}");
     assert!(early_updates.iter().filter(|update| update.starts_with("step")).count() > 16, "{early_updates:?}");

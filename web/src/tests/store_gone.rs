@@ -13,8 +13,8 @@ use super::*;
 pub(super) const OF_STORE: [&str; 7] =
     ["/", "/runs/x", "/runs/x/export.zip", "/metrics", "/captures/x~0", "/api/runs", "/api/captures/x~0"];
 
-/// Checks that each of `paths` answers 503 within the promised time. The clock is paused and advances
-/// only while the test waits.
+/// Checks that each of `paths` answers 503 within the promised time. The clock is paused and
+/// advances only while the test waits.
 pub(super) async fn answers_soon(site: &Site, paths: &[&str]) {
     tokio::time::pause();
     for path in paths {

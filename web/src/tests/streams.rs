@@ -1,4 +1,5 @@
-//! Tests of many browsers on one run: nothing is lost or repeated, and slow browsers take no memory.
+//! Tests of many browsers on one run: nothing is lost or repeated, and slow browsers take no
+//! memory.
 
 use std::time::Instant;
 
@@ -33,8 +34,8 @@ impl Browser {
         Browser(BufReader::new(stream))
     }
 
-    /// The next event; `None` at the end. Headers and chunk sizes between the lines do not look like
-    /// the fields of an event.
+    /// The next event; `None` at the end. Headers and chunk sizes between the lines do not look
+    /// like the fields of an event.
     async fn next(&mut self) -> Option<Came> {
         let mut id = None;
         loop {

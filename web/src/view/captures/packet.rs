@@ -1,4 +1,4 @@
-//! One packet: findings, fields, octets.
+//! One packet: findings, fields, bytes.
 
 use std::fmt::Write as _;
 
