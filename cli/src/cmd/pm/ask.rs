@@ -30,10 +30,10 @@ pub(crate) struct Arguments {
     /// Query this service, HOST:PORT, as plain TCP would reach it
     #[arg(value_name = "SERVICE")]
     service: String,
-    /// Query this port mapper, HOST[:PORT] (default: the service's host, port 3935)
+    /// Query this mapper, HOST or HOST:PORT (default: the service's host, port 3935)
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
-    /// Name this ADDRESS[:PORT] as origin of the connection
+    /// Name this ADDRESS or ADDRESS:PORT as origin of the connection
     ///
     /// The default is the address that this host would use, and a free port.
     #[arg(long, value_name = "ADDRESS")]
