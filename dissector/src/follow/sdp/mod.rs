@@ -18,6 +18,7 @@ mod credits;
 mod end;
 mod message;
 mod moved;
+mod numbers;
 mod profile;
 mod resize;
 mod sends;
@@ -43,7 +44,7 @@ pub use end::{End, Sink, Source, Subject};
 pub(crate) use message::Setup;
 pub use profile::Profile;
 pub(crate) use sends::Sent;
-use strays::{Ahead, StepBack, StrayRdma, Strays};
+use strays::{StrayRdma, Strays};
 
 use super::connection::Connection;
 use crate::part::Part;
@@ -328,60 +329,6 @@ impl Books {
         changes.count += 1;
         if changes.listed.len() < MOST_CHANGES {
             changes.listed.push(Change { frame: message.frame, mode });
-        }
-    }
-
-    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another reading (C4) 0.
-    fn number(&mut self, direction: usize, message: &Message) {
-        let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
-        let known = &mut self.latest.before;
-        (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
-        known.edge = self.edges[direction];
-        let follows = match known.mseq {
-            Some(before) => message.mseq == before.wrapping_add(1),
-            None => message.mseq <= 1,
-        };
-        if known.mseq.is_none() && message.mseq == 0 {
-            self.counts_from_zero[direction] = true;
-            self.strays[1 - direction].counts_from_zero();
-        }
-        if !follows {
-            self.lose();
-        }
-        let peer = 1 - direction;
-        self.strays[peer].sent(message.mseq);
-        let sent = self.numbers[peer].map(|(mseq, _)| mseq);
-        if !reached(sent.unwrap_or(0), message.mseq_ack) {
-            let Message { header, mseq_ack, .. } = *message;
-            self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
-            // The peer's messages are missing, or come later: what the sender knew is not known.
-            self.lose();
-        }
-        self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
-        self.edge(direction, message);
-    }
-
-    /// Takes down MSeqAck + Bufs, which moves forward (section 6.1.3).
-    fn edge(&mut self, direction: usize, message: &Message) {
-        let peer = 1 - direction;
-        if message.mid == Mid::SRC_AVAIL_CANCEL {
-            self.strays[peer].canceled(message.mseq);
-            self.canceled[direction] = Some(message.mseq);
-        }
-        let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-        // By reading C4 MSeqAck stays 0 when the message with MSeq 0 arrives, and its buffer is gone (section 6.1.6).
-        let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
-        match self.edges[direction] {
-            Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {
-                if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
-                    let Message { header, mseq_ack, .. } = *message;
-                    self.strays[direction].step_back(StepBack { header, mseq_ack, from, to });
-                }
-            }
-            from => {
-                self.edges[direction] = Some(to);
-                self.edges_at_zero[direction] = message.mseq_ack == 0 && from.is_none_or(|from| reached(to, from));
-            }
         }
     }
 

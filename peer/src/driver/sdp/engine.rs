@@ -1,10 +1,10 @@
 //! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes work requests, what completes
 //! goes back in.
 
+mod end;
 mod memory;
 
 use std::collections::{HashMap, VecDeque};
-use std::io::ErrorKind;
 use std::task::Waker;
 
 use tokio::net::TcpStream;
@@ -27,8 +27,8 @@ use crate::sdp::{
 };
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit,
-    QpState, Rnic, SendWr, TerminateRecord, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit, Rnic,
+    SendWr, WorkCompletion,
 };
 
 /// Bit of a receive's `wr_id`; the rest is the Private Buffer.
@@ -437,44 +437,6 @@ impl Engine {
         } else if !ok {
             self.machine.handle_disconnected(now);
         }
-    }
-
-    /// The Queue Pair's connection is over: what had arrived counts, then nothing more does.
-    pub(super) fn ended(&mut self, now: Instant) {
-        while self.take_completions(now) {
-            self.run(now);
-        }
-        self.machine.handle_disconnected(now);
-    }
-
-    /// What the Queue Pair has seen of its end; none where SDP ended it.
-    fn cause_of_end(&self) -> Option<String> {
-        let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
-        match (qp.state, qp.terminate) {
-            (QpState::Rts, _) => None,
-            (_, Some(TerminateRecord { terminate, local: false })) => {
-                Some(format!("the peer sent a Terminate: {}", terminate.error))
-            }
-            (_, Some(TerminateRecord { terminate, local: true })) => {
-                Some(format!("this side sent a Terminate: {}", terminate.error))
-            }
-            (QpState::Idle | QpState::Closing, None) => Some("the peer ended TCP (FIN) without a DisConn".to_owned()),
-            (QpState::Terminate | QpState::Error, None) => Some("TCP was reset or timed out".to_owned()),
-        }
-    }
-
-    /// Why it is over, where that was not by a graceful close.
-    pub(super) fn why_broken(&self) -> SdpError {
-        let reset = || match &self.cause {
-            Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
-            None => SdpError::Io(ErrorKind::ConnectionReset, "the connection was reset".to_owned()),
-        };
-        self.error.clone().unwrap_or_else(reset)
-    }
-
-    /// It is over, and not by a graceful close.
-    pub(super) fn is_broken(&self) -> bool {
-        self.gone && (self.error.is_some() || self.graceful != Some(true))
     }
 
     /// The connection has another Queue Pair: nothing is queued, and start-up comes.

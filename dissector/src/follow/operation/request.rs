@@ -1,0 +1,118 @@
+//! Requests: of RDMA Reads and of atomic operations.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
+use zerocopy::FromBytes;
+
+use super::{Asked, MOST, Operations, Overrun, Request};
+use crate::fact::Operation;
+use crate::follow::early::Early;
+use crate::follow::message::At;
+use crate::follow::remark::{Remark, What};
+use crate::rules::SegmentView;
+use crate::unit::Located;
+
+impl Operations {
+    /// The requester sends a request, in an FPDU that ends at stream position `end`. Its response may have been seen already.
+    pub(crate) fn requested(
+        &mut self,
+        at: At,
+        end: u64,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let asked = match view.opcode() {
+            Opcode::READ_REQUEST => view
+                .payload
+                .get(0..RawReadRequest::LEN)
+                .filter(|_| view.payload_len as usize == RawReadRequest::LEN)
+                .and_then(|octets| ReadRequest::parse(octets).ok())
+                .map(Asked::Read),
+            _ => view
+                .payload
+                .get(0..RawAtomicRequest::LEN)
+                .filter(|_| view.payload_len as usize == RawAtomicRequest::LEN)
+                .and_then(|octets| RawAtomicRequest::ref_from_bytes(octets).ok())
+                .map(|raw| Asked::Atomic {
+                    identifier: raw.request_identifier.get(),
+                    fetch_add: raw.opcode() == AtomicOpcode::FETCH_ADD,
+                    offset: raw.remote_tagged_offset.get(),
+                }),
+        };
+        let Segment::Untagged(header, _) = view.segment else { return None };
+        let msn = header.msn.get();
+        let is_full = self.requests.len() >= MOST;
+        let Some(asked) = asked.filter(|_| !is_full) else {
+            self.lose(false);
+            self.backlog.requested(msn);
+            if is_full {
+                self.requests.clear();
+            }
+            return None;
+        };
+        self.backlog.requested(msn);
+        let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
+        let (frame, time) = (at.frame, at.time);
+        let (answered, begun, segments, is_late) = (0, None, 0, false);
+        let request = Request { asked, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
+        if self.certain && !self.early.is_empty() {
+            // Its response was seen first: the capture has the directions out of step.
+            let early = self.early.pop_front()?;
+            return self.answered_early(request, early, at, remarks);
+        }
+        let answers = |early: &Early| asked.is_answered_by(early.key) && early.begun > at.frame;
+        if let Some(index) = self.early.iter().position(answers) {
+            let early = self.early.drain(..=index).next_back()?;
+            return self.answered_early(request, early, at, remarks);
+        }
+        self.requests.push_back(request);
+        // The zero-length Read that ends the start-up may be sent whatever was agreed on (RFC 6581 section 9.1).
+        let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
+        if let Some(limit) = self.limit.filter(|_| self.certain)
+            && outstanding > limit
+            && !is_ready_to_receive
+        {
+            let (frame, header) = (at.frame, at.header);
+            let reads = self.requests.iter().filter(|request| !request.asked.is_atomic()).count() as u32;
+            if reads > limit && !asked.is_atomic() {
+                self.overrun.get_or_insert(Overrun { frame, header, outstanding: reads, limit });
+            }
+            if reads < outstanding {
+                self.mixed_overrun.get_or_insert(Overrun { frame, header, outstanding, limit });
+            }
+        }
+        None
+    }
+
+    /// The response to `request`, which comes now, was seen first. One that was captured first says nothing of when it was sent.
+    fn answered_early(
+        &mut self,
+        request: Request,
+        early: Early,
+        at: At,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        if !request.asked.is_answered_by(early.key) || early.begun < request.frame {
+            return None;
+        }
+        let Early { begun, answered, segments, ended, .. } = early;
+        let request = Request { begun: Some(begun), answered, segments, is_late: true, ..request };
+        if let Asked::Atomic { fetch_add, offset, .. } = request.asked
+            && offset % 8 != 0
+            && self.certain
+        {
+            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, 1 - at.direction);
+            remarks
+                .push(At { direction: responder, ..at }.earlier(what, Located { frame: begun, ..Located::default() }));
+        }
+        self.note_depth(begun, 1);
+        match ended {
+            Some((frame, time)) => Some(request.operation(u8::from(at.direction == 1), At { frame, time, ..at })),
+            None => {
+                self.requests.push_front(request);
+                self.current = Some(0);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Responses: which request each one answers, and whether it is the right answer.
+
+use weft_core::wire::ddp::Segment;
+
+use super::{Asked, MOST, Operations, Overrun, Request};
+use crate::fact::Operation;
+use crate::follow::early::{Early, Key};
+use crate::follow::message::{At, Place};
+use crate::follow::remark::{Remark, What};
+use crate::rules::{SegmentView, ULPDU_AT};
+
+const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
+const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
+const IDENTIFIER: std::ops::Range<usize> = ULPDU_AT + 18..ULPDU_AT + 22;
+
+impl Operations {
+    /// A segment of a Read Response to this requester.
+    pub(crate) fn read_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        place: Place,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let done = self.match_response(at, view, place, remarks);
+        if view.last() {
+            self.answered();
+        }
+        done
+    }
+
+    /// A response is complete: are they all?
+    fn answered(&mut self) {
+        if self.certain {
+            return;
+        }
+        self.backlog.answered();
+        if self.backlog.is_empty() {
+            self.requests.clear();
+            self.early.clear();
+            self.certain = true;
+        }
+    }
+
+    fn match_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        place: Place,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let Segment::Tagged(header, _) = view.segment else { return None };
+        let (stag, to) = (header.stag.get(), header.tagged_offset.get());
+        // After octets that are missing, the place of the segment decides.
+        let begins_sink = || self.requests.iter().any(|request| request.asked.has_sink(stag, to));
+        let index = if place.first || !self.certain && self.current.is_none() && begins_sink() {
+            if let Some(unended) = self.current.take() {
+                // Its Response had no last segment; the books of messages say so.
+                self.requests.remove(unended);
+            }
+            self.begin_response(at, view, (stag, to), remarks)?
+        } else if let Some(index) = self.current.filter(|index| *index < self.requests.len()) {
+            index
+        } else {
+            match self.early.back_mut().filter(|early| early.ended.is_none()) {
+                Some(open) => open.add(at, view),
+                // Its request may come late. If it does not begin here, no request names this sink.
+                None if !self.certain => self.early(at, view, Key::Sink(stag, to)),
+                None => {}
+            }
+            return None;
+        };
+        let request = &mut self.requests[index];
+        let Asked::Read(read) = request.asked else { return None };
+        let is_judged = self.certain && !request.is_late;
+        if !place.first && stag != read.sink_stag && is_judged {
+            let what = What::SinkStag { expected: read.sink_stag, found: stag, later: true };
+            remarks.push(at.remark(what, STAG));
+        }
+        request.begun.get_or_insert(at.frame);
+        request.answered += u64::from(view.payload_len);
+        request.segments = request.segments.saturating_add(1);
+        if !view.last() {
+            self.current = Some(index);
+            return None;
+        }
+        let request = *request;
+        let wrong = request.answered != u64::from(read.rdmardsz) || read.rdmardsz == 0 && request.segments > 1;
+        if wrong && is_judged {
+            let what =
+                What::ResponseLength { expected: read.rdmardsz, found: request.answered, segments: request.segments };
+            // The length, and the bit of the last segment.
+            remarks.push(at.remark(what, 0..ULPDU_AT + 1));
+        }
+        self.current = None;
+        self.complete(index, at)
+    }
+
+    /// Which request a Response begins to answer.
+    fn begin_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        (stag, to): (u32, u64),
+        remarks: &mut Vec<Remark>,
+    ) -> Option<usize> {
+        if !self.certain {
+            return self.begin_uncertain_response(at, view, (stag, to));
+        }
+        let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
+        let Some(oldest) = self.requests.front() else {
+            self.early(at, view, Key::Sink(stag, to));
+            return None;
+        };
+        let earlier_atomic = oldest.asked.is_atomic();
+        if let Some(index) = exact.filter(|index| *index > 0) {
+            if view.payload_len == 0 && matches!(oldest.asked, Asked::Read(read) if read.rdmardsz == 0) {
+                // STag and TO of a zero-length Response say nothing.
+                return Some(0);
+            }
+            let what = What::ResponseOrder { atomic: false, earlier_atomic };
+            remarks.push(at.remark(what, STAG.start..TO.end));
+            return Some(index);
+        }
+        if exact.is_none() {
+            let first_read = self.requests.iter().position(|request| !request.asked.is_atomic());
+            let Some(index) = first_read else {
+                self.early(at, view, Key::Sink(stag, to));
+                return None;
+            };
+            if index > 0 {
+                remarks.push(at.remark(What::ResponseOrder { atomic: false, earlier_atomic }, STAG.start..TO.end));
+            }
+            let Asked::Read(read) = self.requests[index].asked else { return None };
+            if view.payload_len == 0 && read.rdmardsz == 0 {
+                return Some(index);
+            }
+            if read.sink_stag != stag {
+                let what = What::SinkStag { expected: read.sink_stag, found: stag, later: false };
+                remarks.push(at.remark(what, STAG));
+            }
+            if read.sink_to != to {
+                remarks.push(at.remark(What::SinkOffset { expected: read.sink_to, found: to }, TO));
+            }
+            return Some(index);
+        }
+        Some(0)
+    }
+
+    /// The same where not every request without response is known. What came before the request that the response names was answered
+    /// where the capture has a hole. Octets that waited for missing ones come late: their request is not a later frame.
+    ///
+    /// If several requests have that sink, it is the latest one if there was never more than one under way; else nobody knows.
+    fn begin_uncertain_response(&mut self, at: At, view: &SegmentView<'_>, (stag, to): (u32, u64)) -> Option<usize> {
+        let answers = |request: &Request| request.asked.has_sink(stag, to) && request.frame < at.frame;
+        let Some(oldest) = self.requests.iter().position(answers) else {
+            self.early(at, view, Key::Sink(stag, to));
+            return None;
+        };
+        let latest = self.requests.iter().rposition(answers).unwrap_or(oldest);
+        if oldest == latest || self.deepest == Some(1) {
+            self.requests.drain(..latest);
+            return Some(0);
+        }
+        self.requests.drain(..=oldest);
+        None
+    }
+
+    /// Notes how many requests were under way when a response began in frame `begun`, besides `more`.
+    pub(super) fn note_depth(&mut self, begun: u64, more: usize) {
+        if self.certain {
+            let depth = self.requests.iter().filter(|request| request.frame < begun).count() + more;
+            self.deepest = self.deepest.max(Some(depth));
+        }
+    }
+
+    /// An Atomic Response to this requester.
+    pub(crate) fn atomic_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let done = self.match_atomic_response(at, view, remarks);
+        self.answered();
+        done
+    }
+
+    fn match_atomic_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let Some(found) = view.payload.get(0..IDENTIFIER.len()).and_then(|octets| octets.try_into().ok()) else {
+            return self.atomic_response_without_identifier(at);
+        };
+        let found = u32::from_be_bytes(found);
+        let of = |request: &Request| match request.asked {
+            Asked::Atomic { identifier, .. } => Some(identifier),
+            Asked::Read(_) => None,
+        };
+        let exact = self.requests.iter().position(|request| of(request) == Some(found));
+        let index = if self.certain {
+            let Some(oldest) = self.requests.front() else {
+                self.early(at, view, Key::Identifier(found));
+                return None;
+            };
+            let earlier_atomic = oldest.asked.is_atomic();
+            let any = self.requests.iter().position(|request| request.asked.is_atomic());
+            let Some(index) = exact.or(any) else {
+                self.early(at, view, Key::Identifier(found));
+                return None;
+            };
+            if index > 0 && self.current != Some(0) {
+                remarks.push(at.remark(What::ResponseOrder { atomic: true, earlier_atomic }, IDENTIFIER));
+            }
+            if exact.is_none()
+                && let Some(expected) = of(&self.requests[index])
+            {
+                remarks.push(at.remark(What::Identifier { expected, found }, IDENTIFIER));
+            }
+            index
+        } else if let Some(index) = exact {
+            self.requests.drain(..index);
+            0
+        } else {
+            self.early(at, view, Key::Identifier(found));
+            return None;
+        };
+        if let Asked::Atomic { fetch_add, offset, .. } = self.requests[index].asked
+            && offset % 8 != 0
+            && self.certain
+        {
+            remarks.push(at.remark(What::MisalignedAnswered { fetch_add, offset }, 0..0));
+        }
+        self.requests[index].begun = Some(at.frame);
+        self.complete(index, at)
+    }
+
+    /// The same if the capture lacks the identifier: it answers the oldest atomic
+    /// request.
+    fn atomic_response_without_identifier(&mut self, at: At) -> Option<Operation> {
+        let index = self.requests.iter().position(|request| request.asked.is_atomic()).filter(|_| self.certain)?;
+        self.requests[index].begun = Some(at.frame);
+        self.complete(index, at)
+    }
+
+    /// A response without a request.
+    fn early(&mut self, at: At, view: &SegmentView<'_>, key: Key) {
+        if self.certain {
+            self.first_early.get_or_insert((at.header, view.opcode()));
+        }
+        if self.early.len() == MOST {
+            self.early.pop_front();
+        }
+        self.early.push_back(Early::new(at, view, key));
+    }
+
+    fn complete(&mut self, index: usize, at: At) -> Option<Operation> {
+        let request = self.requests.remove(index)?;
+        self.note_depth(request.begun.unwrap_or(at.frame), 1);
+        if let Some(current) = &mut self.current
+            && *current > index
+        {
+            *current -= 1;
+        }
+        if !request.asked.is_atomic() {
+            Overrun::answered(&mut self.overrun, request.frame, at.frame);
+        }
+        Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);
+        Some(request.operation(u8::from(at.direction == 0), at))
+    }
+}

@@ -1,0 +1,63 @@
+//! MSeq, MSeqAck and Bufs of the messages: do they continue those before?
+
+use weft_core::wire::sdp::Mid;
+
+use super::message::Message;
+use super::strays::{Ahead, StepBack};
+use super::{Books, reached};
+
+impl Books {
+    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another reading (C4) 0.
+    pub(super) fn number(&mut self, direction: usize, message: &Message) {
+        let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
+        let known = &mut self.latest.before;
+        (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
+        known.edge = self.edges[direction];
+        let follows = match known.mseq {
+            Some(before) => message.mseq == before.wrapping_add(1),
+            None => message.mseq <= 1,
+        };
+        if known.mseq.is_none() && message.mseq == 0 {
+            self.counts_from_zero[direction] = true;
+            self.strays[1 - direction].counts_from_zero();
+        }
+        if !follows {
+            self.lose();
+        }
+        let peer = 1 - direction;
+        self.strays[peer].sent(message.mseq);
+        let sent = self.numbers[peer].map(|(mseq, _)| mseq);
+        if !reached(sent.unwrap_or(0), message.mseq_ack) {
+            let Message { header, mseq_ack, .. } = *message;
+            self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
+            // The peer's messages are missing, or come later: what the sender knew is not known.
+            self.lose();
+        }
+        self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
+        self.edge(direction, message);
+    }
+
+    /// Takes down MSeqAck + Bufs, which moves forward (section 6.1.3).
+    fn edge(&mut self, direction: usize, message: &Message) {
+        let peer = 1 - direction;
+        if message.mid == Mid::SRC_AVAIL_CANCEL {
+            self.strays[peer].canceled(message.mseq);
+            self.canceled[direction] = Some(message.mseq);
+        }
+        let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+        // By reading C4 MSeqAck stays 0 when the message with MSeq 0 arrives, and its buffer is gone (section 6.1.6).
+        let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
+        match self.edges[direction] {
+            Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {
+                if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
+                    let Message { header, mseq_ack, .. } = *message;
+                    self.strays[direction].step_back(StepBack { header, mseq_ack, from, to });
+                }
+            }
+            from => {
+                self.edges[direction] = Some(to);
+                self.edges_at_zero[direction] = message.mseq_ack == 0 && from.is_none_or(|from| reached(to, from));
+            }
+        }
+    }
+}

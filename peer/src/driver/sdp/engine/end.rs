@@ -1,0 +1,48 @@
+//! The end of a connection, and its cause.
+
+use std::io::ErrorKind;
+
+use super::Engine;
+use crate::driver::sdp::SdpError;
+use crate::time::Instant;
+use crate::verbs::{QpState, TerminateRecord};
+
+impl Engine {
+    /// The Queue Pair's connection is over: what had arrived counts, then nothing more does.
+    pub(in crate::driver::sdp) fn ended(&mut self, now: Instant) {
+        while self.take_completions(now) {
+            self.run(now);
+        }
+        self.machine.handle_disconnected(now);
+    }
+
+    /// What the Queue Pair has seen of its end; none where SDP ended it.
+    pub(super) fn cause_of_end(&self) -> Option<String> {
+        let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
+        match (qp.state, qp.terminate) {
+            (QpState::Rts, _) => None,
+            (_, Some(TerminateRecord { terminate, local: false })) => {
+                Some(format!("the peer sent a Terminate: {}", terminate.error))
+            }
+            (_, Some(TerminateRecord { terminate, local: true })) => {
+                Some(format!("this side sent a Terminate: {}", terminate.error))
+            }
+            (QpState::Idle | QpState::Closing, None) => Some("the peer ended TCP (FIN) without a DisConn".to_owned()),
+            (QpState::Terminate | QpState::Error, None) => Some("TCP was reset or timed out".to_owned()),
+        }
+    }
+
+    /// Why it is over, where that was not by a graceful close.
+    pub(in crate::driver::sdp) fn why_broken(&self) -> SdpError {
+        let reset = || match &self.cause {
+            Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
+            None => SdpError::Io(ErrorKind::ConnectionReset, "the connection was reset".to_owned()),
+        };
+        self.error.clone().unwrap_or_else(reset)
+    }
+
+    /// It is over, and not by a graceful close.
+    pub(in crate::driver::sdp) fn is_broken(&self) -> bool {
+        self.gone && (self.error.is_some() || self.graceful != Some(true))
+    }
+}
