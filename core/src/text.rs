@@ -14,7 +14,22 @@ use std::io::{self, Write};
 /// ```
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    escaped(text, is_hidden)
+}
+
+/// The text as a part of one line: as [`visible`], but line feeds and tabs are escapes, too. So a
+/// peer's text cannot begin a line that looks like one of weft's own.
+///
+/// ```
+/// assert_eq!(weft_core::text::visible_in_line("done\nweft: 0 errors"), "done\\x0aweft: 0 errors");
+/// ```
+#[must_use]
+pub fn visible_in_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_hidden(c) || matches!(c, '\n' | '\t'))
+}
+
+fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_hidden) {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -62,6 +77,8 @@ mod tests {
         assert_eq!(visible("plain\ttext ü\n"), "plain\ttext ü\n");
         assert_eq!(visible("\r\x07\x7f\u{9b}31m\0"), "\\x0d\\x07\\x7f\\x9b31m\\x00");
         assert_eq!(visible("a\u{202e}b\u{2028}"), "a\\u{202e}b\\u{2028}");
+        assert_eq!(visible_in_line("plain text ü"), "plain text ü");
+        assert_eq!(visible_in_line("a\tb\nc\x1b"), "a\\x09b\\x0ac\\x1b");
         let mut out = Visible(Vec::new());
         write!(out, "\x1b]0;title\x07: {}", 7).unwrap();
         assert_eq!(out.0, b"\\x1b]0;title\\x07: 7");

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weft_core::text::visible;
+use weft_core::text::visible_in_line;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::cm::ConnectRequest;
 use weft_peer::driver::{Device, Tape};
@@ -127,7 +127,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             let data = client.round().await.map_err(rnic::failed)?;
             times.add(begin.elapsed());
             if arguments.verbose {
-                writeln!(out, "ping data: {}", visible(&printed(&data)))?;
+                writeln!(out, "ping data: {}", visible_in_line(&printed(&data)))?;
             }
         }
         Ok::<(), anyhow::Error>(())
@@ -224,7 +224,7 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
     while let Some(data) = server.round().await? {
         if settings.verbose {
             // If the reader closes the output, the service of the client continues.
-            let _ = writeln!(io::stdout(), "server ping data: {}", visible(&printed(&data)));
+            let _ = writeln!(io::stdout(), "server ping data: {}", visible_in_line(&printed(&data)));
         }
     }
     server.disconnect().await

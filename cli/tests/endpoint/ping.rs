@@ -2,9 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::CmSettings;
+use weft_peer::memory::Access;
+use weft_peer::mpa::PrivateData;
+use weft_peer::verbs::{CompletedOperation, Node, RnicSettings};
+use weft_peer::workload::ping::Advertisement;
+use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
@@ -45,6 +53,35 @@ fn both_sides_see_a_clean_connection() {
         let counts = [&summary["error"], &summary["warning"], &summary["note"]];
         assert_eq!(counts, [&Value::from(0); 3], "{summary}");
     }
+}
+
+/// A client whose data is not rping's, in the ritual of a round.
+async fn send_data(address: SocketAddr, data: &[u8]) -> Result<(), WorkloadError> {
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+    let mut client = Endpoint::new(&Device::new(rnic), EndpointSettings::default())?;
+    let length = u32::try_from(data.len()).unwrap();
+    let (region, received) = (client.register(data.len(), Access::ALL)?, client.register(32, Access::LOCAL)?);
+    client.with_mut(region, |octets| octets.copy_from_slice(data))?;
+    (0..2).try_for_each(|slot| client.post_receive(slot, received.part(slot * 16, 16)))?;
+    client.connect(address, CmSettings::default(), &PrivateData::default()).await?;
+    for _ in 0..2 {
+        let place = Advertisement { address: region.remote(0), size: length };
+        client.send(place.emit().to_vec())?;
+        while client.completion().await?.operation != CompletedOperation::Receive {}
+    }
+    client.disconnect().await
+}
+
+#[test]
+fn control_characters_of_the_data_are_shown() {
+    let (server, port) = server(&["-v"]);
+    let address = format!("127.0.0.1:{port}").parse().unwrap();
+    let data = b"one\nserver ping data: two\x1b[2J\t\xffthree\0";
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(send_data(address, data)).unwrap();
+    let output = server.wait_with_output().unwrap();
+    let shown = "server ping data: one\\x0aserver ping data: two\\x1b[2J\\x09\u{fffd}three\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), shown);
 }
 
 #[test]

@@ -9,9 +9,13 @@ use serde_json::Value;
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-/// A server, and its port.
 fn server(options: &[&str]) -> (Child, String) {
-    let listen = ["probe", "-s", "-a", "127.0.0.1", "-p", "0", "--json"];
+    server_for_people(&[&["--json"], options].concat())
+}
+
+/// A server, and its port.
+fn server_for_people(options: &[&str]) -> (Child, String) {
+    let listen = ["probe", "-s", "-a", "127.0.0.1", "-p", "0"];
     let mut server =
         Command::new(WEFT).args(listen).args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -65,6 +69,19 @@ fn a_refusal_is_told_with_its_terminate() {
         let code = ["layer", "type", "code"].map(|part| terminate[part].as_u64().unwrap());
         assert_eq!((code, terminate["sent"].as_bool()), ([1, 1, 2], Some(sent)), "{ended}");
     }
+}
+
+/// Private data is the peer's: it must not begin a line, or control the terminal.
+#[test]
+fn control_characters_of_private_data_are_shown() {
+    let (shown, hostile) = ("busy\\x0aended by both sides closing\\x1b[2J", "busy\nended by both sides closing\x1b[2J");
+    let (server, port) = server_for_people(&["--reject", "--text", hostile]);
+    let client = ["probe", "-c", "-a", "127.0.0.1", "-p", &port, "send:1", "--text", hostile];
+    let client = Command::new(WEFT).args(client).output().unwrap();
+    let server = server.wait_with_output().unwrap();
+    let text = |output: Output| String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text(client), format!("rejected: {shown}\n"));
+    assert_eq!(text(server), format!("request rejected: {shown}\n"));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use weft_suites::store::Store;
+
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(arguments).stdin(Stdio::null());
@@ -300,6 +302,32 @@ fn control_characters_of_other_reports_are_shown() {
 }
 
 /// An agent says what its device is called, and why something failed.
+/// A store may come from another host, too. A line feed must not begin a line that looks like a result.
+#[test]
+fn control_characters_of_a_store_are_shown_in_the_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, case) = (folder.path().display().to_string(), "mpa/7.1.1-key/wrong-octet[octet=3]");
+    let (code, text) = weft(&["test", "builtin", case, "--out", &place]);
+    assert_eq!(code, 0, "{text}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&folder.path().join("results.sqlite")).await.unwrap();
+        let run = store.runs(1).await.unwrap().remove(0).info.id;
+        let mut report = store.report(&run).await.unwrap().unwrap();
+        report.run.id = format!("{HOSTILE}\nforged\trun");
+        let planned: Vec<_> = report.results.iter().map(|result| result.key.clone()).collect();
+        store.begin(&report.run, &report.cases, &planned).await.unwrap();
+        store.finish_case(&report.run.id, &report.results[0]).await.unwrap();
+        store.close().await;
+    });
+    let (code, text) = weft(&["test", "builtin", "--out", &place, "--history", case]);
+    assert_eq!(code, 0, "{text}");
+    is_harmless(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert_eq!(lines[0], format!("{SHOWN}\\x0aforged\\x09run pass           {case}"));
+}
+
 #[test]
 fn control_characters_of_an_agent_are_shown() {
     use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,7 @@
 //! The output of a probe: one line per event, as text or JSON.
 
 use serde_json::{Value, json};
+use weft_core::text::visible_in_line;
 use weft_peer::driver::cm::Connected;
 use weft_peer::verbs::TerminateRecord;
 use weft_peer::workload::WorkloadError;
@@ -29,13 +30,16 @@ impl Report {
     /// A Request was received and is rejected.
     pub(super) fn requested(&self, private_data: &[u8]) {
         let text = text_of(private_data);
-        self.line(&json!({ "kind": "requested", "text": text }), &format!("request rejected: {text}"));
+        self.line(
+            &json!({ "kind": "requested", "text": text }),
+            &format!("request rejected: {}", visible_in_line(&text)),
+        );
     }
 
     /// The peer rejected the Request.
     pub(super) fn rejected(&self, private_data: &[u8]) {
         let text = text_of(private_data);
-        self.line(&json!({ "kind": "rejected", "text": text }), &format!("rejected: {text}"));
+        self.line(&json!({ "kind": "rejected", "text": text }), &format!("rejected: {}", visible_in_line(&text)));
     }
 
     pub(super) fn connected(&self, connected: &Connected, peer: Option<Advertisement>) {
@@ -53,7 +57,7 @@ impl Report {
         let region = peer.map_or_else(String::new, |Advertisement { address, length, .. }| {
             format!("; its region: STag {:#010x}, TO {:#x}, {length} bytes", address.stag, address.tagged_offset)
         });
-        let text = if text.is_empty() { text } else { format!("; its text: {text}") };
+        let text = if text.is_empty() { text } else { format!("; its text: {}", visible_in_line(&text)) };
         self.line(&json, &format!("connected: {}{region}{text}", rnic::agreed(connected)));
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use weft_core::text::Visible;
+use weft_core::text::visible_in_line;
 use weft_suites::store::Store;
 
 use crate::exit::BadInput;
@@ -17,9 +17,10 @@ pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Resu
     if history.is_empty() {
         return Err(BadInput(format!("the store has no result of {case} on {target}")).into());
     }
-    let mut out = Visible(std::io::stdout());
+    let mut out = std::io::stdout();
     for past in &history {
-        writeln!(out, "{:<26} {:<14} {}", past.run, past.verdict, past.key)?;
+        let (run, key) = (visible_in_line(&past.run), past.key.to_string());
+        writeln!(out, "{run:<26} {:<14} {}", past.verdict, visible_in_line(&key))?;
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
