@@ -106,7 +106,10 @@ impl Connections {
 
     /// What the bounds on memory cost.
     pub(crate) fn dropped(&self) -> Dropped {
-        Dropped { forgotten: self.dropped.forgotten + self.table.forgotten(), ..self.dropped }
+        let Dropped { forgotten, others_forgotten, .. } = self.dropped;
+        let forgotten = forgotten + self.table.forgotten();
+        let others_forgotten = others_forgotten + self.table.others_forgotten();
+        Dropped { forgotten, others_forgotten, ..self.dropped }
     }
 
     /// Connections that were captured in several networks.
@@ -125,6 +128,10 @@ impl Connections {
             Owner::Known(network, Some(Place::Open(slot))) => self.take(slot, network, segment, sink),
             Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
                 Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
+                Afterwards::Late => {
+                    self.dropped.late += 1;
+                    return sink.packet(&of_segment(segment, past.number));
+                }
                 Afterwards::Another if self.may_resume(&past, network, segment) => {
                     let slot = self.go_on(&past, network, segment, sink);
                     self.take(slot, network, segment, sink)

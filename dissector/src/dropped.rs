@@ -16,8 +16,12 @@ pub struct Dropped {
     pub units: u64,
     /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and resumed.
     pub others: u64,
+    /// Segments of such other connections that filled a hole after they were put aside. They were not read.
+    pub late: u64,
     /// Connections with iWARP or SDP whose settings were forgotten, too.
     pub forgotten: u64,
+    /// Other connections with bytes that were put aside and forgotten. If one continues, it counts as a new one.
+    pub others_forgotten: u64,
 }
 
 impl Dropped {
@@ -43,8 +47,15 @@ impl fmt::Display for Dropped {
             let times = counted(self.others, "time");
             parts.push(format!("reading of other connections was interrupted {times}: iWARP may be missed there"));
         }
+        if self.late > 0 {
+            parts.push(format!("not read of other connections: {}", counted(self.late, "late segment")));
+        }
         if self.forgotten > 0 {
             parts.push(format!("{} with iWARP or SDP forgotten", counted(self.forgotten, "connection")));
+        }
+        if self.others_forgotten > 0 {
+            let others = counted(self.others_forgotten, "other connection");
+            parts.push(format!("{others} forgotten, which count as new ones if they continue"));
         }
         f.write_str(&parts.join("; "))
     }
@@ -63,5 +74,9 @@ mod tests {
         assert_eq!(dropped.to_string(), text);
         let dropped = Dropped { others: 1, forgotten: 2, ..Dropped::default() };
         assert!(dropped.to_string().ends_with("missed there; 2 connections with iWARP or SDP forgotten"));
+        let dropped = Dropped { late: 2, others_forgotten: 1, ..Dropped::default() };
+        let text = "not read of other connections: 2 late segments; \
+                    1 other connection forgotten, which count as new ones if they continue";
+        assert_eq!(dropped.to_string(), text);
     }
 }

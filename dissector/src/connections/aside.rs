@@ -39,6 +39,7 @@ impl Connection {
             first: forth.ends.src,
             isn: [forth.half.isn(), back.half.isn()],
             end: [forth.half.end_seq(), back.half.end_seq()],
+            missing: [None; 2],
         }
     }
 
@@ -80,17 +81,20 @@ impl Connections {
         self.memory -= connection.memory;
         self.holding -= usize::from(connection.holds_back);
         let broken = connection.broken;
+        let missing = connection.directions.each_ref().map(|direction| direction.half.first_hole());
         connection.finish(sink);
         if let Some(mut rival) = connection.rival.take() {
             rival.connection.finish(sink);
         }
         let Ends { src, dst, .. } = connection.directions[0].ends;
         let network = connection.network;
-        let past = connection.past(aside);
+        let mut past = connection.past(aside);
         let mut record = None;
         if aside && connection.is_mpa() {
             self.dropped.units += connection.broken - broken;
             record = Some(Box::new(connection.into_record()));
+        } else if aside {
+            past.missing = missing;
         }
         self.table.close(src, dst, network, past, record);
     }

@@ -327,6 +327,14 @@ impl Half {
         self.consumed < self.end
     }
 
+    /// The first octets that are missing in front of others: sequence numbers of the first of them and of the one after them.
+    #[must_use]
+    pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
+        let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
+        let (first, after) = (self.sequence_number(self.settled)?, self.sequence_number(after.max(self.settled))?);
+        Some((first, after)).filter(|_| first != after)
+    }
+
     /// Was the SYN captured, so that the first position is the first octet of the stream?
     #[must_use]
     pub(crate) fn starts_with_syn(&self) -> bool {

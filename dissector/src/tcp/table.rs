@@ -28,6 +28,10 @@ pub(crate) fn is_far(a: u32, b: u32, most: u32) -> bool {
     a.wrapping_sub(b).cast_signed().unsigned_abs() > most
 }
 
+fn is_before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}
+
 /// The two ends of a connection, in an order of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Ports(SocketAddr, SocketAddr);
@@ -71,6 +75,9 @@ pub(crate) struct Past {
     pub(crate) end: [Option<u32>; 2],
     /// Was it put aside while it was open, because there was no room?
     pub(crate) aside: bool,
+    /// The first octets of each direction that were missing then, if there is no record: sequence numbers of the first of them and of
+    /// the one after them.
+    pub(crate) missing: [Option<(u32, u32)>; 2],
 }
 
 /// What a segment is to a connection that is over.
@@ -78,6 +85,8 @@ pub(crate) struct Past {
 pub(crate) enum Afterwards {
     /// Nothing new: a repetition, or no octets.
     Nothing,
+    /// Octets that were missing when it was put aside.
+    Late,
     /// The first segment of another connection.
     Another,
     /// Octets that the connection did not have.
@@ -103,7 +112,11 @@ impl Past {
             return Afterwards::Another;
         }
         let repeated = self.end[direction].is_some_and(|last| last.wrapping_sub(end).cast_signed() >= 0);
-        if repeated { Afterwards::Nothing } else { Afterwards::Continues }
+        match self.missing[direction] {
+            _ if !repeated => Afterwards::Continues,
+            Some((first, after)) if is_before(segment.seq, after) && is_before(first, end) => Afterwards::Late,
+            _ => Afterwards::Nothing,
+        }
     }
 
     /// May a segment of another network be of this connection? Its numbers are no more than `most` from those that are known.
@@ -173,12 +186,14 @@ pub(crate) struct Table<R> {
     /// Records that are kept, and those that were forgotten.
     records: usize,
     forgotten: u64,
+    /// Connections that were put aside without a record and forgotten.
+    others_forgotten: u64,
 }
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
         let (places, lanes, past) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Table { places, lanes, past, count: 0, last: None, records: 0, forgotten: 0 }
+        Table { places, lanes, past, count: 0, last: None, records: 0, forgotten: 0, others_forgotten: 0 }
     }
 }
 
@@ -194,6 +209,11 @@ impl<R> Table<R> {
     /// How many records were forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
+    }
+
+    /// How many connections with octets were forgotten that were put aside without a record.
+    pub(crate) fn others_forgotten(&self) -> u64 {
+        self.others_forgotten
     }
 
     /// The connection of the segment's ports and path.
@@ -289,7 +309,12 @@ impl<R> Table<R> {
             && let Some((_, (oldest, record))) = self.past.pop_first()
         {
             self.records -= usize::from(record.is_some());
+            let is_other = match self.places.get(&oldest).map(|entry| entry.place) {
+                Some(Place::Past(past)) => record.is_none() && past.aside && past.has_octets(),
+                Some(Place::Open(_)) | None => false,
+            };
             self.forgotten += u64::from(record.is_some());
+            self.others_forgotten += u64::from(is_other);
             self.forget(oldest);
         }
     }
@@ -328,6 +353,7 @@ mod tests {
         isn: [Some(100), None],
         end: [Some(5), None],
         aside: false,
+        missing: [None; 2],
     };
 
     #[test]
@@ -338,6 +364,25 @@ mod tests {
         assert_eq!(PAST.sees(&Segment { rst: true, ..octets(90, 1) }), Afterwards::Nothing);
         assert_eq!(PAST.sees(&syn(100)), Afterwards::Nothing);
         assert_eq!(PAST.sees(&syn(101)), Afterwards::Another);
+    }
+
+    #[test]
+    fn octets_that_were_missing_come_late() {
+        let past = Past { end: [Some(100), None], aside: true, missing: [Some((20, 30)), None], ..PAST };
+        for (seq, len, expected) in [
+            (15, 5, Afterwards::Nothing),
+            (15, 6, Afterwards::Late),
+            (29, 1, Afterwards::Late),
+            (30, 70, Afterwards::Nothing),
+            (10, 91, Afterwards::Continues),
+        ] {
+            assert_eq!(past.sees(&octets(seq, len)), expected, "{seq} {len}");
+        }
+        // Across the wrap of sequence numbers.
+        let past = Past { missing: [Some((u32::MAX - 1, 2)), None], ..past };
+        assert_eq!(past.sees(&octets(u32::MAX - 3, 2)), Afterwards::Nothing);
+        assert_eq!(past.sees(&octets(u32::MAX - 3, 3)), Afterwards::Late);
+        assert_eq!(past.sees(&octets(1, 9)), Afterwards::Late);
     }
 
     #[test]
@@ -422,5 +467,13 @@ mod tests {
             _ => None,
         };
         assert_eq!((number(0), number(1), number(MOST_PAST)), (None, Some(1), Some(65_536)));
+        assert_eq!(table.others_forgotten(), 0);
+        let aside = Past { aside: true, ..PAST };
+        let syn = Past { end: [Some(101), None], ..aside };
+        assert!(aside.has_octets() && !syn.has_octets());
+        for n in 0..=MOST_PAST {
+            table.close(far(n), far(0), 0, if n < 2 { aside } else { syn }, None);
+        }
+        assert_eq!(table.others_forgotten(), 1);
     }
 }

@@ -313,6 +313,34 @@ fn put_aside(crowd: &mut Crowd, mine: (u8, u16)) {
     }
 }
 
+/// A hole is given up when a connection is put aside, and what fills it comes after that.
+#[test]
+fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
+    let mut crowd = Crowd::default();
+    let (mine, other) = ((9, 4000), (9, 4001));
+    for end in [mine, other] {
+        crowd.handshake(end);
+        crowd.segment(end, 0, 1000, ACK, b"GET /");
+        crowd.segment(end, 0, 1009, ACK, b"after a hole");
+    }
+    for end in (0..CROWD).map(|n| (1, 10_000 + n)) {
+        crowd.handshake(end);
+        crowd.start(end, 0);
+    }
+    // The missing octets, a repetition, no octets, and more octets.
+    crowd.segment(mine, 0, 1005, ACK, b"1234");
+    crowd.segment(mine, 0, 1000, ACK, b"GET /");
+    crowd.segment(mine, 0, 1021, ACK, b"");
+    crowd.segment(mine, 0, 1021, ACK, b"more");
+    crowd.segment(other, 0, 1005, ACK, b"1234");
+    let Crowd { mut dissector, mut tally, .. } = crowd;
+    dissector.finish(&mut tally);
+    let remarks = dissector.remarks();
+    let expected = "reading of other connections was interrupted 1 time: iWARP may be missed there; \
+                not read of other connections: 2 late segments";
+    assert_eq!(remarks, [format!("too many connections or waiting bytes at a time: {expected}")]);
+}
+
 fn before() -> Vec<u8> {
     fpdus(&[send(1, b"before it was put aside")], false, false)
 }
