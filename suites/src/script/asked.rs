@@ -167,14 +167,10 @@ impl UserData for PortMapper {
             let (at, stage) = (here(&lua), m.stage.clone());
             let read = m.reader(&lua).asked_send(table);
             async move {
-                let ((aside, deviates), message) = (read?, message::from_value(value)?);
+                let (how, message) = (read?, message::from_value(value)?);
                 let octets: LuaString = request.get("octets")?;
                 let (to, octets) = (sender(&request)?, octets.as_bytes().to_vec());
-                let mut stage = stage.lock().await;
-                if deviates {
-                    stage.mapper_deviates(at.as_ref()).await.map_err(mlua::Error::external)?;
-                }
-                let sent = stage.asked_send(&message, to, aside, Some(octets), at.as_ref()).await;
+                let sent = stage.lock().await.asked_send(&message, to, how, Some(octets), at.as_ref()).await;
                 sent.map_err(mlua::Error::external)
             }
         });
@@ -183,12 +179,8 @@ impl UserData for PortMapper {
             let (at, stage) = (here(&lua), m.stage.clone());
             let read = m.reader(&lua).asked_send(table);
             async move {
-                let ((aside, deviates), message, to) = (read?, message::from_value(value)?, sender(&request)?);
-                let mut stage = stage.lock().await;
-                if deviates {
-                    stage.mapper_deviates(at.as_ref()).await.map_err(mlua::Error::external)?;
-                }
-                let sent = stage.asked_send(&message, to, aside, None, at.as_ref()).await;
+                let (how, message, to) = (read?, message::from_value(value)?, sender(&request)?);
+                let sent = stage.lock().await.asked_send(&message, to, how, None, at.as_ref()).await;
                 sent.map_err(mlua::Error::external)
             }
         });

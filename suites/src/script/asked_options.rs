@@ -8,7 +8,7 @@ use super::asked::place_from;
 use super::fields::Fields;
 use super::options::{REPLY_SECONDS, Reader, SILENCE_SECONDS};
 use super::sdp_options::{mapper_fields, message_type};
-use crate::stage::{AskedFields, Expectation};
+use crate::stage::{AskedFields, Expectation, SendOptions};
 
 impl Reader<'_> {
     /// The number of a service that a target asks for; 0 is that of the good exchanges.
@@ -27,13 +27,11 @@ impl Reader<'_> {
         Ok(place)
     }
 
-    /// `aside`: from another port of the port mapper's; then whether it is the step that deviates.
-    pub(super) fn asked_send(&self, table: Option<Table>) -> mlua::Result<(bool, bool)> {
+    pub(super) fn asked_send(&self, table: Option<Table>) -> mlua::Result<SendOptions> {
         let mut fields = Fields::new(self.lua, "asked_send", table);
-        let aside = fields.or("aside", false)?;
-        let deviates = fields.or("deviates", false)?;
+        let options = SendOptions { aside: fields.or("aside", false)?, deviates: fields.or("deviates", false)? };
         fields.done()?;
-        Ok((aside, deviates))
+        Ok(options)
     }
 
     pub(super) fn asked_expect(&self, table: Option<Table>) -> mlua::Result<(Expectation, AskedFields)> {

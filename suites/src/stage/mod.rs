@@ -32,7 +32,7 @@ use weft_peer::Instant;
 use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection, What};
 
 pub(crate) use agent::{CompletionFields, EventFields, PairOptions, event_name, parameters};
-pub(crate) use asked::{AskedFields, Ended};
+pub(crate) use asked::{AskedFields, Ended, SendOptions};
 pub(crate) use control::Deviation;
 pub(crate) use exchange::Operation;
 pub(crate) use expect::{Before, Close, Expectation, ReplyFields};

@@ -62,6 +62,15 @@ pub(crate) struct Datagram {
     pub(crate) octets: Vec<u8>,
 }
 
+/// How the port mapper sends a datagram.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SendOptions {
+    /// From its second port.
+    pub(crate) aside: bool,
+    /// This is the step that deviates: in a control, a plain exchange takes its place.
+    pub(crate) deviates: bool,
+}
+
 /// What a datagram must be, or what must not come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AskedFields {
@@ -214,10 +223,13 @@ impl Stage {
         &mut self,
         message: &Message,
         to: SocketAddr,
-        aside: bool,
+        SendOptions { aside, deviates }: SendOptions,
         request: Option<Vec<u8>>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
+        if deviates {
+            self.mapper_deviates(at).await?;
+        }
         self.stimulates_last();
         // Who reflects the addresses that it was sent may reflect all of their fields (section 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
