@@ -58,7 +58,7 @@ impl Site {
         }
         if !has_startup && !has_fpdus {
             let service = target.service.as_str();
-            return Ok(format!(" No control was run, since the service {service} answers no message."));
+            return Ok(format!(" No control was run: a target with the service {service} sends no answers."));
         }
         let reached = self.live.link(target)?;
         if matches!(reached.start, Some(Start::Person { .. })) {

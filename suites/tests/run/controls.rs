@@ -53,6 +53,21 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     assert!(result.explanation.contains(told), "{}", result.explanation);
 }
 
+/// They answer no Data; the DisConn that they answer is in the good exchange, which the failed case has done.
+#[tokio::test]
+async fn a_failure_of_a_sink_or_source_has_no_control() {
+    for service in ["sdp-sink", "sdp-source"] {
+        let text = format!("name = \"{service}\"\nkind = \"builtin\"\nservice = \"{service}\"\n");
+        let target = Target::from_toml("socket.toml", &text).unwrap();
+        let target = target.with_deviations(["sdp.overlooks-unmatched"]).unwrap();
+        let results = results(target, "sdp/8.2.2-violations/ack-of-nothing").await;
+        let [result] = results.as_slice() else { panic!("{} results", results.len()) };
+        assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+        let sentence = format!(" No control was run: a target with the service {service} sends no answers.");
+        assert!(result.explanation.ends_with(&sentence), "{}", result.explanation);
+    }
+}
+
 /// One of each kind: SDP with an echo and with a driven socket, markers, RFC 7306, an agent, a port mapper.
 #[tokio::test]
 async fn a_failure_by_the_marked_step_stays_one() {

@@ -276,7 +276,7 @@ async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
     let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
-    let no_control = " No control was run, since the service none answers no message.";
+    let no_control = " No control was run: a target with the service none sends no answers.";
     let end = format!("Its last words: BUG: kernel NULL pointer.{no_control}");
     assert!(result.explanation.ends_with(&end), "{}", result.explanation);
     for crashed in ["crashed = [\"/bin/false\"]\n", ""] {
