@@ -7,12 +7,12 @@
 //! ```
 //!
 //! A case is a script ([`model::CaseInfo`] is what it says about itself). [`run`](fn@run) takes the selected cases with each
-//! choice of their parameters ([`model::CaseKey`]) against one [`target::Target`] and tells what happens as one stream of
+//! choice of their parameters ([`model::CaseKey`]) against one [`targets::Target`] and tells what happens as one stream of
 //! [`model::Event`]s; it returns a [`model::RunReport`], and [`report::write_all`] writes that in every format.
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use weft_suites::{Filter, RunOptions, report, script::Suites, target::Target};
+//! use weft_suites::{Filter, RunOptions, report, script::Suites, targets::Target};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = RunOptions {
@@ -51,6 +51,6 @@ pub mod script;
 mod sdp;
 mod stage;
 pub mod store;
-pub mod target;
+pub mod targets;
 
 pub use run::{Filter, Plan, RunError, RunOptions, Schedule, run, run_with};

@@ -13,7 +13,7 @@ use weft_peer::hostile::{self, Deviation};
 use crate::coverage::Proven;
 use crate::model::{CaseInfo, CaseResult, Event, RequirementVerdict, Role, Verdict, is_proposal};
 use crate::script::Suites;
-use crate::target::Target;
+use crate::targets::Target;
 use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 
 /// The result of a case against a deviation.

@@ -29,7 +29,7 @@ use tower::ServiceExt;
 use weft_suites::model::{CaseKey, Event, EventSink, RunReport, RunStatus, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
 use self::events::{Events, recorded_run};

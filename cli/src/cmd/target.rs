@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use weft_suites::model::Event;
-use weft_suites::target::{PRESETS, Target, check};
+use weft_suites::targets::{PRESETS, Target, check};
 
 use crate::exit::{self, say};
 use crate::{cmd, runtime};

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
-use weft_suites::target::{OpenError, Target};
+use weft_suites::targets::{OpenError, Target};
 use weft_suites::{Filter, Plan, RunOptions, Schedule, folder, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_suites::store::{self, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
 
 use crate::cmd::test::{load, make_folder, resolve};

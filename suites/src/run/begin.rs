@@ -6,7 +6,7 @@ use crate::clock;
 use crate::model::{CaseKey, CaseResult, RunInfo};
 use crate::script::Suites;
 use crate::store::Store;
-use crate::target::Target;
+use crate::targets::Target;
 
 /// A run that stands in the store.
 pub(super) struct Begun {

@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
 use crate::stage::{Log, Stage};
-use crate::target::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target, TargetKind};
+use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target, TargetKind};
 
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;

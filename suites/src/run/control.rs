@@ -9,7 +9,7 @@ use super::case::Site;
 use crate::model::{CaseKey, CaseResult, Event, EventSink, Verdict};
 use crate::script::SuiteCase;
 use crate::stage::Stage;
-use crate::target::{Start, Target};
+use crate::targets::{Start, Target};
 
 /// Cases with this tag come first, and are what other cases rest on.
 pub(super) const BASIC: &str = "basic";

@@ -14,7 +14,7 @@ use super::case::Site;
 use super::excuse;
 use crate::model::{CaseInfo, CaseKey, Event, EventSink, ProgramEnd};
 use crate::stage::{EndedProgram, Stage};
-use crate::target::{CRASHED_SECONDS, Start, Target, TargetKind};
+use crate::targets::{CRASHED_SECONDS, Start, Target, TargetKind};
 
 impl Site {
     /// Records how the programs ended that were started as the target. Fails a case whose target died of it, if that is

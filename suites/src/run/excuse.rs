@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::stage::Log;
-use crate::target::{CRASHED_SECONDS, Target, host};
+use crate::targets::{CRASHED_SECONDS, Target, host};
 
 /// Seconds in which the host has to answer.
 const HOST_SECONDS: f64 = 2.0;

@@ -32,7 +32,7 @@ use crate::folder::Held;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
-use crate::target::{Live, OpenError, Target, TargetKind, differences_of};
+use crate::targets::{Live, OpenError, Target, TargetKind, differences_of};
 use recorder::{Patience, Recorder, RunClock};
 
 /// How often a run shows in the store that its process lives.

@@ -32,7 +32,7 @@ use super::options::Reader;
 use super::surface::Connection;
 use crate::model::SourceLocation;
 use crate::stage::{Stage, Stop};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// `target`.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use super::methods::{
 };
 use super::options::Reader;
 use super::{agent, agent_told, declare, message};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// The annotations.
 ///

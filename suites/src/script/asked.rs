@@ -33,7 +33,7 @@ use super::message::{self, portmap_from_lua, portmap_table};
 use super::options::Reader;
 use super::surface::{Connection, Tester};
 use crate::stage::{Ended, Stage};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// `m`.
 pub(super) struct PortMapper {

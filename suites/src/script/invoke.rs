@@ -11,7 +11,7 @@ use super::surface::Tester;
 use super::{Limits, location};
 use crate::model::{Capability, CaseKey, ParameterValue, Parameters, SourceLocation};
 use crate::stage::{Stage, Stop};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// The script itself is wrong; says nothing about the target.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use super::message::{self, portmap_from_lua, portmap_table};
 use super::options::Reader;
 use super::surface::{Connection, Tester};
 use crate::stage::Stage;
-use crate::target::{MADE, Target};
+use crate::targets::{MADE, Target};
 
 /// `m`.
 pub(super) struct Mapper {

@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::location::here;
 use super::message;
 use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// Seconds that a target has for a Reply, or for an FPDU.
 pub(super) const REPLY_SECONDS: f64 = 5.0;

@@ -34,7 +34,7 @@ use super::sdp_options::SdpOpen;
 use super::surface::{Connection, Tester};
 use crate::sdp::{Heard, shown};
 use crate::stage::{Carrier, Item, Stage};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// `s`.
 pub(super) struct Sdp {

@@ -48,7 +48,7 @@ use super::options::{self, Reader};
 use crate::model::Role;
 use crate::script::message::Message;
 use crate::stage::{Expectation, Next, Operation, ReplyFields, Stage, Stop};
-use crate::target::Target;
+use crate::targets::Target;
 
 /// `t`.
 pub(super) struct Tester {

@@ -24,7 +24,7 @@ use super::{Decision, Direction, Expectation, Stage, StepKind, Stop, describe};
 use crate::correct;
 use crate::model::{SourceLocation, Verdict};
 use crate::script::message::Message;
-use crate::target::Service;
+use crate::targets::Service;
 
 /// Most lengths of FPDUs that a control tries.
 const MOST_LENGTHS: usize = 64;

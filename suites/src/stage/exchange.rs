@@ -15,7 +15,7 @@ use super::{Arrival, Expectation, Stage, Stop, describe};
 use crate::correct::{self, Rtr, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::target::Service;
+use crate::targets::Service;
 
 /// What the good exchange sends.
 const PAYLOAD: &[u8] = b"weft good exchange";

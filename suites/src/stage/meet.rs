@@ -13,7 +13,7 @@ use super::{Direction, Expectation, Stage, Stop, describe};
 use crate::correct::{self, StartupFields};
 use crate::model::{Event, SourceLocation};
 use crate::script::message::Message;
-use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Service};
+use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS, Service};
 
 /// How often the end of a command is looked for while its connection is waited for.
 pub(super) const LOOK: Duration = Duration::from_millis(50);

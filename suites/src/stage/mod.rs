@@ -47,7 +47,7 @@ pub(crate) use terminate::TerminateFields;
 
 use crate::model::{Capability, CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;
-use crate::target::{Reached, Service, Start, Target};
+use crate::targets::{Reached, Service, Start, Target};
 
 /// The case is decided; the record says how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

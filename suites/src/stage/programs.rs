@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Direction, Stage, StepKind};
 use crate::model::ProgramEnd;
-use crate::target::Running;
+use crate::targets::Running;
 
 /// A program closes its connections a moment before its end is known.
 const ENDING: Duration = Duration::from_millis(200);

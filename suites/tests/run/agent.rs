@@ -4,7 +4,7 @@ use crate::common::run;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 const RECEIVED: &str = "rdmap/3.2-delivered/length[size=1023]";
 const POSTED: &str = "rdmap/5.1-posted/write[size=4096,to=5]";
@@ -84,7 +84,8 @@ async fn an_agent_whose_command_ends_has_its_exit_status() {
 #[tokio::test]
 async fn target_check_tells_of_it() {
     let told = async |target: Target| {
-        let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
+        let probes =
+            weft_suites::targets::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
         let probes = probes.unwrap().into_iter().filter(|probe| probe.what.contains("agent"));
         probes.map(|probe| (probe.works, probe.text)).collect::<Vec<_>>()
     };
@@ -117,7 +118,7 @@ async fn an_agent_of_another_hand_is_driven() {
     let differs = ["atomics is declared, and the device py0 has no Atomic Operations"];
     assert_eq!(report.summary.declared_otherwise, differs);
     assert_eq!(report.summary.exit_code.code(), 0);
-    let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
+    let probes = weft_suites::targets::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
     let probes = probes.unwrap().into_iter().filter(|probe| probe.what == "device differs");
     assert_eq!(probes.map(|probe| probe.text).collect::<Vec<_>>(), differs);
 }

@@ -10,7 +10,7 @@ use crate::common::run;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 /// All that may apply to the responder.
 const ALL: [&str; 4] = ["mpa", "mpa-p2p", "ddp", "rdmap"];

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_suites::model::{Event, RunReport};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
 pub const CASE: &str = "mpa/7.1.1-key/wrong-octet";

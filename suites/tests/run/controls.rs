@@ -4,7 +4,7 @@ use tokio::net::UdpSocket;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 use crate::common::run;
 

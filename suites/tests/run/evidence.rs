@@ -10,7 +10,7 @@ use weft_dissector::{Dissector, Finding, Sink};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, EvidenceKind, ParameterValue, RunReport};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 #[derive(Default)]
 struct Count {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::{deviating, key_case};
 use weft_suites::folder::of_run;
 use weft_suites::report;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 fn names(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

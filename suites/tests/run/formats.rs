@@ -9,7 +9,7 @@ use weft_suites::diff::{Diff, Observed};
 use weft_suites::model::{EventSink as _, ExitCode, RequirementVerdict, RunReport, Tier, Verdict};
 use weft_suites::report;
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, Schedule};
 
 async fn failing(baseline: Vec<BaselineEntry>) -> RunReport {

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 /// One case against a target that treats each connection so. Waits are a tenth of the usual.
 async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> CaseResult {

@@ -11,7 +11,7 @@ use weft_peer::hostile::Deviations;
 use weft_peer::portmap::{Ask, ClientSettings};
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, run};
 
 use crate::common;

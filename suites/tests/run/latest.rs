@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, Connection, Executor};
 use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Latest, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, Schedule};
 
 const CASE: &str = "mpa/x/one";

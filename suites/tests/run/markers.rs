@@ -7,7 +7,7 @@ use weft_peer::driver::serve::{Server, ServerSettings};
 use weft_suites::Filter;
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::{Target, check};
+use weft_suites::targets::{Target, check};
 
 use crate::common::{CASE, run};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, ProgramEnd, RequirementVerdict, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 const CASE: &str = "mpa/7.1.2-reply/wrong-key[octet=0]";
 

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_suites::model::{EventSink, RunReport};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, report};
 
 /// A run with every verdict that a run can have in it, times and ids made the same.

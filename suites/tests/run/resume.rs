@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use weft_suites::model::{Event, ExitCode, RunStatus, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunError, RunOptions, Schedule};
 
 fn options(out: &std::path::Path, target: Target, cancel: Option<watch::Receiver<bool>>) -> RunOptions {

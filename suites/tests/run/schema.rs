@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
 use weft_suites::model::{Event, RunReport};
-use weft_suites::target::TargetFile;
+use weft_suites::targets::TargetFile;
 
 fn is_current<T: JsonSchema>(name: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);

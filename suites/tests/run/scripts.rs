@@ -6,7 +6,7 @@ use crate::common::{one_case, run};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, ExitCode, Verdict};
 use weft_suites::script::{Limits, Suites};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 /// Runs a case with this body against the builtin responder.
 async fn result_of(body: &str) -> CaseResult {

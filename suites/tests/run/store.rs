@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use weft_suites::model::{CaseKey, Event, ExitCode, RunStatus, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
 #[tokio::test]

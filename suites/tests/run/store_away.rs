@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use weft_suites::model::{Event, ExitCode, RunReport, RunStatus};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, Schedule};
 
 use crate::common::CASE;

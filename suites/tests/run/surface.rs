@@ -4,7 +4,7 @@ use crate::common::{one_case, run};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 /// Ends each case here: something to judge, and liveness.
 const END: &str = "\nlocal z = t:connect() z:send(t:request():flip(1))\n\

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_suites::model::Event;
-use weft_suites::target::{Probe, Target, check};
+use weft_suites::targets::{Probe, Target, check};
 
 fn text<'a>(probes: &'a [Probe], what: &str) -> &'a str {
     &probes.iter().find(|probe| probe.what == what).unwrap().text

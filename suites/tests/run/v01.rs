@@ -9,7 +9,7 @@ use sqlx::{AnyConnection, Connection, Executor};
 use weft_dissector::source::Capture;
 use weft_suites::model::{CaseResult, EvidenceKind, ExitCode, RunReport, RunStatus, Verdict};
 use weft_suites::store::{FILE_NAME, Store};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 const DONE: &str = "20261124T114733.374Z-6cb9";
 const CANCELLED: &str = "20261124T114733.789Z-d825";

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 fn verdicts(report: &RunReport) -> Vec<(String, Verdict)> {
     report.results.iter().map(|result| (result.key.to_string(), result.verdict)).collect()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 use super::play::{self, Place};
 use super::{NotTaken, Wanted};

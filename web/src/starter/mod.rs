@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use weft_suites::model::{CaseKey, RunInfo, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::Store;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, Plan};
 
 use crate::WebError;

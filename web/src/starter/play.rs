@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{oneshot, watch};
 use weft_suites::model::{Event, EventSink, Fanout};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{RunOptions, Schedule, report};
 
 use super::{Played, Wanted};

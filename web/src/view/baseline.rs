@@ -3,7 +3,7 @@
 use askama::Template;
 use weft_suites::model::{CaseKey, ExpectedResult};
 use weft_suites::store::Latest;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 use super::{partial, time, url};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use weft_suites::model::{Counts, RunStatus, Score, Tier, Verdict};
 use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 
 use super::chart::Chart;
 use super::{Count, Hand, counts, partial, time, url};

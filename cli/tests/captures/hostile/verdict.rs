@@ -10,7 +10,7 @@ use weft_core::requirement::Severity;
 use weft_peer::{Deviation, hostile};
 use weft_suites::model::{Event, RequirementVerdict, RunReport, Verdict, is_proposal};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, run};
 
 use crate::hostile::proof::By;

@@ -21,7 +21,7 @@ use super::meet::{COUNTDOWN, GRACE, LOOK};
 use super::{Direction, Stage, StepKind, Stop};
 use crate::model::{Event, Octets, SourceLocation};
 use crate::script::message::Message;
-use crate::target::{COMMAND_SECONDS, PERSON_SECONDS};
+use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// TCP addresses that one case may tell of.
 const MAX_PLACES: usize = 64;

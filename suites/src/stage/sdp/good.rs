@@ -9,7 +9,7 @@ use super::talk::{Carrier, Item};
 use crate::script::message::Message;
 use crate::sdp::Draft;
 use crate::stage::{Arrival, Expectation, Stage, Stop};
-use crate::target::Service;
+use crate::targets::Service;
 
 /// What an echo gets.
 const PAYLOAD: &[u8] = b"weft good exchange";

@@ -8,7 +8,7 @@ use crate::script::message::Message;
 use crate::sdp::{BSDH_LEN, Draft};
 use crate::stage::control::{pattern, payload_len};
 use crate::stage::{Expectation, Stage, Stop};
-use crate::target::Service;
+use crate::targets::Service;
 
 /// Octets of the header of an untagged segment (RFC 5041 section 4).
 const UNTAGGED: usize = 18;

@@ -4,7 +4,7 @@ use weft_core::wire::sdp::FieldOrder;
 
 use super::Looker;
 use crate::stage::SdpStart;
-use crate::target::{OpenError, Service};
+use crate::targets::{OpenError, Service};
 
 /// Seconds in which a socket that has something to say begins.
 const QUIET_SECONDS: f64 = 1.0;

@@ -2,7 +2,7 @@
 //! is read ([`super::Target::from_toml`]).
 //!
 //! ```
-//! let target: weft_suites::target::TargetFile = toml::from_str(r#"
+//! let target: weft_suites::targets::TargetFile = toml::from_str(r#"
 //!     name = "nic-under-test"
 //!     kind = "tcp"
 //!     address = "192.0.2.7:7174"

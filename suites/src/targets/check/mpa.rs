@@ -8,7 +8,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use super::Looker;
 use crate::correct::StartupFields;
 use crate::model::Capability;
-use crate::target::{OpenError, Service};
+use crate::targets::{OpenError, Service};
 
 /// What came for a Request, in words.
 enum Answer {

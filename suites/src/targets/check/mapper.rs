@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use weft_core::wire::portmap::{Message, MessageType};
 
 use super::Looker;
-use crate::target::OpenError;
+use crate::targets::OpenError;
 
 impl Looker {
     /// What it answers for each service that the target's file names.

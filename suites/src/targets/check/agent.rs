@@ -7,8 +7,8 @@ use weft_agent::protocol::{Action, Device, Done};
 use super::Looker;
 use crate::model::CaseKey;
 use crate::stage::Stage;
-use crate::target::declared::differences;
-use crate::target::{OpenError, Service, Target};
+use crate::targets::declared::differences;
+use crate::targets::{OpenError, Service, Target};
 
 impl Looker {
     /// Looks where the target has one.
