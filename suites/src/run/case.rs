@@ -19,6 +19,7 @@ use crate::model::{
     Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, RequirementVerdict, RunInfo, Verdict,
 };
 use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
+use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
 use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target, TargetKind};
 
@@ -283,30 +284,24 @@ impl Site {
         }
         let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
         let service = self.target.service;
-        if !of_sdp && (service.is_sdp() || service == Service::PortMapper) {
+        if !of_sdp && service.driver().protocol() != Protocol::Iwarp {
             return Some(format!("The target's service is {}, and the case judges iWARP alone.", service.as_str()));
         }
         let asks_markers = |capabilities: &[Capability]| capabilities.contains(&Capability::AsksForMarkers);
-        let has_fpdus = matches!(service, Service::Echo | Service::Rping);
+        let has_fpdus = service.driver().operates();
         let is_ours = self.target.kind != TargetKind::Tcp;
         if has_fpdus && !is_ours && asks_markers(&self.target.capabilities) && !asks_markers(&case.capabilities) {
             return Some("The target asks for markers, and the case sends FPDUs without them.".to_owned());
         }
         let has = |capability: &Capability| match capability {
-            Capability::Agent => self.target.offers(Service::Agent),
-            Capability::Echo => self.target.offers(Service::Echo),
-            Capability::PortMapper => self.target.offers(Service::PortMapper),
             Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
             Capability::PmConnect => self.target.connects(),
-            Capability::Sdp => self.target.service.accepts_sdp() || self.target.offers(Service::SdpEcho),
-            Capability::SdpConnect => self.target.offers(Service::SdpConnect),
-            Capability::SdpDrive => self.target.offers(Service::SdpDrive),
-            Capability::SdpEcho => self.target.offers(Service::SdpEcho),
-            Capability::SdpSink => self.target.offers(Service::SdpSink),
-            Capability::SdpSource => self.target.offers(Service::SdpSource),
-            Capability::Operation => matches!(self.target.service, Service::Echo | Service::Rping),
-            Capability::Rping => self.target.offers(Service::Rping),
-            declared => self.target.capabilities.contains(declared),
+            Capability::Sdp => service.driver().accepts_sdp() || self.target.offers(Service::SdpEcho),
+            Capability::Operation => service.driver().operates(),
+            other => match Service::of_capability(*other) {
+                Some(service) => self.target.offers(service),
+                None => self.target.capabilities.contains(other),
+            },
         };
         let missing = case.capabilities.iter().find(|capability| !has(capability))?;
         Some(match missing {

@@ -14,32 +14,27 @@
 use weft_core::wire::ddp::{Segment, queue};
 use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::fpdu::len_without_markers;
-use weft_core::wire::portmap::MessageType;
-use weft_core::wire::rdmap::{Opcode, ReadRequest};
+use weft_core::wire::rdmap::Opcode;
 
 use super::exchange::{Started, TaggedBuffer};
 use super::fpdu::{crc_is_right, ulpdu};
 use super::sdp::SEGMENT;
 use super::{Decision, Direction, Expectation, Stage, StepKind, Stop, describe};
-use crate::correct;
 use crate::model::{SourceLocation, Verdict};
 use crate::script::message::Message;
-use crate::targets::Service;
 
 /// Most lengths of FPDUs that a control tries.
 const MOST_LENGTHS: usize = 64;
 /// Seconds for each answer in a plain exchange.
 const ANSWER_SECONDS: f64 = 5.0;
 /// Octets of the header of an untagged and of a tagged segment (RFC 5041 section 4).
-const UNTAGGED: usize = 18;
-const TAGGED: usize = 14;
+pub(super) const UNTAGGED: usize = 18;
+pub(super) const TAGGED: usize = 14;
 /// Octets of a port mapper's message.
 const MAPPER_MESSAGE: usize = 48;
 /// Markers are so many octets apart, and so long (RFC 5044 section 4.3).
 const MARKER_INTERVAL: u64 = 512;
 const MARKER: u64 = 4;
-/// What the tester calls the buffer that a plain exchange reads into.
-const SINK_STAG: u32 = 0x7765_6604;
 
 /// How a step of a script differs from a plain exchange.
 #[derive(Debug, Clone)]
@@ -69,12 +64,12 @@ pub(super) struct Place {
     /// The target asked for markers.
     markers: bool,
     /// MSN of the tester's next Send, and of its next Read Request.
-    send_msn: u32,
-    read_msn: u32,
+    pub(super) send_msn: u32,
+    pub(super) read_msn: u32,
     /// MSN of the first Send that the target sent.
     first_msn: Option<u32>,
     /// The tester has sent an FPDU.
-    has_sent: bool,
+    pub(super) has_sent: bool,
     /// A buffer of the target that may be written and read.
     pub(super) buffer: Option<TaggedBuffer>,
 }
@@ -206,15 +201,7 @@ impl Stage {
     /// The plain exchanges of a control, which end the case.
     async fn instead(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
-        let outcome = match self.target.service {
-            Service::Agent => match self.agent_exchange(&expectation).await? {
-                Ok(_) => Ok(()),
-                Err(why) => Err(format!("in a plain exchange on a connection of its own, {why}")),
-            },
-            Service::PortMapper if self.start.is_some() => self.plain_accept(&expectation).await,
-            Service::PortMapper => self.plain_request(&expectation).await?,
-            _ => self.plain_exchanges(number, &expectation).await?,
-        };
+        let outcome = self.target.service.driver().plain_exchanges(self, number, &expectation).await?;
         Err(self.control_is_over(outcome, at))
     }
 
@@ -230,36 +217,9 @@ impl Stage {
         })
     }
 
-    /// A right Request to a port mapper for a service that it maps, and its answer.
-    async fn plain_request(&mut self, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
-        Ok(match self.mapper_ask(self.target.mapped, expectation.within).await? {
-            Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => Ok(()),
-            Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
-            Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),
-            None => Err("it does not answer a right PMReq".to_owned()),
-        })
-    }
-
-    /// The client of a port mapper is started once more, gets a right PMAccept, and acknowledges it.
-    async fn plain_accept(&mut self, expectation: &Expectation) -> Result<(), String> {
-        let done = self.asked_good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
-        done.map_err(|_| {
-            let actual = self.log.decision.as_ref().and_then(|decision| decision.actual.clone());
-            format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned()))
-        })
-    }
-
-    async fn plain_exchanges(&mut self, number: u32, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
-        for length in self.control.clone().unwrap_or_default() {
-            let done = match self.target.service.is_sdp() {
-                true => self.sdp_plain(number, usize::from(length), expectation).await?,
-                false => self.plain_exchange(number, length, expectation).await?,
-            };
-            if let Err(why) = done {
-                return Ok(Err(format!("in a plain exchange with a ULPDU of {length} octets, {why}")));
-            }
-        }
-        Ok(Ok(()))
+    /// The lengths of ULPDUs that the control tries.
+    pub(super) fn control_lengths(&self) -> Vec<u16> {
+        self.control.clone().unwrap_or_default()
     }
 
     /// Start-up with this frame of the tester, and what the target's service is for, once.
@@ -271,64 +231,24 @@ impl Stage {
     ) -> Result<Result<(), String>, Stop> {
         if self.start.is_some() {
             return match self.welcome(number, legal, expectation).await? {
-                Ok(opened) => self.serve(number, &opened, expectation).await,
+                Ok(opened) => self.target.service.driver().serve(self, number, &opened, expectation).await,
                 Err(why) => Ok(Err(why)),
             };
         }
         match self.start_up(number, legal, expectation).await? {
-            Ok(started) => self.work(number, &started, expectation).await,
+            Ok(started) => self.target.service.driver().work(self, number, &started, expectation).await,
             Err(why) => Ok(Err(why)),
         }
     }
 
-    /// One message there and its answer back, with a ULPDU of about this length and of the same PAD.
-    async fn plain_exchange(
-        &mut self,
-        number: u32,
-        length: u16,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        let at = expectation.at.as_ref();
-        let place = self.conn(number, at)?.place;
-        let started = Started { crc: place.crc, markers: place.markers, rtr: None, ird: None };
-        match (self.target.service, place.buffer) {
-            (Service::Echo, _) => {
-                let payload = pattern(payload_len(usize::from(length), UNTAGGED));
-                self.put_ulpdu(number, "Send", &correct::send(place.send_msn, &payload), &started, expectation).await?;
-                let echo = self.collect(number, &started, "the echo of its Send", expectation).await?;
-                Ok(echo.and_then(|echo| match echo == payload {
-                    true => self.first_number(number),
-                    false => Err(format!("it answered {} octets with others", payload.len())),
-                }))
-            }
-            (Service::Rping, Some(buffer)) => {
-                let most = usize::try_from(buffer.length).unwrap_or(usize::MAX);
-                let data = pattern(payload_len(usize::from(length), TAGGED).min(most));
-                let (stag, to) = (buffer.stag, buffer.tagged_offset);
-                for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
-                    self.put_ulpdu(number, "Write", &segment, &started, expectation).await?;
-                }
-                let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                let read = ReadRequest { sink_stag: SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
-                let request = correct::read_request(place.read_msn, &read);
-                self.put_ulpdu(number, "Read Request", &request, &started, expectation).await?;
-                let answer = self.collect(number, &started, "its Read Response", expectation).await?;
-                Ok(answer.and_then(|answer| match answer == data {
-                    true => Ok(()),
-                    false => Err(format!("a Read of {} octets gives others than those written", data.len())),
-                }))
-            }
-            // In front of rping's first Read no buffer is known: that Send and that Read are the plain exchange.
-            (Service::Rping, None) if !place.has_sent => {
-                Ok(self.first_half(number, &started, super::exchange::RPING_SIZE, expectation).await?.map(|_| ()))
-            }
-            // In the midst of rping's ritual there is no plain exchange that it allows.
-            _ => Ok(Ok(())),
-        }
+    /// Where a connection is, for a plain exchange on it.
+    pub(super) fn place_of(&mut self, number: u32, expectation: &Expectation) -> Result<(Started, Place), Stop> {
+        let place = self.conn(number, expectation.at.as_ref())?.place;
+        Ok((Started { crc: place.crc, markers: place.markers, rtr: None, ird: None }, place))
     }
 
     /// The payload of the target's next message.
-    async fn collect(
+    pub(super) async fn collect(
         &mut self,
         number: u32,
         started: &Started,
@@ -355,7 +275,7 @@ impl Stage {
     }
 
     /// The target numbers its Sends from 1 (DDP-4.3-7).
-    fn first_number(&mut self, number: u32) -> Result<(), String> {
+    pub(super) fn first_number(&mut self, number: u32) -> Result<(), String> {
         match self.conn(number, None).ok().and_then(|conn| conn.place.first_msn) {
             None | Some(1) => Ok(()),
             Some(msn) => Err(format!("the MSN of its first Send is {msn}")),
@@ -408,6 +328,7 @@ pub(super) fn pattern(len: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::correct;
 
     #[test]
     fn each_length_of_a_marked_step_is_tried_once() {

@@ -11,25 +11,19 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
 use super::fpdu::{crc_is_right, ulpdu};
-use super::{Arrival, Expectation, Stage, Stop, describe};
+use super::{Arrival, Expectation, Stage, Stop};
 use crate::correct::{self, Rtr, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::targets::Service;
 
-/// What the good exchange sends.
-const PAYLOAD: &[u8] = b"weft good exchange";
 /// Seconds that the target has for its Reply, and again for its echo.
 const ANSWER_SECONDS: f64 = 5.0;
 
 /// Why an exchange with a target that has M=1 does not go on.
 pub(super) const MARKERS_ASKED: &str = "it asks for markers, which this exchange does not send";
 
-/// Octets of rping's data where nothing else is asked for: its own default.
-pub(super) const RPING_SIZE: u32 = 64;
-
 /// What start-up came to.
-pub(super) struct Started {
+pub(crate) struct Started {
     /// CRCs are in use.
     pub(super) crc: bool,
     /// The target asked for markers.
@@ -77,69 +71,41 @@ impl Stage {
 
     async fn exchange(&mut self, shows: Vec<RequirementId>, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let within = self.target.scaled(ANSWER_SECONDS);
-        if self.target.service == Service::PortMapper && self.start.is_some() {
-            return self.asked_good_exchange(shows, within, at).await;
-        }
-        if self.target.service == Service::PortMapper {
-            return self.mapper_good_exchange(shows, within, at).await;
-        }
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
-        if self.target.service == Service::Agent {
-            let expected = "a good exchange: start-up, a Send each way, and what its user is told of them";
-            return match self.agent_exchange(&expectation).await? {
-                Ok(number) => {
-                    self.close(number, at).await?;
-                    self.log.alive();
-                    self.met(number, &expectation, expected, "a good exchange");
-                    Ok(())
-                }
-                Err(why) => Err(self.undecided(&expectation, expected, &format!("in the good exchange, {why}"))),
-            };
-        }
-        let number = self.connect(at).await?;
-        let done = if self.target.service.is_sdp() {
-            self.sdp_work(number, &expectation).await?
-        } else if self.start.is_some() {
-            self.exchange_as_responder(number, &expectation).await?
-        } else {
-            let request = Message::new("MPA Request", correct::startup(&self.target.request));
-            match self.start_up(number, &request, &expectation).await? {
-                Ok(started) => self.work(number, &started, &expectation).await?,
-                Err(why) => Err(why),
-            }
-        };
-        let expected = match self.target.service {
-            Service::Echo => "a good exchange: start-up, and the Send's octets back",
-            Service::Rping => "a good exchange: start-up, and rping's ritual",
-            Service::None => "a good exchange: start-up",
-            Service::PortMapper => "a good exchange: an answer to a PMReq",
-            _ => "a good exchange: HelloAck, what the service does, and a graceful close",
-        };
+        self.target.service.driver().good_exchange(self, &expectation).await
+    }
+
+    /// Ends the connection of a good exchange that worked, and decides the case if it did not.
+    pub(super) async fn conclude(
+        &mut self,
+        done: Result<u32, String>,
+        expected: &str,
+        expectation: &Expectation,
+    ) -> Result<(), Stop> {
         match done {
-            Ok(()) => {
-                self.close(number, at).await?;
+            Ok(number) => {
+                self.close(number, expectation.at.as_ref()).await?;
                 self.log.alive();
-                self.met(number, &expectation, expected, "a good exchange");
+                self.met(number, expectation, expected, "a good exchange");
                 Ok(())
             }
-            Err(why) => Err(self.undecided(&expectation, expected, &format!("in the good exchange, {why}"))),
+            Err(why) => Err(self.undecided(expectation, expected, &format!("in the good exchange, {why}"))),
         }
     }
 
-    /// What the target's service is for, once.
-    pub(super) async fn work(
+    /// Start-up in either role, and the work of the target's service.
+    pub(super) async fn iwarp_exchange(
         &mut self,
         number: u32,
-        started: &Started,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        match self.target.service {
-            Service::Echo => self.echo(number, started, expectation).await,
-            Service::Rping => match self.first_half(number, started, RPING_SIZE, expectation).await? {
-                Ok(operation) => self.second_half(number, started, operation.msn, RPING_SIZE, expectation).await,
-                Err(why) => Ok(Err(why)),
-            },
-            _ => Ok(Ok(())),
+        if self.start.is_some() {
+            return self.exchange_as_responder(number, expectation).await;
+        }
+        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        match self.start_up(number, &request, expectation).await? {
+            Ok(started) => self.target.service.driver().work(self, number, &started, expectation).await,
+            Err(why) => Ok(Err(why)),
         }
     }
 
@@ -151,15 +117,7 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Operation, Stop> {
         let begun = match self.start_up(number, request, expectation).await? {
-            Ok(started) => match self.target.service {
-                Service::Echo => {
-                    let msn = if started.rtr == Some(Rtr::Send) { 3 } else { 2 };
-                    let done = self.echo(number, &started, expectation).await?;
-                    done.map(|()| Operation { msn, buffer: None, ird: started.ird })
-                }
-                Service::Rping => self.first_half(number, &started, RPING_SIZE, expectation).await?,
-                _ => Err("neither echo nor rping runs above MPA".to_owned()),
-            },
+            Ok(started) => self.target.service.driver().operate(self, number, &started, expectation).await?,
             Err(why) => Err(why),
         };
         if let Ok(operation) = &begun {
@@ -239,7 +197,7 @@ impl Stage {
     /// Do the tester's own exchanges have markers where the target asks for them? Scripts have to place their own, so only in cases that
     /// are about that; where nothing is known above MPA no exchange has FPDUs.
     pub(super) fn sends_markers(&self) -> bool {
-        self.target.asks_markers || self.target.service == Service::None
+        self.target.asks_markers || !self.target.service.driver().has_fpdus()
     }
 
     /// Some implementations lose what arrives right behind their Reply until more arrives; see `settle_ms`. Nothing may come
@@ -303,33 +261,6 @@ impl Stage {
             }
         }
     }
-
-    /// A Send there, and the same octets back, where the target has sent before.
-    pub(super) async fn echo_at(
-        &mut self,
-        number: u32,
-        started: &Started,
-        msn: u32,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        self.put_ulpdu(number, "Send", &correct::send(msn, PAYLOAD), started, expectation).await?;
-        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
-        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
-    }
-
-    /// A Send there, and the same octets back.
-    async fn echo(
-        &mut self,
-        number: u32,
-        started: &Started,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        if let Err(why) = self.first_send(number, started, PAYLOAD, expectation).await? {
-            return Ok(Err(why));
-        }
-        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
-        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
-    }
 }
 
 fn is_empty_response(fpdu: &[u8]) -> bool {
@@ -337,25 +268,4 @@ fn is_empty_response(fpdu: &[u8]) -> bool {
         segment.ulp_control().opcode() == Opcode::READ_RESPONSE
             && matches!(segment, Segment::Tagged(_, payload) if payload.is_empty())
     })
-}
-
-/// Does a whole FPDU hold the Send that was to come back?
-fn judge_echo(fpdu: &[u8]) -> Result<(), String> {
-    match Segment::parse(ulpdu(fpdu)) {
-        Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == PAYLOAD => Ok(()),
-        _ => Err(format!("it answered the Send with {}", describe::stream(fpdu))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_same_octets_are_an_echo() {
-        assert_eq!(judge_echo(&correct::fpdu(&correct::send(1, PAYLOAD), true)), Ok(()));
-        let other = correct::fpdu(&correct::send(1, b"other"), true);
-        assert!(judge_echo(&other).unwrap_err().contains("Send"));
-        assert!(judge_echo(&correct::fpdu(b"", true)).is_err());
-    }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
-use weft_peer::workload::ping::Advertisement;
 
 use super::exchange::{MARKERS_ASKED, Operation, Started, TaggedBuffer};
 use super::fpdu::ulpdu;
@@ -13,7 +12,7 @@ use super::{Direction, Expectation, Stage, Stop, describe};
 use crate::correct::{self, StartupFields};
 use crate::model::{Event, SourceLocation};
 use crate::script::message::Message;
-use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS, Service};
+use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// How often the end of a command is looked for while its connection is waited for.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -25,9 +24,9 @@ pub(super) const COUNTDOWN: Duration = Duration::from_secs(10);
 const ANSWER_SECONDS: f64 = 5.0;
 
 /// What a start-up of the target led to.
-pub(super) struct Opened {
+pub(crate) struct Opened {
     pub(super) started: Started,
-    /// The tagged buffer that rping told.
+    /// The tagged buffer that rping advertised.
     pub(super) buffer: Option<TaggedBuffer>,
 }
 
@@ -173,7 +172,8 @@ impl Stage {
                 }
             }
         }
-        if matches!(self.target.service, Service::None | Service::Agent) {
+        let service = self.target.service.driver();
+        if !service.opens_with_send() {
             return Ok(Ok(opened));
         }
         let fpdu = match self.answer(number, &opened.started, "its first Send", expectation).await? {
@@ -184,12 +184,9 @@ impl Stage {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => payload,
             _ => return Ok(Err(format!("it sent {} where its first Send was due", describe::stream(&fpdu)))),
         };
-        if self.target.service == Service::Rping {
-            let Some(told) = Advertisement::parse(payload) else {
-                return Ok(Err("its first Send is not rping's".into()));
-            };
-            let (stag, tagged_offset) = (told.address.stag, told.address.tagged_offset);
-            opened.buffer = Some(TaggedBuffer { stag, tagged_offset, length: told.size });
+        match service.buffer_of(payload) {
+            Ok(buffer) => opened.buffer = buffer,
+            Err(why) => return Ok(Err(why)),
         }
         self.conn(number, at)?.place.buffer = opened.buffer;
         self.log.answered();
@@ -222,20 +219,6 @@ impl Stage {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        self.serve(number, &opened, expectation).await
-    }
-
-    /// What the service of a target that connected is for, once.
-    pub(super) async fn serve(
-        &mut self,
-        number: u32,
-        opened: &Opened,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        match (self.target.service, opened.buffer) {
-            (Service::None, _) => Ok(Ok(())),
-            (Service::Rping, Some(source)) => self.serve_rping(number, &opened.started, source, expectation).await,
-            _ => self.echo_at(number, &opened.started, 1, expectation).await,
-        }
+        self.target.service.driver().serve(self, number, &opened, expectation).await
     }
 }

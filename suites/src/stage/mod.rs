@@ -17,8 +17,8 @@ mod mapper;
 mod meet;
 mod next;
 mod programs;
-mod rping;
 mod sdp;
+pub(crate) mod service;
 mod terminate;
 
 use std::collections::BTreeMap;

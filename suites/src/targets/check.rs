@@ -56,9 +56,12 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         if works {
             looker.mapper().await?;
         }
-    } else if matches!(service, Service::SdpEcho | Service::SdpSink | Service::SdpSource) {
-        looker.sdp().await?;
-    } else if !service.is_sdp() {
+    } else if service.is_sdp() {
+        // A socket that is driven is a builtin target's alone, whose behaviour is known.
+        if !matches!(service, Service::SdpConnect | Service::SdpDrive) {
+            looker.sdp().await?;
+        }
+    } else {
         looker.mpa(works).await?;
     }
     looker.agent().await?;

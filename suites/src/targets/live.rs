@@ -9,14 +9,11 @@ use weft_core::wire::portmap::PmTime;
 use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::device::random_seed;
-use weft_peer::driver::portmap::PmClient;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
 use weft_peer::driver::{Awaiting, Desk, Device, Link, TcpLink, VirtualLink};
 use weft_peer::memory::MemorySettings;
-use weft_peer::mpa::{EnhancedUse, Model, PrivateDataTooLong};
-use weft_peer::portmap::{
-    ClientSettings, Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget,
-};
+use weft_peer::mpa::{EnhancedUse, Model};
+use weft_peer::portmap::{Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget};
 use weft_peer::sdp::Role;
 use weft_peer::service::{RpingServer, SdpServer, SdpUser};
 use weft_peer::verbs::{Node, RnicError, RnicSettings};
@@ -251,54 +248,29 @@ impl Live {
     }
 
     fn way(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {
-        let rping = target.service == Service::Rping;
         let asking = |settings: &Settings| {
             let mut settings = settings.clone();
             settings.mpa.markers |= target.asks_markers;
             settings
         };
+        let service = target.service.driver();
         let address = match &self.reach {
-            Reach::Virtual(settings) if rping => {
-                return Ok((Link::Virtual(VirtualLink::rping(asking(settings))?), None));
-            }
-            Reach::Virtual(settings) if target.service.is_sdp() || target.service == Service::PortMapper => {
-                return Ok((Link::Virtual(sdp_link(target.service, settings)?), None));
-            }
-            Reach::Virtual(settings) => return Ok((Link::Virtual(VirtualLink::echo(asking(settings))), None)),
-            Reach::Initiator { settings, over_tcp: true } if target.service == Service::PortMapper => {
-                let desk = Desk::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
-                let deviations = settings.deviations.clone();
-                let settings = ClientSettings { deviations: deviations.clone(), ..ClientSettings::default() };
-                let client = PmClient::bind(settings, None).map_err(OpenError::Builtin)?;
-                return Ok((Link::Asked(desk.link()), Some(Start::Asker { client, deviations })));
-            }
-            Reach::Initiator { settings, .. } if target.service == Service::PortMapper => {
-                let link = VirtualLink::asking(settings.deviations.clone()).map_err(OpenError::Sdp)?;
-                return Ok((Link::Virtual(link), Some(Start::Virtual)));
-            }
+            Reach::Virtual(settings) => return Ok((Link::Virtual(service.responder(asking(settings))?), None)),
             Reach::Initiator { settings, over_tcp } => {
                 let mut settings = asking(settings);
                 if target.asks_enhanced {
                     settings.mpa.enhanced = EnhancedUse::Ask;
                     settings.mpa.enhanced_settings.model = Model::PeerToPeer;
                 }
-                let failed = |error| OpenError::Listen { address: LOOPBACK, error };
-                let no_room = |error: PrivateDataTooLong| OpenError::Builtin(std::io::Error::other(error));
                 if *over_tcp {
-                    let awaiting = Awaiting::bind(LOOPBACK).map_err(failed)?;
-                    let link = Link::Accept(awaiting.link());
-                    let (settings, service) = (Box::new(settings), target.service);
-                    return Ok((link, Some(Start::Builtin { settings, service, awaiting })));
+                    let (link, start) = service.initiator_over_tcp(settings, target.service)?;
+                    return Ok((link, Some(start)));
                 }
-                let link = match rping {
-                    true => VirtualLink::rping_client(settings)?,
-                    false => VirtualLink::echo_client(settings).map_err(no_room)?,
-                };
-                return Ok((Link::Virtual(link), Some(Start::Virtual)));
+                return Ok((Link::Virtual(service.initiator(settings)?), Some(Start::Virtual)));
             }
             Reach::Waiting { awaiting, start } => return Ok((Link::Accept(awaiting.link()), Some(start.clone()))),
             Reach::Asking { desk, start } => return Ok((Link::Asked(desk.link()), Some(start.clone()))),
-            Reach::BuiltinTcp { rping: address, .. } if rping => *address,
+            Reach::BuiltinTcp { rping, .. } if target.service == Service::Rping => *rping,
             Reach::BuiltinTcp { echo, .. } => *echo,
             Reach::Tcp(address) => *address,
         };
@@ -309,14 +281,7 @@ impl Live {
 }
 
 /// An SDP socket, with a port mapper that leads to it.
-fn sdp_link(service: Service, settings: &Settings) -> Result<VirtualLink, OpenError> {
-    let user = match service {
-        Service::SdpConnect | Service::SdpDrive => SdpUser::Drive,
-        Service::SdpSink => SdpUser::Sink,
-        Service::SdpSource => SdpUser::Source,
-        _ => SdpUser::Echo,
-    };
-    let role = if service == Service::SdpConnect { Role::Connecting } else { Role::Accepting };
+pub(crate) fn sdp_link(user: SdpUser, role: Role, settings: &Settings) -> Result<VirtualLink, OpenError> {
     let deviations = settings.deviations.clone();
     let link = VirtualLink::sdp(SdpServer::new(user, role, deviations.clone())).map_err(OpenError::Sdp)?;
     let mut table = Table::default();
@@ -335,7 +300,7 @@ fn sdp_link(service: Service, settings: &Settings) -> Result<VirtualLink, OpenEr
 
 /// Cases at a time over loopback TCP. They wait most of their time: the smoke tier takes 14 s with 8 and 9 s with 24, on two processors.
 const TCP_JOBS: usize = 24;
-const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Serves one client to its end.
 async fn serve_rping(device: &Device, request: Result<ConnectRequest, CmError>) -> Result<(), WorkloadError> {

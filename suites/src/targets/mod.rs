@@ -29,7 +29,7 @@ pub use check::{Probe, check};
 pub(crate) use command::{CRASHED_SECONDS, LocalCommand, RESTART_SECONDS};
 pub(crate) use declared::differences_of;
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
-pub(crate) use live::Reached;
+pub(crate) use live::{LOOPBACK, Reached, sdp_link};
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
 pub use service::Service;
@@ -395,20 +395,13 @@ impl Target {
 
     /// Which service a case with these needs is run against.
     pub(crate) fn service_for(&self, capabilities: &[Capability]) -> Service {
-        let wanted = |capability, service| capabilities.contains(&capability) && self.offers(service);
-        match () {
-            () if wanted(Capability::Agent, Service::Agent) => Service::Agent,
-            () if wanted(Capability::Rping, Service::Rping) => Service::Rping,
-            () if wanted(Capability::Echo, Service::Echo) => Service::Echo,
-            () if wanted(Capability::SdpConnect, Service::SdpConnect) => Service::SdpConnect,
-            () if wanted(Capability::SdpDrive, Service::SdpDrive) => Service::SdpDrive,
-            () if wanted(Capability::SdpEcho, Service::SdpEcho) => Service::SdpEcho,
-            () if wanted(Capability::SdpSink, Service::SdpSink) => Service::SdpSink,
-            () if wanted(Capability::SdpSource, Service::SdpSource) => Service::SdpSource,
-            () if capabilities.contains(&Capability::Sdp) && !self.service.is_sdp() => Service::SdpEcho,
-            () if wanted(Capability::PortMapper, Service::PortMapper) => Service::PortMapper,
-            () => self.service,
-        }
+        let is_wanted = |service: &Service| match service {
+            Service::SdpEcho if capabilities.contains(&Capability::Sdp) && !self.service.is_sdp() => true,
+            service => {
+                service.driver().capability().is_some_and(|it| capabilities.contains(&it)) && self.offers(*service)
+            }
+        };
+        Service::ALL.into_iter().find(is_wanted).unwrap_or(self.service)
     }
 
     /// Does a target that asks a port mapper connect then where it was sent?

@@ -1,6 +1,7 @@
 //! What runs above MPA on a target, and which capabilities follow from that.
 
 use crate::model::Capability;
+use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 
 /// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each begins with a message of its own, for
 /// the Responder may not.
@@ -33,44 +34,55 @@ pub enum Service {
 }
 
 impl Service {
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    /// All of them. If a case can run against several, it runs against the first of them.
+    pub(crate) const ALL: [Service; 10] = [
+        Service::Agent,
+        Service::Rping,
+        Service::Echo,
+        Service::SdpConnect,
+        Service::SdpDrive,
+        Service::SdpSink,
+        Service::SdpSource,
+        Service::SdpEcho,
+        Service::PortMapper,
+        Service::None,
+    ];
+
+    /// What the tester does with it.
+    pub(crate) fn driver(self) -> &'static dyn ServiceDriver {
         match self {
-            Service::Agent => "agent",
-            Service::Echo => "echo",
-            Service::Rping => "rping",
-            Service::None => "none",
-            Service::PortMapper => "port-mapper",
-            Service::SdpConnect => "sdp-connect",
-            Service::SdpDrive => "sdp-drive",
-            Service::SdpEcho => "sdp-echo",
-            Service::SdpSink => "sdp-sink",
-            Service::SdpSource => "sdp-source",
+            Service::Agent => &service::Agent,
+            Service::Echo => &service::Echo,
+            Service::Rping => &service::Rping,
+            Service::None => &service::None,
+            Service::PortMapper => &service::PortMapper,
+            Service::SdpConnect => &Sdp::CONNECT,
+            Service::SdpDrive => &Sdp::DRIVE,
+            Service::SdpEcho => &Sdp::ECHO,
+            Service::SdpSink => &Sdp::SINK,
+            Service::SdpSource => &Sdp::SOURCE,
         }
     }
 
+    /// The service from which a capability follows.
+    pub(crate) fn of_capability(capability: Capability) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.driver().capability() == Some(capability))
+    }
+
+    /// Its name in target files and reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.driver().name()
+    }
+
     /// Does it speak SDP?
-    #[must_use]
-    pub fn is_sdp(self) -> bool {
-        self.accepts_sdp() || self == Service::SdpConnect
+    pub(crate) fn is_sdp(self) -> bool {
+        self.driver().protocol() == Protocol::Sdp
     }
 
-    /// Is there an exchange of messages that a control can do in place of a step that deviates?
-    pub(crate) fn has_plain_exchange(self) -> bool {
-        use Service::{Agent, Echo, PortMapper, Rping, SdpConnect, SdpDrive, SdpEcho};
-        matches!(self, Agent | Echo | PortMapper | Rping | SdpConnect | SdpDrive | SdpEcho)
-    }
-
-    /// What a good exchange is for that ends behind start-up, where that can be.
+    /// The service whose good exchange ends after start-up, if there can be one.
     pub(crate) fn of_startup(self) -> Self {
-        if self.has_plain_exchange() { Service::None } else { self }
-    }
-
-    /// Does it accept SDP connections?
-    #[must_use]
-    pub fn accepts_sdp(self) -> bool {
-        matches!(self, Service::SdpDrive | Service::SdpEcho | Service::SdpSink | Service::SdpSource)
+        if self.driver().has_plain_exchange() { Service::None } else { self }
     }
 }
 

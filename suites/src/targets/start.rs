@@ -6,21 +6,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::AbortHandle;
-use weft_peer::driver::cm::CmSettings;
-use weft_peer::driver::device::random_seed;
-use weft_peer::driver::initiate::echo_client;
 use weft_peer::driver::portmap::{Mapped, PmClient, connect};
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
 use weft_peer::driver::{Awaiting, Device};
-use weft_peer::memory::MemorySettings;
 use weft_peer::portmap::Resolution;
 use weft_peer::verbs::{Node, RnicSettings};
-use weft_peer::workload::ping;
 use weft_peer::{Deviations, Settings};
 
 use super::Service;
@@ -79,18 +73,12 @@ impl Start {
             }
             Start::Builtin { settings, service, awaiting } => {
                 let (address, settings) = (awaiting.local_addr(), settings.as_ref().clone());
-                let task = match service {
-                    Service::Rping => tokio::spawn(async move {
-                        if let Err(error) = rping(address, settings).await {
-                            tracing::debug!(%error, "the builtin rping ended");
-                        }
-                    }),
-                    _ => tokio::spawn(async move {
-                        if let Err(error) = echo_client(address, settings).await {
-                            tracing::debug!(%error, "the builtin initiator ended");
-                        }
-                    }),
-                };
+                let client = service.driver().client(address, settings);
+                let task = tokio::spawn(async move {
+                    if let Err(error) = client.await {
+                        tracing::debug!(%error, "the builtin initiator ended");
+                    }
+                });
                 Ok(Running::Task(task.abort_handle()))
             }
             Start::Command { argv, awaiting } => {
@@ -245,30 +233,11 @@ async fn ask(
 /// What it says where there is no SDP.
 const WORDS: &[u8] = b"plain words\n";
 
-/// `rping -c` until its server closes.
-async fn rping(address: SocketAddr, settings: Settings) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
-    let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
-    rnic.deviate(settings.deviations.clone());
-    let device = Device::new(rnic);
-    let mut client = ping::Client::new(&device, ROUND, false)?;
-    let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout, ..CmSettings::default() };
-    client.connect(address, cm).await?;
-    loop {
-        client.round().await?;
-        tokio::time::sleep(BREATH).await;
-    }
-}
-
-/// Octets of each of its rounds: rping's default.
-const ROUND: u32 = 64;
-/// Between two rounds, so that an endless client is no load.
-const BREATH: Duration = Duration::from_millis(1);
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
     use std::os::fd::AsRawFd;
+    use std::time::Duration;
 
     use super::*;
 

@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use weft_core::wire::sdp::Mid;
+use weft_peer::sdp::Role;
+use weft_peer::service::SdpUser;
 
 use super::talk::{Carrier, Item};
 use crate::script::message::Message;
 use crate::sdp::Draft;
+use crate::stage::service::Sdp;
 use crate::stage::{Arrival, Expectation, Stage, Stop};
-use crate::targets::Service;
 
 /// What an echo gets.
 const PAYLOAD: &[u8] = b"weft good exchange";
@@ -20,11 +22,12 @@ pub(super) const COMMANDED: usize = 5;
 impl Stage {
     pub(in crate::stage) async fn sdp_work(
         &mut self,
+        service: &Sdp,
         number: u32,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         let at = expectation.at.as_ref();
-        if self.target.service == Service::SdpConnect {
+        if service.role == Role::Connecting {
             let draft = Draft::new(Mid::HELLO_ACK);
             let hello_ack = Message::of_draft("HelloAck", draft);
             let alive = self.log.alive_before;
@@ -37,10 +40,10 @@ impl Stage {
                 return Ok(Err(why));
             }
         }
-        let asked = match self.target.service {
-            Service::SdpEcho => Some((PAYLOAD, PAYLOAD.len())),
-            Service::SdpConnect | Service::SdpDrive => Some((COMMAND, COMMANDED)),
-            _ => None,
+        let asked = match service.user {
+            SdpUser::Echo => Some((PAYLOAD, PAYLOAD.len())),
+            SdpUser::Drive => Some((COMMAND, COMMANDED)),
+            SdpUser::Sink | SdpUser::Source => None,
         };
         if let Some((payload, due)) = asked {
             let mut draft = Draft::new(Mid::DATA);
@@ -56,7 +59,7 @@ impl Stage {
                     Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
                 }
             }
-            if self.target.service == Service::SdpEcho && got != PAYLOAD {
+            if service.user == SdpUser::Echo && got != PAYLOAD {
                 return Ok(Err("it sent other octets back".into()));
             }
         }
@@ -67,9 +70,9 @@ impl Stage {
             match self.next_item(number, deadline, at).await? {
                 Ok(Item::Message(heard)) if heard.mid == Mid::DIS_CONN => break,
                 // A source still has something to say.
-                Ok(Item::Message(heard)) if heard.is_update() || self.target.service == Service::SdpSource => {}
+                Ok(Item::Message(heard)) if heard.is_update() || service.user == SdpUser::Source => {}
                 Ok(other) => return Ok(Err(format!("it sent {} where DisConn was due", other.name()))),
-                Err(_) if self.target.service == Service::SdpSource => return Ok(Ok(())),
+                Err(_) if service.user == SdpUser::Source => return Ok(Ok(())),
                 Err(none) => return Ok(Err(format!("it {none} where DisConn was due"))),
             }
         }

@@ -6,12 +6,9 @@ use super::Carrier;
 use super::good::{COMMAND, COMMANDED};
 use crate::script::message::Message;
 use crate::sdp::{BSDH_LEN, Draft};
-use crate::stage::control::{pattern, payload_len};
+use crate::stage::control::{UNTAGGED, pattern, payload_len};
 use crate::stage::{Expectation, Stage, Stop};
-use crate::targets::Service;
 
-/// Octets of the header of an untagged segment (RFC 5041 section 4).
-const UNTAGGED: usize = 18;
 /// What may be under way from before.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
@@ -19,11 +16,11 @@ impl Stage {
     /// Data whose ULPDU has about this length and the same PAD, and the answer.
     pub(in crate::stage) async fn sdp_plain(
         &mut self,
+        is_echo: bool,
         number: u32,
         length: usize,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        let is_echo = self.target.service == Service::SdpEcho;
         let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() }));
         let due = if is_echo { payload.len() } else { COMMANDED };
         if !is_echo {

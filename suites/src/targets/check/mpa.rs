@@ -8,7 +8,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use super::Looker;
 use crate::correct::StartupFields;
 use crate::model::Capability;
-use crate::targets::{OpenError, Service};
+use crate::targets::OpenError;
 
 /// What came for a Request, in words.
 enum Answer {
@@ -29,7 +29,7 @@ impl Looker {
         let mut silent = 0;
         let mut shown = BTreeSet::new();
         // Its good exchange has FPDUs then, whose CRCs were looked at.
-        if works && self.target.request.crc && matches!(self.target.service, Service::Echo | Service::Rping) {
+        if works && self.target.request.crc && self.target.service.driver().operates() {
             shown.insert(Capability::Crc);
         }
         for (what, request) in [

@@ -1,27 +1,154 @@
-//! The tester as rping's client: where its data is, the data for the target's Read, where the data shall go, the target's Write. And as
-//! its server, where the target is the client.
+//! `rping`: the good exchange is its ritual. The tester is rping's client, or its server if the target is the client.
 //!
-//! A script that wants to see or spoil a step takes it itself; this is what is right.
+//! As client, the tester sends where its data is, the data for the target's Read, and where the data shall go for the target's
+//! Write. A script that observes or breaks a step takes it itself; this is the correct ritual.
+
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
-use weft_peer::verbs::RemoteAddress;
-use weft_peer::workload::ping::{Advertisement, text};
+use weft_peer::Settings;
+use weft_peer::driver::cm::CmSettings;
+use weft_peer::driver::device::random_seed;
+use weft_peer::driver::{Device, VirtualLink};
+use weft_peer::memory::MemorySettings;
+use weft_peer::verbs::{Node, RemoteAddress, RnicSettings};
+use weft_peer::workload::ping::{self, Advertisement, text};
 
-use super::exchange::{Operation, Started, TaggedBuffer};
-use super::fpdu::ulpdu;
-use super::{Expectation, Stage, Stop, describe};
+use super::{Client, Expectation, Opened, Operation, Outcome, ServiceDriver, Stage, Started, Stop, TaggedBuffer};
 use crate::correct;
+use crate::model::Capability;
+use crate::stage::control::{TAGGED, pattern, payload_len};
+use crate::stage::describe;
+use crate::stage::fpdu::ulpdu;
+use crate::targets::OpenError;
 
 /// What the tester calls its buffers.
 const SOURCE: RemoteAddress = RemoteAddress { stag: 0x7765_6601, tagged_offset: 0x1000 };
 const SINK: RemoteAddress = RemoteAddress { stag: 0x7765_6602, tagged_offset: 0x2000 };
-/// Octets of a segment's payload: they fit what any Ethernet carries.
+/// The STag of the buffer that a plain exchange reads into.
+const PLAIN_SINK_STAG: u32 = 0x7765_6604;
+/// Bytes of a segment's payload: they fit what any Ethernet carries.
 const SEGMENT: usize = 1024;
+/// Bytes of a round: rping's own default.
+const ROUND: u32 = 64;
+/// Between two rounds of weft's client, so that an endless client is no load.
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(crate) struct Rping;
+
+impl ServiceDriver for Rping {
+    fn name(&self) -> &'static str {
+        "rping"
+    }
+
+    fn capability(&self) -> Option<Capability> {
+        Some(Capability::Rping)
+    }
+
+    fn good_exchange_text(&self) -> &'static str {
+        "a good exchange: start-up, and rping's ritual"
+    }
+
+    fn operates(&self) -> bool {
+        true
+    }
+
+    fn work<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        started: &'s Started,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        Box::pin(async move {
+            match stage.first_half(number, started, ROUND, expectation).await? {
+                Ok(operation) => stage.second_half(number, started, operation.msn, ROUND, expectation).await,
+                Err(why) => Ok(Err(why)),
+            }
+        })
+    }
+
+    fn operate<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        started: &'s Started,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s, Operation> {
+        Box::pin(stage.first_half(number, started, ROUND, expectation))
+    }
+
+    fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
+        let advertisement = Advertisement::parse(first_send).ok_or("its first Send is not rping's")?;
+        let RemoteAddress { stag, tagged_offset } = advertisement.address;
+        Ok(Some(TaggedBuffer { stag, tagged_offset, length: advertisement.size }))
+    }
+
+    fn serve<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        opened: &'s Opened,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        match opened.buffer {
+            Some(source) => Box::pin(stage.serve_rping(number, &opened.started, source, expectation)),
+            None => Box::pin(stage.echo_at(number, &opened.started, 1, expectation)),
+        }
+    }
+
+    fn plain_exchange<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        length: u16,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        Box::pin(async move {
+            let (started, place) = stage.place_of(number, expectation)?;
+            match place.buffer {
+                Some(buffer) => stage.write_and_read(number, &started, buffer, length, expectation).await,
+                // Before rping's first Read no buffer is known: that Send and that Read are the plain exchange.
+                None if !place.has_sent => {
+                    Ok(stage.first_half(number, &started, ROUND, expectation).await?.map(|_| ()))
+                }
+                // In the middle of rping's ritual there is no plain exchange that it allows.
+                None => Ok(Ok(())),
+            }
+        })
+    }
+
+    fn responder(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
+        Ok(VirtualLink::rping(settings)?)
+    }
+
+    fn initiator(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
+        Ok(VirtualLink::rping_client(settings)?)
+    }
+
+    fn client(&self, address: SocketAddr, settings: Settings) -> Client {
+        Box::pin(async move {
+            let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+            let (mut rnic, _) =
+                Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
+            rnic.deviate(settings.deviations.clone());
+            let device = Device::new(rnic);
+            let mut client = ping::Client::new(&device, ROUND, false)?;
+            let (mpa, startup_timeout) = (settings.mpa, settings.startup_timeout);
+            client.connect(address, CmSettings { mpa, startup_timeout, ..CmSettings::default() }).await?;
+            loop {
+                client.round().await?;
+                tokio::time::sleep(PAUSE).await;
+            }
+        })
+    }
+}
 
 impl Stage {
     /// The target reads `size` octets and gives its go-ahead.
-    pub(super) async fn first_half(
+    async fn first_half(
         &mut self,
         number: u32,
         started: &Started,
@@ -60,7 +187,7 @@ impl Stage {
     }
 
     /// The target writes the data and gives its go-ahead.
-    pub(super) async fn second_half(
+    async fn second_half(
         &mut self,
         number: u32,
         started: &Started,
@@ -89,6 +216,32 @@ impl Stage {
         let go_ahead = self.answer(number, started, "its go-ahead behind the Write", expectation).await?;
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
     }
+    /// Writes to a buffer of the target and reads it back.
+    async fn write_and_read(
+        &mut self,
+        number: u32,
+        started: &Started,
+        buffer: TaggedBuffer,
+        length: u16,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        let most = usize::try_from(buffer.length).unwrap_or(usize::MAX);
+        let data = pattern(payload_len(usize::from(length), TAGGED).min(most));
+        let (stag, to) = (buffer.stag, buffer.tagged_offset);
+        for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
+            self.put_ulpdu(number, "Write", &segment, started, expectation).await?;
+        }
+        let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let read = ReadRequest { sink_stag: PLAIN_SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
+        let (_, place) = self.place_of(number, expectation)?;
+        let request = correct::read_request(place.read_msn, &read);
+        self.put_ulpdu(number, "Read Request", &request, started, expectation).await?;
+        let answer = self.collect(number, started, "its Read Response", expectation).await?;
+        Ok(answer.and_then(|answer| match answer == data {
+            true => Ok(()),
+            false => Err(format!("a Read of {} octets gives others than those written", data.len())),
+        }))
+    }
 }
 
 /// How the server calls its buffer.
@@ -100,7 +253,7 @@ const MOST: u32 = 65_535;
 
 impl Stage {
     /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client told.
-    pub(super) async fn serve_rping(
+    async fn serve_rping(
         &mut self,
         number: u32,
         started: &Started,

@@ -1,0 +1,35 @@
+//! The target's verbs, driven by an agent: a Send each way is the good exchange.
+
+use super::{Expectation, Outcome, ServiceDriver, Stage};
+use crate::model::Capability;
+
+pub(crate) struct Agent;
+
+impl ServiceDriver for Agent {
+    fn name(&self) -> &'static str {
+        "agent"
+    }
+
+    fn capability(&self) -> Option<Capability> {
+        Some(Capability::Agent)
+    }
+
+    fn good_exchange_text(&self) -> &'static str {
+        "a good exchange: start-up, a Send each way, and what its user is told of them"
+    }
+
+    fn opens_with_send(&self) -> bool {
+        false
+    }
+
+    fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
+        Box::pin(stage.agent_exchange(expectation))
+    }
+
+    fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
+        Box::pin(async move {
+            let done = stage.agent_exchange(expectation).await?;
+            Ok(done.map(|_| ()).map_err(|why| format!("in a plain exchange on a connection of its own, {why}")))
+        })
+    }
+}

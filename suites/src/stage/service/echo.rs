@@ -1,0 +1,127 @@
+//! A service that returns each Send: one Send and its echo are the good exchange.
+
+use weft_core::wire::ddp::Segment;
+
+use super::{Expectation, Operation, Outcome, ServiceDriver, Stage, Started, Stop};
+use crate::correct::{self, Rtr};
+use crate::model::Capability;
+use crate::stage::control::{UNTAGGED, pattern, payload_len};
+use crate::stage::describe;
+use crate::stage::fpdu::ulpdu;
+
+/// What the good exchange sends.
+const PAYLOAD: &[u8] = b"weft good exchange";
+
+pub(crate) struct Echo;
+
+impl ServiceDriver for Echo {
+    fn name(&self) -> &'static str {
+        "echo"
+    }
+
+    fn capability(&self) -> Option<Capability> {
+        Some(Capability::Echo)
+    }
+
+    fn good_exchange_text(&self) -> &'static str {
+        "a good exchange: start-up, and the Send's octets back"
+    }
+
+    fn operates(&self) -> bool {
+        true
+    }
+
+    fn work<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        started: &'s Started,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        Box::pin(stage.echo(number, started, expectation))
+    }
+
+    fn operate<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        started: &'s Started,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s, Operation> {
+        Box::pin(async move {
+            let msn = if started.rtr == Some(Rtr::Send) { 3 } else { 2 };
+            let done = stage.echo(number, started, expectation).await?;
+            Ok(done.map(|()| Operation { msn, buffer: None, ird: started.ird }))
+        })
+    }
+
+    fn plain_exchange<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        length: u16,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        Box::pin(async move {
+            let (started, place) = stage.place_of(number, expectation)?;
+            let payload = pattern(payload_len(usize::from(length), UNTAGGED));
+            let send = correct::send(place.send_msn, &payload);
+            stage.put_ulpdu(number, "Send", &send, &started, expectation).await?;
+            let echo = stage.collect(number, &started, "the echo of its Send", expectation).await?;
+            Ok(echo.and_then(|echo| match echo == payload {
+                true => stage.first_number(number),
+                false => Err(format!("it answered {} octets with others", payload.len())),
+            }))
+        })
+    }
+}
+
+impl Stage {
+    /// A Send with this MSN, and the same bytes back; for a target that has sent before.
+    pub(super) async fn echo_at(
+        &mut self,
+        number: u32,
+        started: &Started,
+        msn: u32,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        self.put_ulpdu(number, "Send", &correct::send(msn, PAYLOAD), started, expectation).await?;
+        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
+        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
+    }
+
+    /// The first Send of a connection, and the same bytes back.
+    async fn echo(
+        &mut self,
+        number: u32,
+        started: &Started,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        if let Err(why) = self.first_send(number, started, PAYLOAD, expectation).await? {
+            return Ok(Err(why));
+        }
+        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
+        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
+    }
+}
+
+/// Is the FPDU the echo of the Send?
+fn judge_echo(fpdu: &[u8]) -> Result<(), String> {
+    match Segment::parse(ulpdu(fpdu)) {
+        Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == PAYLOAD => Ok(()),
+        _ => Err(format!("it answered the Send with {}", describe::stream(fpdu))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_octets_are_an_echo() {
+        assert_eq!(judge_echo(&correct::fpdu(&correct::send(1, PAYLOAD), true)), Ok(()));
+        let other = correct::fpdu(&correct::send(1, b"other"), true);
+        assert!(judge_echo(&other).unwrap_err().contains("Send"));
+        assert!(judge_echo(&correct::fpdu(b"", true)).is_err());
+    }
+}

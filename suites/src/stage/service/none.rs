@@ -1,0 +1,36 @@
+//! Nothing is known above MPA: start-up alone is the good exchange.
+
+use super::{Expectation, Opened, Outcome, ServiceDriver, Stage};
+use crate::model::Capability;
+
+pub(crate) struct None;
+
+impl ServiceDriver for None {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn capability(&self) -> Option<Capability> {
+        Option::None
+    }
+
+    fn good_exchange_text(&self) -> &'static str {
+        "a good exchange: start-up"
+    }
+
+    fn has_plain_exchange(&self) -> bool {
+        false
+    }
+
+    fn has_fpdus(&self) -> bool {
+        false
+    }
+
+    fn opens_with_send(&self) -> bool {
+        false
+    }
+
+    fn serve<'s>(&'s self, _: &'s mut Stage, _: u32, _: &'s Opened, _: &'s Expectation) -> Outcome<'s> {
+        Box::pin(std::future::ready(Ok(Ok(()))))
+    }
+}

@@ -1,0 +1,82 @@
+//! SDP sockets: HelloAck, what the socket does with Data, and a graceful close are the good exchange.
+
+use weft_peer::Settings;
+use weft_peer::driver::VirtualLink;
+use weft_peer::sdp::Role;
+use weft_peer::service::SdpUser;
+
+use super::{Expectation, Outcome, Protocol, ServiceDriver, Stage};
+use crate::model::Capability;
+use crate::targets::{OpenError, sdp_link};
+
+/// One kind of SDP socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sdp {
+    name: &'static str,
+    capability: Capability,
+    /// What uses the socket.
+    pub(in crate::stage) user: SdpUser,
+    /// The target connects.
+    pub(in crate::stage) role: Role,
+}
+
+impl Sdp {
+    pub(crate) const CONNECT: Sdp =
+        Sdp { name: "sdp-connect", capability: Capability::SdpConnect, user: SdpUser::Drive, role: Role::Connecting };
+    pub(crate) const DRIVE: Sdp =
+        Sdp { name: "sdp-drive", capability: Capability::SdpDrive, user: SdpUser::Drive, role: Role::Accepting };
+    pub(crate) const ECHO: Sdp =
+        Sdp { name: "sdp-echo", capability: Capability::SdpEcho, user: SdpUser::Echo, role: Role::Accepting };
+    pub(crate) const SINK: Sdp =
+        Sdp { name: "sdp-sink", capability: Capability::SdpSink, user: SdpUser::Sink, role: Role::Accepting };
+    pub(crate) const SOURCE: Sdp =
+        Sdp { name: "sdp-source", capability: Capability::SdpSource, user: SdpUser::Source, role: Role::Accepting };
+}
+
+impl ServiceDriver for Sdp {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn capability(&self) -> Option<Capability> {
+        Some(self.capability)
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::Sdp
+    }
+
+    fn good_exchange_text(&self) -> &'static str {
+        "a good exchange: HelloAck, what the service does, and a graceful close"
+    }
+
+    fn accepts_sdp(&self) -> bool {
+        self.role == Role::Accepting
+    }
+
+    fn has_plain_exchange(&self) -> bool {
+        matches!(self.user, SdpUser::Drive | SdpUser::Echo)
+    }
+
+    fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
+        Box::pin(async move {
+            let number = stage.connect(expectation.at.as_ref()).await?;
+            let done = stage.sdp_work(self, number, expectation).await?;
+            Ok(done.map(|()| number))
+        })
+    }
+
+    fn plain_exchange<'s>(
+        &'s self,
+        stage: &'s mut Stage,
+        number: u32,
+        length: u16,
+        expectation: &'s Expectation,
+    ) -> Outcome<'s> {
+        Box::pin(stage.sdp_plain(self.user == SdpUser::Echo, number, usize::from(length), expectation))
+    }
+
+    fn responder(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
+        sdp_link(self.user, self.role, &settings)
+    }
+}
