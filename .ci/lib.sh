@@ -9,7 +9,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 NAME=${0##*/}
 WEFT=${WEFT:-${CARGO_TARGET_DIR:-$ROOT/target}/release/weft}
-OUT=${WEFT_CI_OUT:-${CARGO_TARGET_DIR:-$ROOT/target}/ci}/$NAME
+OUT=${CARGO_TARGET_DIR:-$ROOT/target}/ci/$NAME
 TOOLS_HOME=${WEFT_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/weft-ci}/tools
 export DEBIAN_FRONTEND=noninteractive
 

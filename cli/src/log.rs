@@ -14,8 +14,8 @@ use crate::exit::BadInput;
 /// `error`, `info`, `weft_web=debug`.
 pub(crate) const VARIABLE: &str = "WEFT_LOG";
 
-/// Installs the log. A server logs every operator action, other commands only errors. The terminal
-/// screens log nothing by default, because log lines would damage the screen.
+/// Installs the log. A server logs every operator action, other commands only warnings and errors.
+/// The terminal screens log nothing by default, because log lines would damage the screen.
 pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     let default = match command {
         Command::Web(_) => "info",

@@ -18,6 +18,7 @@ mod rnic;
 mod runtime;
 mod secrets;
 mod signals;
+mod spool;
 mod watch;
 
 use std::process::ExitCode;

@@ -85,8 +85,6 @@ impl Drop for Proof {
         let file = Path::new(&folder).join(format!("{}.csv", process::id()));
         let written =
             OpenOptions::new().create(true).append(true).open(&file).and_then(|mut f| f.write_all(lines.as_bytes()));
-        if let Err(error) = written {
-            eprintln!("{}: {error}", file.display());
-        }
+        assert!(written.is_ok(), "{}: {written:?}", file.display());
     }
 }

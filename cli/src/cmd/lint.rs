@@ -18,9 +18,10 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
+use crate::spool::Spool;
 
 /// Findings that are printed for each requirement, without --all.
-const SHOWN: usize = 5;
+const SHOWN: u64 = 5;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -166,7 +167,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     let least = arguments.level.severity();
     let mut lint = Lint {
         least,
-        most: if arguments.all { usize::MAX } else { SHOWN },
+        most: if arguments.all { u64::MAX } else { SHOWN },
         json: arguments.json.then(JsonWriter::default),
         file: several.then(|| name.clone()),
         places: input.places(),
@@ -217,16 +218,14 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         writeln!(out, "{summary}")?;
     } else {
         let colour = arguments.color.decide();
-        for ((_, id), group) in &groups {
+        for ((_, id), group) in groups {
             let row = id.row();
             let count = counted(group.count, "finding");
             let (level, catalogue, section) = (row.level, row.catalogue, row.section);
             let head = format!("{} {}  {level} ({catalogue} {section})  {count}", group.severity, row.id);
             writeln!(out, "{}\n  {}", colour.severity(group.severity, &head), row.summary)?;
-            for line in &group.lines {
-                writeln!(out, "    {line}")?;
-            }
-            let more = group.count - group.lines.len() as u64;
+            let more = group.count - group.lines.count();
+            group.lines.write("    ", out)?;
             if more > 0 {
                 writeln!(out, "    {}", colour.faint(&format!("and {more} more; --all prints them")))?;
             }
@@ -246,13 +245,13 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
 /// The findings of one requirement.
 struct Group {
     severity: Severity,
-    lines: Vec<String>,
+    lines: Spool,
     count: u64,
 }
 
 struct Lint<'o> {
     least: Severity,
-    most: usize,
+    most: u64,
     json: Option<JsonWriter>,
     /// The name of the capture, if there are several.
     file: Option<String>,
@@ -305,17 +304,20 @@ impl Sink for Lint<'_> {
             return;
         }
         let key = (std::cmp::Reverse(finding.severity), finding.requirement);
-        let group =
-            self.groups.entry(key).or_insert_with(|| Group { severity: finding.severity, lines: Vec::new(), count: 0 });
+        let group = self.groups.entry(key).or_insert_with(|| Group {
+            severity: finding.severity,
+            lines: Spool::default(),
+            count: 0,
+        });
         group.count += 1;
-        if group.lines.len() < self.most {
+        if group.lines.count() < self.most && self.failed.is_ok() {
             let stream = finding.stream.map_or_else(String::new, |stream| format!(", stream {stream}"));
             let sender = match self.senders.of(finding) {
                 Some((src, dst)) => format!(", sent by {src} to {dst}"),
                 None => String::new(),
             };
             let place = place.map_or_else(String::new, |(file, number)| format!(" (frame {number} of {file})"));
-            group.lines.push(format!(
+            self.failed = group.lines.push(&format!(
                 "frame {}{place}{stream}{sender}: expected {}; found {}",
                 finding.frame, finding.expected, finding.found
             ));

@@ -4,8 +4,10 @@ mod times;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
 use weft_core::text::visible_in_line;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::cm::ConnectRequest;
@@ -23,6 +25,8 @@ use times::Times;
 
 /// The default of rping; its manual page says 100.
 const DEFAULT_SIZE: u32 = 64;
+/// Clients that a server with `-P` serves at a time.
+const CLIENTS: usize = 1024;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -187,13 +191,20 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             stop = interrupted => Err(stop.before("a client was done")),
         };
     }
+    let slots = Arc::new(Semaphore::new(CLIENTS));
     loop {
+        // Never closed. A client above the limit waits for its Reply.
+        let slot = tokio::select! {
+            slot = Arc::clone(&slots).acquire_owned() => slot.ok(),
+            _ = &mut interrupted => return Ok(()),
+        };
         let request = tokio::select! {
             request = listener.next() => request,
             _ = &mut interrupted => return Ok(()),
         };
         let device = device.clone();
         tokio::spawn(async move {
+            let _slot = slot;
             let served = match request {
                 Ok(request) => serve(&device, request, settings).await,
                 Err(error) => Err(error.into()),

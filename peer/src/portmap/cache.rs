@@ -1,10 +1,10 @@
 //! Answers that a PM Client keeps, for as long as their PmTime lets it (section 7.3.1.4).
 //!
 //! An answer serves the same port mapper, service and connecting address. Of [`Cache::MOST`] answers the one that would be
-//! flushed first goes.
+//! flushed first goes; of several, the one with the lowest addresses.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use weft_core::wire::portmap::{self, PmTime};
 
@@ -23,7 +23,7 @@ struct Kept {
 
 /// The answers.
 #[derive(Debug, Default)]
-pub(super) struct Cache(HashMap<Key, Kept>);
+pub(super) struct Cache(BTreeMap<Key, Kept>);
 
 fn key(ask: &Ask) -> Key {
     (ask.mapper, ask.service, ask.connecting.ip())

@@ -1,6 +1,5 @@
 //! Errors of connections of programs that do not block. The kernel reports a reset to such a
 //! program; the shim gets the error to report instead from here.
-//! to report instead.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
