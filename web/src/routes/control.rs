@@ -15,7 +15,7 @@ use crate::starter::{Again, Wanted};
 use crate::view::url;
 
 /// How long an answer waits for the start of a run, to redirect to its page.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 3 });
 
 #[derive(Deserialize)]
 pub(super) struct Wish {
