@@ -126,7 +126,8 @@ async fn a_stopped_run_keeps_its_results_and_can_be_resumed() {
 async fn a_target_has_one_run_at_a_time_and_a_bounded_queue() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
-    let run = site.begin("builtin", "select=mpa&tier=full").await;
+    // All cases: it takes far longer than the rest of this test, which stops it.
+    let run = site.begin("builtin", "select=&tier=full").await;
     for number in 1..=8usize {
         let words = ["mpa/7.1.1-key", ["MPA-7.1.1-1", "MPA-7.1.1-2"][number % 2]];
         let wanted = site.starter.wanted(&words, Default::default(), None).unwrap();
