@@ -11,7 +11,16 @@ pub(crate) struct Server {
     process: Child,
     pub(crate) address: String,
     // Its pipe stays open.
-    _lines: BufReader<ChildStdout>,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// The address at the end of its next line.
+    fn next_address(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim().rsplit(' ').next().unwrap().to_owned()
+    }
 }
 
 impl Drop for Server {
@@ -29,11 +38,10 @@ pub(crate) fn server(arguments: &[&str]) -> Server {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap());
-    let mut first = String::new();
-    lines.read_line(&mut first).unwrap();
-    let address = first.trim().rsplit(' ').next().unwrap().to_owned();
-    Server { process, address, _lines: lines }
+    let lines = BufReader::new(process.stdout.take().unwrap());
+    let mut server = Server { process, address: String::new(), lines };
+    server.address = server.next_address();
+    server
 }
 
 /// What the check of a target with this address and these further lines says, and its exit code.
@@ -85,6 +93,27 @@ fn who_speaks_another_protocol_is_named() {
 }
 
 #[test]
+fn names_the_other_iwarp_service_and_a_larger_buffer_of_rping() {
+    let mut serve = server(&["serve", "--workloads", "127.0.0.1:0"]);
+    let (echo, rping) = (serve.address.clone(), serve.next_address());
+    let (code, text) = checked(&rping, "service = \"echo\"");
+    assert!(code == 3 && text.contains("it is rping, not echo: service = \"rping\""), "{text}");
+    let (code, text) = checked(&echo, "service = \"rping\"");
+    assert!(code == 3 && text.contains("it is echo, not rping: service = \"echo\""), "{text}");
+    let (code, text) = checked(&rping, "service = \"rping\"");
+    assert!(code == 0 && text.contains("takes a byte after `rping_size` = 64 bytes"), "{text}");
+    let (code, text) = checked(&rping, "service = \"rping\"\nrping_size = 65535");
+    assert!(code == 0 && !text.contains("its buffer"), "{text}");
+}
+
+#[test]
+fn reports_a_target_that_does_not_listen() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (code, text) = checked(&address.to_string(), "service = \"echo\"");
+    assert!(code == 3 && text.contains("is it running, and does it listen there?"), "{text}");
+}
+
+#[test]
 fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
     let server = server(&["pm", "serve", "--map", "127.0.0.1:80=127.0.0.9:7080"]);
     let service = "service = \"port-mapper\"\n[portmap]\n";
@@ -108,7 +137,10 @@ fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
 fn what_is_seen_and_not_declared_is_named() {
     let responder = server(&["serve"]);
     let (code, text) = checked(&responder.address, "service = \"echo\"\ncapabilities = [\"revision-1\"]");
-    assert!(code == 0 && text.contains("its capabilities") && text.contains("crc, revision-2 is seen"), "{text}");
+    assert!(
+        code == 0 && text.contains("its capabilities") && text.contains("observed but not declared: crc, revision-2;"),
+        "{text}"
+    );
     let declared = "service = \"echo\"\ncapabilities = [\"crc\", \"revision-1\", \"revision-2\"]";
     let (code, text) = checked(&responder.address, declared);
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");

@@ -63,6 +63,9 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         }
     } else {
         looker.mpa(works).await?;
+        if works && service == Service::Rping {
+            looker.buffer_of_rping().await?;
+        }
     }
     looker.agent().await?;
     Ok(looker.probes)
@@ -107,13 +110,59 @@ impl Looker {
             let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
             let text = match done {
                 Ok(()) => "works".to_owned(),
+                Err(_) if stage.log.connections == 0 && self.target.role != Role::Initiator => {
+                    let why = why.unwrap_or_else(|| "it was not reached".into());
+                    format!("{why}; is it running, and does it listen there?")
+                }
                 Err(_) => why.unwrap_or_else(|| "does not work".into()),
             };
             self.add(what, Some(done.is_ok()), text);
             if done.is_err() {
-                return Ok((false, stage.log.connections > 0));
+                let is_there = stage.log.connections > 0;
+                if is_there {
+                    self.other_service().await?;
+                }
+                return Ok((false, is_there));
             }
         }
         Ok((true, true))
+    }
+
+    /// Reports a buffer of rping's server that is larger than its file says.
+    async fn buffer_of_rping(&mut self) -> Result<(), OpenError> {
+        let mut stage = self.stage()?;
+        let taken = stage.takes_byte_after_buffer(self.try_time()).await;
+        stage.leave().await;
+        if let Ok(Ok(true)) = taken {
+            let text = format!(
+                "takes a byte after `rping_size` = {} bytes: set `rping_size` to the value of -S of its server, \
+                 or it does not check bounds",
+                self.target.rping_size
+            );
+            self.add("its buffer", None, text);
+        }
+        Ok(())
+    }
+
+    /// If the target's echo does not work, is it rping's server, and the other way round?
+    async fn other_service(&mut self) -> Result<(), OpenError> {
+        let other = match self.target.service {
+            Service::Echo => Service::Rping,
+            Service::Rping => Service::Echo,
+            _ => return Ok(()),
+        };
+        if self.target.role == Role::Initiator {
+            return Ok(());
+        }
+        let target = Arc::new(Target { service: other, ..Target::clone(&self.target) });
+        let link = self.live.link(&target)?;
+        let mut stage = Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone());
+        let works = stage.good_exchange(Vec::new(), None).await.is_ok();
+        stage.leave().await;
+        if works {
+            let (declared, other) = (self.target.service.as_str(), other.as_str());
+            self.add("its service", Some(false), format!("it is {other}, not {declared}: service = \"{other}\""));
+        }
+        Ok(())
     }
 }

@@ -19,8 +19,10 @@ use weft_peer::workload::ping::{self, Advertisement, text};
 use super::{Client, Expectation, Opened, Operation, Outcome, ServiceDriver, Stage, Started, Stop, TaggedBuffer};
 use crate::correct;
 use crate::model::Capability;
+use crate::script::message::Message;
 use crate::stage::control::{TAGGED, pattern, payload_len};
 use crate::stage::describe;
+use crate::stage::expect::NoFrame;
 use crate::stage::fpdu::ulpdu;
 use crate::targets::OpenError;
 
@@ -216,6 +218,30 @@ impl Stage {
         let go_ahead = self.answer(number, started, "its go-ahead behind the Write", expectation).await?;
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
     }
+    /// Does a server of rping take a byte after the end of the buffer that its file describes?
+    /// `within` is the time for each answer.
+    pub(crate) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
+        let number = self.connect(None).await?;
+        let expectation = Expectation::preparation(within, None);
+        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        let started = match self.start_up(number, &request, &expectation).await? {
+            Ok(started) => started,
+            Err(why) => return Ok(Err(why)),
+        };
+        let buffer = match self.first_half(number, &started, ROUND, &expectation).await? {
+            Ok(operation) => operation.buffer,
+            Err(why) => return Ok(Err(why)),
+        };
+        let Some(TaggedBuffer { stag, tagged_offset, length }) = buffer else { return Ok(Ok(false)) };
+        let end = tagged_offset.wrapping_add(u64::from(length));
+        for segment in correct::tagged(Opcode::WRITE, stag, end, &[0], SEGMENT) {
+            self.put_ulpdu(number, "Write", &segment, &started, &expectation).await?;
+        }
+        let answer = self.fpdu(number, self.link.now() + within, None).await?;
+        self.abort(number, None).await?;
+        Ok(Ok(matches!(answer, Err(NoFrame::TimedOut))))
+    }
+
     /// Writes to a buffer of the target and reads it back.
     async fn write_and_read(
         &mut self,

@@ -78,7 +78,9 @@ impl Looker {
         if !shown.is_empty() {
             let names: Vec<String> = shown.iter().map(ToString::to_string).collect();
             let names = names.join(", ");
-            let text = format!("{names} is seen and not declared: cases that need it would not apply");
+            let text = format!(
+                "observed but not declared: {names}; add to `capabilities`, or cases that need it do not apply"
+            );
             self.add("its capabilities", None, text);
         }
     }
