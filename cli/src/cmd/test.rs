@@ -177,14 +177,17 @@ impl Arguments {
         })
     }
 
-    /// Selects the cases to run.
-    async fn filter(&self, target: &Target) -> anyhow::Result<Filter> {
-        let mut filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
+    /// Selects the cases to run, and the seed if it is given.
+    ///
+    /// The parts of a run fit together only if each one draws the same variants, and so does a rerun
+    /// with the run that it repeats.
+    async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
+        let filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
-            let (run, failed) = repeat::failed(&self.open_store().await?, target.name()).await?;
-            filter = filter.rerun(&run, failed);
+            let (run, seed, failed) = repeat::failed(&self.open_store().await?, target.name()).await?;
+            return Ok((filter.rerun(&run, failed), self.seed.or(Some(seed))));
         }
-        Ok(filter)
+        Ok((filter, self.seed.or(self.shard.map(|_| SEED_OF_PARTS))))
     }
 
     /// The selection if no target is needed: the first word counts unless it names a target.
@@ -284,17 +287,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         {
             return Ok(ExitCode::from(report.summary.exit_code.code()));
         }
-        let filter = arguments.filter(&target).await?;
+        let (filter, seed) = arguments.filter(&target).await?;
         make_folder(&arguments.out)?;
-        let options = RunOptions {
-            target,
-            suites,
-            filter,
-            out: arguments.out.clone(),
-            // The parts fit together only if each one draws the same variants.
-            seed: arguments.seed.or(arguments.shard.map(|_| SEED_OF_PARTS)),
-            cancel: Some(cancel),
-        };
+        let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
         let schedule = arguments.schedule();
         let code = match arguments.web {
             Some(address) => {

@@ -10,8 +10,8 @@ use weft_suites::{RunOptions, Schedule};
 use crate::exit::{BadInput, say};
 
 /// The run that represents the target in the store, and the cases that neither passed nor were
-/// skipped in it or its reruns.
-pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, Vec<CaseKey>)> {
+/// skipped in it or its reruns; between them the seed of the run.
+pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, u64, Vec<CaseKey>)> {
     let nothing = || BadInput(format!("the store has no run against {target}"));
     let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
     store.close().await;
@@ -21,7 +21,7 @@ pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(Strin
     if keys.is_empty() {
         return Err(BadInput(format!("no case failed in run {} against {target}", report.run.id)).into());
     }
-    Ok((report.run.id, keys))
+    Ok((report.run.id, report.run.seed, keys))
 }
 
 /// The number of repetitions.
