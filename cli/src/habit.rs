@@ -1,4 +1,4 @@
-//! Hints for users of tshark, printed after clap's own error.
+//! Hints for users of tshark and h2spec, printed after clap's own error.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -42,13 +42,17 @@ fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {
 }
 
 fn hint(error: &clap::Error) -> Option<String> {
-    if !is_like_tshark(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())) {
-        return None;
-    }
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
+    let arguments = || std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    if error.kind() == ErrorKind::UnknownArgument && arguments().next().is_some_and(|word| word == "test") {
+        return option_of_h2spec(context(ContextKind::InvalidArg)?).map(str::to_owned);
+    }
+    if !is_like_tshark(arguments()) {
+        return None;
+    }
     match error.kind() {
         ErrorKind::UnknownArgument => option(context(ContextKind::InvalidArg)?).map(str::to_owned),
         // tshark takes several interfaces.
@@ -91,9 +95,36 @@ fn option(word: &str) -> Option<&'static str> {
     })
 }
 
+/// Options of h2spec that `weft test` does not have.
+fn option_of_h2spec(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "--dryrun" | "--dry-run" => "`weft test --list` prints the cases without running them",
+        "--junit-report" | "--junit" | "--sarif" | "--html" | "--json" | "--report" => {
+            "each run writes report.html, junit.xml, report.sarif, report.json and summary.md to --out DIR"
+        }
+        "--timeout" => "`time_scale` in the target file stretches all waits",
+        "--host" | "--port" | "-p" => {
+            "the address belongs in a target file: weft test TARGET.toml; `weft target --help` has one"
+        }
+        "--strict" => {
+            "a violated SHOULD is reported, too; [[baseline]] entries of the target file excuse known results"
+        }
+        "--tls" | "--insecure" | "-k" => "iWARP has no TLS",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn h2specs_options_lead_somewhere() {
+        for word in ["--dryrun", "--junit-report", "--timeout", "--port", "--strict", "--tls"] {
+            assert!(option_of_h2spec(word).is_some(), "{word}");
+        }
+        assert_eq!(option_of_h2spec("--no-such"), None);
+    }
 
     #[test]
     fn hints_are_for_commands_that_read_captures() {
