@@ -98,7 +98,9 @@ async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
         return Ok(serde_json::from_slice(&text).map_err(|error| failed(&error))?);
     }
     let nothing = || {
-        BadInput(format!("{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}"))
+        BadInput(format!(
+            "{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}; --store names another"
+        ))
     };
     let store = match store.contains("://") {
         true => Store::connect(store).await?,

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let start = start(arguments)?;
     if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(BadInput(format!("{} is not a folder of captures", folder.display())).into());
+        return Err(BadInput(format!("--captures {}: there is no such folder", folder.display())).into());
     }
     let (store, folder) = place(arguments, start.is_some())?;
     let tokens = match &arguments.token_file {

@@ -43,7 +43,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         text.push_str(&format!("\nRequirements met: {held}.\n"));
     }
     if run.is_selection {
-        text.push_str("\nThis run is partial: cases were selected.\n");
+        text.push_str("\nThis run is partial: it lacks variants of the default tier.\n");
     }
     if !summary.reasons.is_empty() {
         let reasons = escaped(&summary.reasons.join("; "));

@@ -164,7 +164,7 @@ case {
     local event, reply = conn:next { within = 15 }
     if event == "reply" and reply.flags & 0x10 ~= 0 then
       conn:close()
-      t:unimplemented("The target supports the enhanced set-up.")
+      t:unimplemented("This case judges a responder without the enhanced set-up, and the target has it.")
     end
     t:check(event == "close", {
       requirement = "P2P-10-4",

@@ -136,7 +136,9 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     as_other(&site, &good, "selected", "nic").await;
     let pairs = site.text("/pairs").await;
     assert!(
-        pairs.contains("as expected</a> <span class=\"faint\">partial: selected cases</span><br>1 of 1 MUST"),
+        pairs.contains(
+            "as expected</a> <span class=\"faint\">partial: lacks variants of the default tier</span><br>1 of 1 MUST"
+        ),
         "{pairs}"
     );
     assert!(!pairs.contains("verdict pass"), "a part of the cases makes no target green: {pairs}");
@@ -162,9 +164,9 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     }
     // Each list marks runs of selected cases.
     for page in ["/?target=nic", "/targets/nic"] {
-        assert_eq!(site.text(page).await.matches("partial: selected cases").count(), 2, "{page}");
+        assert_eq!(site.text(page).await.matches("partial: lacks variants of the default tier").count(), 2, "{page}");
     }
-    assert!(site.text("/runs/selected").await.contains("<dd>partial: selected cases</dd>"));
+    assert!(site.text("/runs/selected").await.contains("<dd>partial: lacks variants of the default tier</dd>"));
 
     // A rerun of the failed case: its new result counts, with the other results of the run.
     good.run.rerun_of = Some("complete".into());

@@ -53,7 +53,7 @@ fn partial(record: &RunRecord) -> Option<&'static str> {
     match record.status {
         _ if !record.is_partial() => None,
         _ if record.info.rerun_of.is_some() => Some("partial: a rerun"),
-        _ if record.info.is_selection => Some("partial: selected cases"),
+        _ if record.info.is_selection => Some("partial: lacks variants of the default tier"),
         RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => Some("partial: not finished"),
         RunStatus::Done | RunStatus::Cancelled | RunStatus::Broken => Some("partial: stopped"),
     }

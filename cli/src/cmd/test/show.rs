@@ -12,7 +12,10 @@ pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
     let Some(case) = suites.cases().find(|case| case.id == id) else {
         let near: Vec<&str> =
             suites.cases().map(|case| case.id.as_str()).filter(|other| other.contains(id)).take(8).collect();
-        let hint = if near.is_empty() { "`weft test --list` lists all".to_owned() } else { near.join(", ") };
+        let hint = match near.as_slice() {
+            [] => "`weft test --list` lists all".to_owned(),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
         return Err(BadInput(format!("there is no case {id}; {hint}")).into());
     };
     let mut out = std::io::stdout().lock();
