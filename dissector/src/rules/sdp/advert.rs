@@ -1,4 +1,5 @@
-//! SrcAH and SinkAH: what may be advertised, and that RDMA uses what was (sections 6.3.2 and 6.3.3).
+//! SrcAH and SinkAH: what an endpoint may advertise, and that RDMA uses only advertised buffers
+//! (sections 6.3.2 and 6.3.3).
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::unit::Unit;
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
-/// The longest buffer.
+/// The largest buffer, in octets.
 const MOST: u32 = 1 << 31;
 
 pub(super) static FIELDS: Rule = Rule {
@@ -53,7 +54,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
             let Some(raw) = view.extension::<RawSinkAvail>() else { return };
             let (count, before) = (raw.non_discards.get(), view.before());
             if before.certain && !before.held_back && before.payloads == 0 && count != 0 {
-                let expected = "NonDiscards 0: it had received no payload";
+                let expected = "NonDiscards 0: the sender had received no payload";
                 let found = count.to_string();
                 findings.at(requirement!("SDP-6.3.3.4-1"), unit, NON_DISCARDS, expected, found);
             }
@@ -62,13 +63,13 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         _ => return,
     };
     if len == 0 {
-        findings.at(ids[0], unit, LEN, "a buffer of one octet at least", "Len 0".to_owned());
+        findings.at(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0".to_owned());
     } else if len > MOST {
-        findings.at(ids[1], unit, LEN, "a buffer of at most 2^31 octets", format!("Len {len}"));
+        findings.at(ids[1], unit, LEN, "a buffer of at most 2^31 bytes", format!("Len {len}"));
     }
 }
 
-/// RDMA to buffers that nobody advertised.
+/// RDMA uses a buffer that the peer did not advertise.
 fn stray(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.whole) else {
         return;
@@ -79,20 +80,20 @@ fn stray(books: &Books, findings: &mut Findings<'_>) {
                 true => (requirement!("SDP-6.3.3.3-2"), "an RDMA Write", "SinkAvail"),
                 false => (requirement!("SDP-6.3.2.3-2"), "an RDMA Read", "SrcAvail"),
             };
-            let expected = format!("the STag of a {by} that is open");
+            let expected = format!("the STag of an open {by}");
             let found = format!("{what} with STag {:#010x}", stray.stag);
             findings.in_frame(id, direction, stray.place, &expected, found);
         }
     }
 }
 
-/// Is `to..to + len` of `stag` in the buffer of `advert`?
+/// Is `to..to + len` of `stag` inside the buffer of `advert`?
 fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
     let (from, asked) = (u128::from(advert.va), u128::from(to));
     advert.stag == stag && asked >= from && asked + u128::from(len) <= from + u128::from(advert.len)
 }
 
-/// A Terminate that says that a buffer is not there which the same end advertises.
+/// A Terminate denies a buffer that its sender advertises.
 fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let owner = usize::from(unit.direction);
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
@@ -109,7 +110,7 @@ fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, fin
         | TerminateError::DDP_TAGGED_BASE_OR_BOUNDS => false,
         _ => return,
     };
-    // Who has heard that the other is done with a buffer takes it back.
+    // If a peer has reported that it no longer needs a buffer, the owner may take the buffer back.
     let done: &[Mid] = match target.opcode() {
         Opcode::READ_REQUEST => const { &[Mid::RDMA_RD_COMPL, Mid::SEND_SM, Mid::SINK_AVAIL] },
         _ => const { &[Mid::RDMA_WR_COMPL, Mid::SINK_CANCEL_ACK, Mid::DATA] },
@@ -138,8 +139,8 @@ fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, fin
         _ => return,
     };
     let Some(advert) = advert else { return };
-    let found = format!("{} upon {} in frame {}", seen.error, target.opcode(), target.frame);
-    let expected = format!("that the buffer is there which frame {} advertises", advert.frame);
+    let found = format!("{}, about the {} in frame {}", seen.error, target.opcode(), target.frame);
+    let expected = format!("access to the buffer that frame {} advertises", advert.frame);
     let is_second = target.opcode() == Opcode::WRITE || is_no_stag;
     let ids = if is_second { &ids[..] } else { &ids[..1] };
     findings.each(ids, unit, ULPDU_AT + 18..unit.octets_len(), &expected, &found);
@@ -153,7 +154,7 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// A SinkAvail of the Accepting Peer, in Pipelined Mode.
+    /// In Pipelined Mode, the Accepting Peer sends a SinkAvail.
     fn sink_avail(len: u32, non_discards: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
@@ -218,7 +219,8 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// A Terminate of `direction` with this error about a segment of so many octets, whose headers follow.
+    /// `direction` sends a Terminate with this error. `control` and `headers` are its DDP Segment
+    /// Length and headers, in hexadecimal.
     fn terminate(talk: &mut Talk, direction: usize, error: &str, control: &str, headers: &str) {
         let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
         talk.wire.say(direction, &ulpdu);
@@ -226,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_owner_of_a_buffer_takes_what_is_meant_for_it() {
-        // Layer RDMAP, Remote Protection Error: Invalid STag, and Access rights, upon the Read; with DDP and RDMAP header.
+        // Layer RDMAP, Remote Protection Error: Invalid STag, then Access rights, about a Read
+        // Request; with the DDP and RDMAP headers.
         let read = |error: &'static str, to: u64| {
             move |talk: &mut Talk| {
                 src_avail(100)(talk);

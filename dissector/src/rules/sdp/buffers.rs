@@ -1,4 +1,5 @@
-//! The receive Private Buffers that an end announces: how many at first, and how large (sections 10 and 10.3).
+//! The receive Private Buffers that an end announces: number at first, and size (sections 10 and
+//! 10.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -34,7 +35,7 @@ fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         let ids = [own, requirement!("SDP-10-4"), requirement!("SDP-10-2")];
         findings.each(&ids, unit, range, "at least 3 receive Private Buffers", &bufs.to_string());
     } else if bufs == MIN_INITIAL_BUFS {
-        // How many are considerably more is not said.
+        // The draft does not define "considerably more".
         let expected = "considerably more than 3 receive Private Buffers";
         findings.note().at(requirement!("SDP-10-5"), unit, range, expected, bufs.to_string());
     }
@@ -50,7 +51,7 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     let Some((size, place)) = told.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
     let (range, found) = (view.place(place), size.to_string());
     let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
-    findings.each(&ids, unit, range, "at least 37 octets: BSDH, SinkAH and one octet", &found);
+    findings.each(&ids, unit, range, "at least 37 bytes: BSDH, SinkAH and one byte", &found);
 }
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
     use crate::rules::sdp::testing::proves_of;
     use crate::testing::sdp::{Talk, hello_ack, word};
 
-    /// Octets `at` of the Hello, or of the HelloAck, are these.
+    /// A conversation whose Hello, or else HelloAck, has these octets at `at`.
     fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> Talk {
         move |order| {
             let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);
@@ -94,7 +95,7 @@ mod tests {
             either(requirement!("SDP-10-2"), hello, 0, &[0, 2], &[0, 3]);
             either(requirement!("SDP-10-5"), hello, 0, &[0, 3], &[0, 4]);
         }
-        // The draft does not say how many would do.
+        // The draft does not define how many buffers are enough.
         assert_eq!(begins(true, 0, &[0, 3])(Default::default()).wire.errors(), []);
     }
 

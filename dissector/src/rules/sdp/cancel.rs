@@ -1,4 +1,5 @@
-//! SrcAvailCancel and SinkAvailCancel: what their receivers finish first, and how they answer (sections 9.5.4 and 9.5.5).
+//! SrcAvailCancel and SinkAvailCancel: what their receivers finish first, and how they answer
+//! (sections 9.5.4 and 9.5.5).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -22,14 +23,18 @@ pub(super) static SINK_CANCEL_ACK: Rule = Rule {
     judge: Judge::Sdp(sink_cancel_ack),
 };
 
-/// A SrcAvailCancel is acknowledged when what was being read has come and was told of.
+/// A receiver acknowledges a SrcAvailCancel after its RDMA Reads have finished and it has reported
+/// them.
 fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let is_new = before.cancels.src_avail_heard && !before.cancels.src_avail_was_heard;
-    // The message itself may tell of it, or say that no more is to come.
+    // The message itself may report them, or end the SrcAvail.
     let tells = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
     let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !tells && moved.read > 0) else { return };
-    let found = format!("{}, and {} octets that RDMA Reads asked for not told of", view.bsdh.mseq_ack, moved.read);
+    let found = format!(
+        "MSeqAck {}, while {} bytes that RDMA Reads requested are not reported",
+        view.bsdh.mseq_ack, moved.read
+    );
     let ids = [requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")];
     let expected = "MSeqAck below the SrcAvailCancel until RdmaRdCompl";
     findings.each(&ids, unit, view.place(12..16), expected, &found);
@@ -43,14 +48,14 @@ fn sink_cancel_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     let range = view.place(3..4);
     if !before.cancels.sink_avail_heard {
         let (id, expected) = if before.cancels.sink_avail_idle {
-            (requirement!("SDP-9.5.5-4"), "none, since no SinkAvail was open when the SinkAvailCancel came")
+            (requirement!("SDP-9.5.5-4"), "none: no SinkAvail was open when the SinkAvailCancel arrived")
         } else {
-            (requirement!("SDP-9.5.5-10"), "one for a SinkAvailCancel")
+            (requirement!("SDP-9.5.5-10"), "one SinkCancelAck for each SinkAvailCancel")
         };
         findings.at(id, unit, range, expected, "SinkCancelAck".to_owned());
     } else if before.moved.is_some_and(|moved| moved.written > 0) {
         let ids = [requirement!("SDP-9.5.5-8"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-5")];
-        findings.each(&ids, unit, range, "RdmaWrCompl for what was written first", "SinkCancelAck");
+        findings.each(&ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "SinkCancelAck");
     }
 }
 

@@ -1,4 +1,4 @@
-//! DisConn and AbortConn, and the end of TCP (sections 6.2, 6.2.3, 6.2.4, 8.2.1 and 8.2.2).
+//! DisConn, AbortConn and the end of TCP (sections 6.2, 6.2.3, 6.2.4, 8.2.1 and 8.2.2).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -38,40 +38,41 @@ fn behind_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     let payload = if mid.may_carry_payload() { view.payload_len() } else { 0 };
     if payload > 0 || mid == Mid::SRC_AVAIL {
         let ids = [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")];
-        let found = format!("{mid} with {payload} octets");
-        findings.each(&ids, unit, view.place(3..4), "no ULP data behind the own DisConn", &found);
+        let found = format!("{mid} with {payload} bytes");
+        findings.each(&ids, unit, view.place(3..4), "no ULP data after its own DisConn", &found);
     }
-    // Nothing is under way any more: it is time to close TCP, with AbortConn at most before it. Credit harms nobody.
+    // Nothing is in flight. The sender closes TCP now, at most after an AbortConn. A message that
+    // only grants credit does no harm.
     let is_credit = mid == Mid::DATA && payload == 0;
     if before.certain && before.heard.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
-        let expected = "the end of the connection behind the second DisConn";
+        let expected = "the end of the connection after the second DisConn";
         findings.at(requirement!("SDP-8.2.1-32"), unit, view.place(3..4), expected, mid.to_string());
     }
 }
 
-/// One DisConn, behind all that was to be sent.
+/// An end sends one DisConn, after all of its data.
 fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::DIS_CONN {
         return;
     }
     if before.said.has(Mid::DIS_CONN) {
-        let expected = "one DisConn of an end";
-        findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second one".to_owned());
+        let expected = "one DisConn from each end";
+        findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second DisConn".to_owned());
         return;
     }
-    // What a SrcAvailCancel takes back is not to be sent any more.
+    // The sender no longer sends data that a SrcAvailCancel withdraws.
     if let Some(open) = before.src_avails.oldest.filter(|_| before.certain && !before.cancels.src_avail) {
         let expected =
-            format!("RdmaRdCompl or SendSm, and its Data, for the SrcAvail of frame {} before it", open.frame);
-        let found = format!("DisConn with {} of its octets not moved", open.left);
+            format!("an earlier RdmaRdCompl, or SendSm and its Data, for the SrcAvail of frame {}", open.frame);
+        let found = format!("DisConn while {} of its bytes are not transferred", open.left);
         findings.at(requirement!("SDP-8.2.1-5"), unit, view.place(3..4), &expected, found);
     }
 }
 
 fn behind_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.before().said.has(Mid::ABORT_CONN) && !view.is_set_up() {
-        let expected = "the end of TCP behind the own AbortConn";
+        let expected = "the end of TCP after its own AbortConn";
         findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
     }
 }
@@ -79,12 +80,18 @@ fn behind_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() == Mid::ABORT_CONN && before.certain && !before.said.has(Mid::DIS_CONN) {
-        let expected = "a DisConn of the same end before it";
-        findings.at(requirement!("SDP-6.2.4-2"), unit, view.place(3..4), expected, "AbortConn without one".to_owned());
+        let expected = "an earlier DisConn from the same end";
+        findings.at(
+            requirement!("SDP-6.2.4-2"),
+            unit,
+            view.place(3..4),
+            expected,
+            "AbortConn without DisConn".to_owned(),
+        );
     }
 }
 
-/// Who sends the first FIN without the messages that belong before it.
+/// The end that sends the first FIN has sent the messages that must precede it.
 fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     let (connection, sides, closing) = (&books.connection, &books.traffic.sides, &sdp.closing);
@@ -105,11 +112,12 @@ fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
         return;
     }
     if closing.dis_conn[first].is_some() {
-        let expected = "the peer's DisConn, or an own AbortConn, between DisConn and FIN";
+        let expected = "the peer's DisConn or its own AbortConn between its DisConn and its FIN";
         findings.in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither".to_owned());
     } else {
-        // Who gives up may close TCP at once (section 8.2.2): FIN or RST (reading C26).
-        let (expected, found) = ("DisConn before FIN, unless the connection is given up", "no DisConn".to_owned());
+        // An end that gives up the connection may close TCP at once (section 8.2.2), with FIN or
+        // RST (reading C26).
+        let (expected, found) = ("DisConn before FIN, unless the end gives up the connection", "no DisConn".to_owned());
         findings.note().in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
     }
 }
@@ -123,7 +131,7 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// DisConn, and a message behind it.
+    /// A DisConn, then a message with `mid`.
     fn behind(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(0, Mid::DIS_CONN, "", 0);
@@ -173,7 +181,7 @@ mod tests {
         };
         let id = requirement!("SDP-8.2.2-13");
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
-        // The other end may not have it yet.
+        // The other end may not have received it yet.
         let crossed = |talk: &mut Talk| {
             aborts(&[Mid::ABORT_CONN])(talk);
             talk.say(1, Mid::DATA, "", 1);
@@ -193,7 +201,7 @@ mod tests {
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
         assert_eq!(word(4), "00000004");
-        // The DisConns cross: more may be said before the other one comes.
+        // The DisConns cross: an end may still send messages until the other DisConn arrives.
         let crossed = |talk: &mut Talk| {
             talk.say(1, Mid::DIS_CONN, "", 0);
             talk.say(0, Mid::DIS_CONN, "", 0);

@@ -1,4 +1,5 @@
-//! Send credit: what is sent with how much of it (sections 10.2 to 10.5), and what is announced (sections 10 and 10.1).
+//! Send credit: how much of it a message needs (sections 10.2 to 10.5), and how it is announced
+//! (sections 10 and 10.1).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -29,7 +30,7 @@ pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1"
 
 pub(super) static REPORTED: Rule = Rule { requirements: &[requirement!("SDP-10-1")], judge: Judge::End(reported) };
 
-/// Is `a` before `b`, both counted modulo 2^32?
+/// Is `a` before `b`? Both count modulo 2^32.
 fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
@@ -41,17 +42,17 @@ fn spends(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
     let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
-    // What the Hello or HelloAck offered may have changed before the first message (reading C6).
+    // The offer in the Hello or HelloAck may have changed before the first message (reading C6).
     let widens = known.edge.is_none_or(|edge_before| before(edge_before, edge));
     let (own, expected): (&[RequirementId], _) = match (credit, has_payload) {
-        (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "nothing without credit"),
+        (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "no message without credit"),
         (1, true) => (
             const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
             "no payload with one credit",
         ),
         (1, false) if !widens => (
             const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] },
-            "with one credit, only a message that gives credit",
+            "with one credit, only a message that grants credit",
         ),
         (2, true) => (
             const { &[requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
@@ -59,7 +60,7 @@ fn spends(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         ),
         _ => return,
     };
-    let found = format!("{} as message {mseq}, where buffers reach up to {granted}", view.mid());
+    let found = format!("{} with MSeq {mseq}; the credit ends at MSeq {granted}", view.mid());
     let always = [requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4"), requirement!("SDP-10.5-5")];
     findings.each(own, unit, view.place(8..12), expected, &found);
     findings.each(&always, unit, view.place(8..12), expected, &found);
@@ -72,22 +73,22 @@ fn is_set_up(view: &SdpView<'_>) -> bool {
     matches!(view.mid(), Mid::HELLO | Mid::HELLO_ACK)
 }
 
-/// MSeq rises by one in the order of the Sends.
+/// MSeq grows by one from each Send to the next.
 fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (Some(sent), Some(last)) = (view.books.latest.sent, view.before().mseq) else { return };
     let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
     if sent.follows && mseq != expected && !is_set_up(view) {
-        let expected = format!("{expected}, since the Send before has {last}");
+        let expected = format!("{expected}: the previous Send has {last}");
         findings.at(requirement!("SDP-10.1-1"), unit, view.place(8..12), &expected, mseq.to_string());
     }
 }
 
-/// What is posted is only taken away by messages that arrive.
+/// Only an arriving message uses up a posted buffer.
 fn reported(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
-            let expected = format!("MSeqAck + Bufs at {} or beyond, as announced before", step.from);
+            let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
             findings.in_frame(requirement!("SDP-10-1"), direction, step.header, &expected, step.to.to_string());
         }
     }
@@ -101,8 +102,8 @@ mod tests {
     use crate::rules::sdp::talk::proves_each_way;
     use crate::testing::sdp::Talk;
 
-    /// The peer has announced 16 buffers: so many empty messages use them up; then one with payload, or without, that gives
-    /// credit or does not.
+    /// The peer announced 16 buffers. `count` empty messages use them up; then a message with
+    /// `payload` octets follows. If `gives`, that message grants credit.
     fn spends(count: u32, payload: usize, gives: bool) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             (0..count).for_each(|_| talk.say(way, Mid::DATA, "", 0));
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn nothing_without_credit() {
-        // The last of the 15 has one credit.
+        // After 15 messages, one credit is left.
         for id in [requirement!("SDP-10.5-6"), requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4")] {
             proves_each_way(id, spends(16, 0, true), spends(13, 0, true));
         }

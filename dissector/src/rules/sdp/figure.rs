@@ -1,4 +1,4 @@
-//! Figure 25: what each pair of Modes lets an end do; and what a wrong Mode says of the first one.
+//! Figure 25: what each pair of Modes allows; and which rules a wrong first Mode may violate.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{Mid, Mode};
 
 use crate::follow::sdp::Before;
 
-/// The row of Figure 25 for the Modes of what the sender sends, and of what it receives.
+/// The row of Figure 25 for the Mode of the sender's data and the Mode of its peer's data.
 pub(super) fn pair(before: &Before) -> Option<RequirementId> {
     Some(match (before.source_mode?, before.sink_mode?) {
         (Mode::Buffered, Mode::Buffered) => requirement!("SDP-11-16"),
@@ -34,17 +34,18 @@ pub(super) const PAIRS: [RequirementId; 9] = [
     requirement!("SDP-11-24"),
 ];
 
-/// What may be broken besides when the Mode is still the first one: that this is Combined Mode. Its sender may as well have broken the
-/// rule of Combined Mode alone, so these are notes.
+/// Requirements that Combined Mode is the first Mode. A message in the wrong Mode may violate them
+/// if no ModeChange preceded it. It may also violate only the rule of Combined Mode, so findings
+/// with these ids are notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 
-/// Has no ModeChange passed, as far as the sender knows?
+/// Does the sender know of no ModeChange yet?
 pub(super) fn is_first(before: &Before) -> bool {
     !before.said.has(Mid::MODE_CHANGE) && !before.heard.has(Mid::MODE_CHANGE)
 }
 
-/// A Mode, as findings name it.
+/// The name of a Mode in findings.
 pub(super) fn name(mode: Mode) -> &'static str {
     match mode {
         Mode::Buffered => "Buffered Mode",

@@ -52,13 +52,13 @@ fn flags(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     let flags = Flags::from_raw(flags);
     if mid == Mid::DATA && flags.oob_pres {
         if view.payload_len() == 0 {
-            wrong(&[requirement!("SDP-6.1.2-2")], "an Out-Of-Band octet where OOB_PRES says that there is one");
+            wrong(&[requirement!("SDP-6.1.2-2")], "payload: OOB_PRES announces an Out-Of-Band byte in this message");
         }
         let before = view.before();
-        // It may have been announced before the socket was suspended (section 13).
+        // The announcement may precede the suspension of the socket (section 13).
         let known = before.certain && !books.connection.resumes;
         if known && before.oob_pending == 0 && !flags.oob_pend {
-            wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in a message before, or in this one");
+            wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in this message or in an earlier one");
         }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{Talk, word};
 
-    /// Flags of messages of payload, one after the other.
+    /// Data messages with these Flags, each with `payload` octets.
     fn data(flags: &'static [u8], payload: usize) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             for octet in flags {

@@ -1,4 +1,5 @@
-//! The fields of Hello and HelloAck, and who refuses them (sections 6.2.1, 6.2.2 and 8.1.1).
+//! The fields of Hello and HelloAck, and that a peer rejects faulty ones (sections 6.2.1, 6.2.2 and
+//! 8.1.1).
 
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::follow::sdp::Setup;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Carrier, Unit};
 
-/// The largest size of a Private Buffer.
+/// The largest size of a Private Buffer, in octets.
 const MOST: u32 = 1 << 31;
 
 pub(super) static HELLO: Rule = Rule {
@@ -79,17 +80,17 @@ pub(super) static REFUSED: Rule = Rule {
     judge: Judge::Sdp(refused),
 };
 
-/// Puts one finding after the other.
+/// Adds a finding for each check that fails.
 struct Check<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
-    /// What is broken as well by whatever is wrong.
+    /// Requirements that each failed check violates too.
     also: &'static [RequirementId],
 }
 
 impl Check<'_, '_, '_> {
-    /// Unless `right`, octets `figure` of the message break `ids`.
+    /// If not `right`, octets `figure` of the message violate `ids`.
     fn that(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
             let range = self.view.place(figure);
@@ -99,7 +100,7 @@ impl Check<'_, '_, '_> {
         }
     }
 
-    /// The BSDH; `ids` are the rows of Flags, Bufs, MSeq and MSeqAck.
+    /// Checks the BSDH. `ids` are the requirements for Flags, Bufs, MSeq and MSeqAck.
     fn bsdh(&mut self, [flags, bufs, mseq, mseq_ack]: [&[RequirementId]; 4]) {
         let bsdh = self.view.bsdh;
         self.that(bsdh.flags == 0, flags, 2..3, "Flags 0", bsdh.flags.into());
@@ -109,14 +110,15 @@ impl Check<'_, '_, '_> {
         self.that(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
     }
 
-    /// The word with MaxAdverts and version; `ids` are the rows of its layout, MaxAdverts, Rsvd, MajV and MinV.
+    /// Checks the word with MaxAdverts and the version. `ids` are the requirements for its layout,
+    /// MaxAdverts, Rsvd, MajV and MinV.
     fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
         let [layout, max, rsvd, majv, minv] = ids;
         let version = adverts.version;
-        // The octet of the version stands where the other field order has it.
+        // The octet with the version is where the other field order has it.
         let [first, second] = adverts.max_adverts.to_bytes();
         let turned = version.0 != 0x11 && first == 0x11 && second == 0;
-        self.that(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in their order", version.0.into());
+        self.that(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());
         self.that(adverts.max_adverts.get() > 0, &[max], 16..18, "MaxAdverts of 1 or more", 0);
         self.that(adverts.rsvd == 0, &[rsvd], 18..19, "Rsvd 0", adverts.rsvd.into());
         self.that(version.majv() == 1, &[majv], 19..20, "MajV 1", version.majv().into());
@@ -128,13 +130,13 @@ fn hello(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     if view.carrier == Carrier::Send || view.direction != view.books.connecting {
         return;
     }
-    // The Hello of a connection that takes the place of another follows the same rules.
+    // The same rules hold for the Hello of a connection that replaces a suspended one.
     let also: &[RequirementId] =
         if books.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
     let mut check = Check { unit, view, findings, also };
     let mid = view.mid();
     let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
-    check.that(mid == Mid::HELLO, &ids, 3..4, "MID 0: a Hello comes first", mid.0.into());
+    check.that(mid == Mid::HELLO, &ids, 3..4, "MID 0: a Hello is the first message", mid.0.into());
     check.bsdh([
         &[requirement!("SDP-6.2.1-5")],
         &[requirement!("SDP-6.2.1-6"), requirement!("SDP-8.1.1-5")],
@@ -151,8 +153,8 @@ fn hello(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     ];
     check.adverts(&raw.adverts, ids);
     let (desired, size) = (raw.des_rem_rcv_sz.get(), raw.local_rcv_sz.get());
-    check.that(desired <= MOST, &[requirement!("SDP-6.2.1.4-3")], 20..24, "DesRemRcvSz of at most 2^31", desired);
-    let expected = "LocalRcvSz of 37 to 2^31";
+    check.that(desired <= MOST, &[requirement!("SDP-6.2.1.4-3")], 20..24, "DesRemRcvSz of at most 2^31 bytes", desired);
+    let expected = "LocalRcvSz of 37 to 2^31 bytes";
     let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
     check.that(right, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
     check.that(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
@@ -187,14 +189,15 @@ fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     check.adverts(&raw.adverts, ids);
     let size = raw.act_rcv_sz.get();
     let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
-    check.that(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31", size);
+    check.that(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31 bytes", size);
     let ids = [requirement!("SDP-6.2.2.5-2"), requirement!("SDP-8.1.1-24")];
     check.that(raw.loc_ird.get() > 0, &ids, 24..26, "LocIRD of 1 or more", 0);
     let ids = [requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")];
     check.that(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
 }
 
-/// Who goes on although the other's Hello or HelloAck has one of these faults: version, MaxAdverts, LocIRD, LocORD.
+/// A peer must not continue after a Hello or HelloAck with a faulty version, MaxAdverts, LocIRD or
+/// LocORD.
 fn refused(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.books.connecting;
     let goes_on = !view.is_set_up() && view.direction == view.books.connecting && view.before().mseq.is_none();
@@ -207,7 +210,7 @@ fn refused(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let mut found = |faulty: bool, ids: &[RequirementId], what: String| {
         if faulty {
             let expected = "the end of the connection";
-            findings.each(ids, unit, view.place(3..4), expected, &format!("{} upon {what}", view.mid()));
+            findings.each(ids, unit, view.place(3..4), expected, &format!("{} after the peer sent {what}", view.mid()));
         }
     };
     let ids: [&[RequirementId]; 4] = if accepts {
@@ -242,7 +245,7 @@ mod tests {
 
     type Octets = (usize, &'static [u8]);
 
-    /// Octets of a Hello that are wrong, and others that are right.
+    /// A Hello with the octets of `bad` has findings with `ids`; with those of `good` it has none.
     fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
         let greeted = |(at, octets): Octets| {
             move |order: FieldOrder| {
@@ -260,12 +263,12 @@ mod tests {
         talk
     }
 
-    /// The same of a HelloAck.
+    /// The same for a HelloAck.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
     }
 
-    /// A connection that is suspended to port 5000, and the Hello of the next one, to this port and with this MSeq.
+    /// A connection that is suspended to port 5000, and a Hello with this MSeq to `port`.
     fn resumed(port: u16, mseq: u8) -> Talk {
         let mut talk = Talk::bare();
         talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
@@ -343,7 +346,7 @@ mod tests {
         answer(&[requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")], (26, &[0, 0]), (26, &[0, 1]));
     }
 
-    /// A Hello with one fault, and a HelloAck or none.
+    /// A connection with one fault in its Hello: the peer accepts it, or does not answer.
     fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
         let greeted = |answers: bool| {
             move |order: FieldOrder| {

@@ -1,4 +1,5 @@
-//! MID, Len, and how many octets a message has by both (sections 6, 6.1, 6.1.1, 6.1.4, and each message's own).
+//! MID, Len and the size of a message (sections 6, 6.1, 6.1.1, 6.1.4, and the section of each
+//! message).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -79,23 +80,24 @@ pub(super) static LENGTHS: Rule = Rule {
     judge: Judge::Sdp(lengths),
 };
 
-/// A Send of one segment that is too short for a BSDH.
+/// A Send of one segment is too short for a BSDH.
 fn begins_with_bsdh(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let weft_core::wire::ddp::Segment::Untagged(header, _) = view.segment else { return };
     if books.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
         return;
     }
-    // The Send that says that the Initiator is ready is no message (RFC 6581 section 9).
+    // The Send with which the Initiator reports that it is ready is not a message (RFC 6581 section
+    // 9).
     let is_ready =
         view.payload_len == 0 && header.msn.get() == 1 && books.connection.startup.iter().any(Option::is_some);
     if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
         let at = ULPDU_AT + view.header_len;
-        let (range, found) = (at..at + view.payload_len as usize, format!("{} octets", view.payload_len));
-        findings.at(requirement!("SDP-6-1"), unit, range, "a message that begins with a BSDH of 16 octets", found);
+        let (range, found) = (at..at + view.payload_len as usize, format!("{} bytes", view.payload_len));
+        findings.at(requirement!("SDP-6-1"), unit, range, "a message that starts with a BSDH of 16 bytes", found);
     }
 }
 
-/// What a message of `mid` and `size` octets breaks; nothing where it may have them.
+/// The allowed size if a message with this MID must not have `size` octets; `None` if it may.
 fn misfit(mid: Mid, size: usize) -> Option<String> {
     let least = RawBsdh::LEN + mid.extension_len()?;
     match (mid.may_carry_payload(), size) {
@@ -135,7 +137,13 @@ fn header(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
             );
         }
         if is_unknown(mid) {
-            findings.at(requirement!("SDP-6-1"), unit, 0..RawBsdh::LEN, "a BSDH: a MID of Figure 3 and Len", found);
+            findings.at(
+                requirement!("SDP-6-1"),
+                unit,
+                0..RawBsdh::LEN,
+                "a BSDH with a MID of Figure 3 and the right Len",
+                found,
+            );
         }
     }
     let other = if view.order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
@@ -143,13 +151,13 @@ fn header(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let is_turned = |bsdh: &RawBsdh| fits(bsdh) && bsdh.mid().is_assigned() && misfit(bsdh.mid(), size).is_none();
     let unreadable = is_unknown(mid) || misfit(mid, size).is_some();
     if let Some((turned, _)) = turned.filter(|(bsdh, _)| unreadable && is_turned(bsdh)) {
-        let found = format!("those of a {} in the other order", turned.mid());
+        let found = format!("the fields of a {} in the other order", turned.mid());
         let expected = "Bufs, Flags and MID in the field order of the connection";
         findings.at(requirement!("SDP-6.1-1"), unit, 0..4, expected, found);
     }
 }
 
-/// Its row in Figure 3, and the rows of its own section that say how long it is.
+/// The row of the message in Figure 3, and the requirements about its length in its own section.
 fn rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
         Mid::HELLO => {
@@ -187,16 +195,16 @@ fn lengths(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let (range, expected, found) = if let Some(expected) = misfit(mid, len) {
         (4..8, expected, format!("Len {len}"))
     } else if let Some(expected) = misfit(mid, size) {
-        (0..size, expected, format!("{size} octets"))
+        (0..size, expected, format!("{size} bytes"))
     } else {
         return;
     };
-    let expected = format!("{expected} octets in a {mid}");
+    let expected = format!("{expected} bytes in a {mid}");
     findings.at(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
     findings.each(rows(mid), unit, range, &expected, &found);
-    // Is the extended header where it should be: right behind the BSDH, and nothing else?
+    // Is the extended header directly after the BSDH, with nothing after it?
     if mid.extension_len().is_some_and(|len| len > 0) && misfit(mid, size).is_some() {
-        findings.at(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} octets"));
+        findings.at(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
     }
 }
 
@@ -210,7 +218,7 @@ mod tests {
 
     const SUSP_COMM: &str = "00000000 1388 0001";
 
-    /// One octet more, or less, than `mid` has; Len says so.
+    /// A message with one octet more or one octet less than `mid` has. Len is that size.
     fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
         for id in ids {
             let wrong = |talk: &mut Talk| {
@@ -260,7 +268,7 @@ mod tests {
         length(&[requirement!("SDP-6.1.1-21"), requirement!("SDP-6.3.3-2")], Mid::SINK_AVAIL, &sink, false);
         let src = advert(9000, None);
         length(&[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")], Mid::SRC_AVAIL, &src, false);
-        // Its Len says less than a BSDH has.
+        // Its Len is smaller than a BSDH.
         let short = |talk: &mut Talk| talk.say_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
         for id in [requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1"), requirement!("SDP-6.1.1-1")] {
             proves(id, short, |talk| talk.say(0, Mid::DATA, "", 1));
@@ -316,7 +324,7 @@ mod tests {
         let data = |talk: &mut Talk| talk.say(0, Mid::DATA, "", 0);
         proves(requirement!("SDP-6-1"), octets(&[0, 16, 0, 0xff, 0, 0, 0, 15, 0, 0, 0, 1, 0, 0, 0]), data);
         proves(requirement!("SDP-6-1"), octets(b"GET / HTTP/1.1\r\n"), data);
-        // A SendSm whose first word goes out in the other order.
+        // A SendSm whose first word is in the other field order.
         let turned = |talk: &mut Talk| {
             let word = if talk.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
             talk.say_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));

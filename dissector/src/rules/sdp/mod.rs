@@ -1,12 +1,12 @@
 //! Rules of the Sockets Direct Protocol (draft-pinkerton-iwarp-sdp-01), in both field orders.
 //!
-//! | file | what it judges |
+//! | file | what it checks |
 //! | --- | --- |
 //! | [`length`] | MID and Len of one message (6.1.1, 6.1.4) |
 //! | [`flags`] | its Flags (6.1.2) |
 //! | [`number`] | Bufs, MSeq and MSeqAck (6.1.3, 6.1.5, 6.1.6) |
-//! | [`hello`] | Hello and HelloAck (6.2.1, 6.2.2), and who refuses them (8.1.1) |
-//! | [`setup`] | what comes first, and what carries it (5, 6.2, 8.1.1) |
+//! | [`hello`] | Hello and HelloAck (6.2.1, 6.2.2), and that a peer rejects faulty ones (8.1.1) |
+//! | [`setup`] | the order of the first messages, and what carries them (5, 6.2, 8.1.1) |
 //! | [`mode_change`] | the ModeChange message (6.3.8) |
 //! | [`advert`] | SrcAH and SinkAH (6.3.2, 6.3.3) |
 //! | [`moved`] | RdmaWrCompl and RdmaRdCompl against RDMA (6.3.4, 6.3.6, 6.3.7) |
@@ -14,22 +14,25 @@
 //! | [`close`] | DisConn, AbortConn, and the end of TCP (6.2.3, 6.2.4, 8.2) |
 //! | [`suspend`] | SuspComm and SuspCommAck (6.5, 13) |
 //! | [`solicited`] | the opcode of the Send that carries a message (section 14.2) |
-//! | [`src_avail`] | SrcAvails: Mode, payload, how many (9.2, 11) |
-//! | [`payload`] | payload behind a SrcAvail, Data for a SendSm (9.2, 11.2, 11.3) |
+//! | [`src_avail`] | SrcAvails: Mode, payload, number (9.2, 11) |
+//! | [`payload`] | payload after a SrcAvail, Data for a SendSm (9.2, 11.2, 11.3) |
 //! | [`rd_compl`] | RdmaRdCompl and SendSm against their SrcAvail (9.2, 9.5.4) |
 //! | [`sink_avail`] | SinkAvails: Mode, size, count, MaxAdverts (9.3 to 9.5, 11) |
 //! | [`wr_compl`] | RdmaWrCompl against its SinkAvail (9.3, 9.5.1) |
-//! | [`rdma`] | RDMA Writes and Reads against what allows them (9, 11, 12.4) |
-//! | [`cancel`] | what ends before a cancel is answered (9.5.4, 9.5.5) |
+//! | [`rdma`] | RDMA Writes and Reads against the advertisements that allow them (9, 11, 12.4) |
+//! | [`cancel`] | what a receiver finishes before it answers a cancel (9.5.4, 9.5.5) |
 //! | [`oob`] | Out-Of-Band octets (9.5.3) |
-//! | [`buffers`] | Private Buffers: how many, how large (10, 10.3) |
+//! | [`buffers`] | Private Buffers: number and size (10, 10.3) |
 //! | [`credits`] | send credit (10.1 to 10.5) |
 //! | [`sizes`] | message sizes, ChRcvBuf and its answer (10.6) |
 //! | [`transition`] | ModeChanges (12) |
 //!
-//! A message is judged by what its sender knew ([`crate::follow::sdp::Before`]): it had received what it acknowledges, and no more
-//! is told of it. What one message alone says ([`SdpView`]) is judged wherever it is seen. What the order of the frames cannot tell
-//! ([`crate::follow::sdp::Strays`]) is judged at the end.
+//! A rule judges a message by what its sender knew ([`crate::follow::sdp::Before`]). The sender has
+//! received the messages that it acknowledges; a rule assumes nothing more.
+//!
+//! A rule about the content of one message ([`SdpView`]) judges it at once. If the order of the
+//! frames does not show what happened first ([`crate::follow::sdp::Strays`]), the rule waits for
+//! the end of the capture.
 
 mod advert;
 mod buffers;

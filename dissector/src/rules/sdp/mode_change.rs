@@ -30,13 +30,13 @@ pub(super) static MASTER: Rule = Rule {
     judge: Judge::Sdp(master),
 };
 
-/// A ModeChange that names a Mode.
+/// A ModeChange to one of the three Modes.
 pub(super) struct Change {
-    /// The Mode that its sender had; `None` where that is not sure.
+    /// The Mode that it ends; `None` if that is uncertain.
     pub(super) from: Option<Mode>,
-    /// The Mode that it names.
+    /// The Mode that it starts.
     pub(super) to: Mode,
-    /// Is it of the Data Sink: S?
+    /// Does the Data Sink send it (bit S)?
     pub(super) by_sink: bool,
 }
 
@@ -47,7 +47,7 @@ impl Change {
         }
         let raw = view.extension::<RawModeChange>()?;
         let (before, by_sink) = (view.before(), raw.s());
-        // While MSeqAck is held back, it does not tell what was received.
+        // While MSeqAck does not advance, it does not show what the sender has received.
         let sure = before.certain && !before.held_back;
         let from = if by_sink { before.sink_mode } else { before.source_mode };
         Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })
@@ -68,7 +68,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     if raw.rsvd() != 0 {
         wrong += 1;
         let found = format!("Rsvd {:#x}", raw.rsvd());
-        findings.at(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd of zeros", found);
+        findings.at(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd 0", found);
     }
     if wrong > 0 {
         let expected = "28 zeros, three bits of Mode, and S";
@@ -79,19 +79,19 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 fn master(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(Change { from, to, by_sink }) = Change::of(view) else { return };
     let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, mode(from));
-    let found = || format!("{} of the {by} in {in_force} Mode", mode(Some(to)));
+    let found = || format!("{} from the {by} in {in_force} Mode", mode(Some(to)));
     let mut breaks = |id, expected: &str| findings.at(id, unit, WORD, expected, found());
     let is_from = |due: Mode| from.is_none_or(|from| from == due);
     match to {
         Mode::Buffered if by_sink || !is_from(Mode::Combined) => {
-            breaks(requirement!("SDP-6.3.8.2-2"), "BUFF_MODE of the Data Source in Combined Mode");
+            breaks(requirement!("SDP-6.3.8.2-2"), "BUFF_MODE from the Data Source in Combined Mode");
         }
         Mode::Combined if !is_from(if by_sink { Mode::Buffered } else { Mode::Pipelined }) => {
-            let expected = "COMB_MODE of the Data Sink in Buffered Mode, of the Data Source in Pipelined Mode";
+            let expected = "COMB_MODE from the Data Sink in Buffered Mode or from the Data Source in Pipelined Mode";
             breaks(requirement!("SDP-6.3.8.2-3"), expected);
         }
         Mode::Pipelined if by_sink || !is_from(Mode::Combined) => {
-            breaks(requirement!("SDP-6.3.8.2-4"), "PIPE_MODE of the Data Source in Combined Mode");
+            breaks(requirement!("SDP-6.3.8.2-4"), "PIPE_MODE from the Data Source in Combined Mode");
         }
         _ => {}
     }
@@ -106,7 +106,7 @@ fn mode(mode: Option<Mode>) -> &'static str {
         Some(Mode::Buffered) => "Buffered",
         Some(Mode::Combined) => "Combined",
         Some(Mode::Pipelined) => "Pipelined",
-        None => "whatever",
+        None => "an unknown",
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// Words of ModeChanges, and who sends them; the other one hears of each.
+    /// ModeChanges: the sender and the word of each. Both ends receive one before the next is sent.
     fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             for (direction, value) in words {

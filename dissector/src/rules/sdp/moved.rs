@@ -1,4 +1,5 @@
-//! RdmaWrCompl and RdmaRdCompl: what they tell, and what RDMA moved (sections 6.3.4, 6.3.6 and 6.3.7).
+//! Len of RdmaWrCompl and RdmaRdCompl against the octets that RDMA transferred (sections 6.3.4,
+//! 6.3.6 and 6.3.7).
 
 use std::ops::Range;
 
@@ -36,14 +37,15 @@ fn written(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let Some(advert) = before.usable.oldest.filter(|_| before.certain) else { return };
     let (len, found) = (raw.len.get(), format!("Len {}", raw.len.get()));
     if len > advert.len {
-        let expected = format!("at most the {} octets that frame {} advertises", advert.len, advert.frame);
+        let expected = format!("at most the {} bytes that frame {} advertises", advert.len, advert.frame);
         findings.at(requirement!("SDP-6.3.6-1"), unit, LEN, &expected, found.clone());
     }
     let Some(moved) = before.moved.filter(|moved| moved.written != u64::from(len)) else { return };
-    let expected = format!("Len {}: what RDMA Writes put into the buffer of frame {}", moved.written, advert.frame);
+    let expected =
+        format!("Len {}, the bytes that RDMA Writes put into the buffer of frame {}", moved.written, advert.frame);
     findings.at(requirement!("SDP-6.3.6.1-1"), unit, LEN, &expected, found.clone());
     if moved.written == 0 {
-        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "RDMA Writes before it", found);
+        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "earlier RDMA Writes", found);
     }
 }
 
@@ -52,20 +54,20 @@ fn read(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
         return;
     }
     let (Some(raw), before) = (view.extension::<RawRdmaRdCompl>(), view.before()) else { return };
-    // While MSeqAck is held back, a later advertisement may have been received.
+    // While MSeqAck does not advance, the sender may have received a later advertisement.
     let Some(advert) = before.sources.oldest.filter(|_| before.certain) else { return };
     let (len, found) = (u64::from(raw.len.get()), format!("Len {}", raw.len.get()));
     if len > u64::from(advert.len) {
-        let expected = format!("at most the {} octets that frame {} advertises", advert.len, advert.frame);
+        let expected = format!("at most the {} bytes that frame {} advertises", advert.len, advert.frame);
         findings.at(requirement!("SDP-6.3.7-1"), unit, LEN, &expected, found.clone());
     }
     let moved = before.moved;
-    // Its buffer is gone behind it.
+    // After this message the buffer is invalid.
     let is_last = view.books.latest.sent.is_some_and(|sent| sent.invalidates == Some(advert.stag));
     let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
     if len > advert.left || falls_short {
         let expected = format!(
-            "{} octets: the {} of frame {} without {} of payload and those told of",
+            "{} bytes: the {} of frame {}, less {} of payload, less those already reported",
             advert.left, advert.len, advert.frame, advert.payload
         );
         if len > advert.left {
@@ -76,10 +78,11 @@ fn read(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
         }
     }
     let Some(moved) = moved.filter(|moved| moved.read < len) else { return };
-    let expected = format!("at most {}: what RDMA Reads asked for of frame {}", moved.read, advert.frame);
+    let expected =
+        format!("at most {}, the bytes of the buffer of frame {} that RDMA Reads requested", moved.read, advert.frame);
     findings.at(requirement!("SDP-6.3.7.1-1"), unit, LEN, &expected, found.clone());
     if moved.read == 0 {
-        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "RDMA Reads before it", found);
+        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "earlier RDMA Reads", found);
     }
 }
 
@@ -91,7 +94,8 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// Writes of these lengths, one behind the other, into a buffer of 9000 octets; what RdmaWrCompl says of them.
+    /// RDMA Writes of these lengths, one after the other, into a buffer of 9000 octets; then an
+    /// RdmaWrCompl with `len`.
     fn written(writes: &'static [usize], len: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
@@ -114,7 +118,8 @@ mod tests {
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
     }
 
-    /// A SrcAvail of 100 octets, `payload` of them with it; what was read from its first octet on, and what is told of that.
+    /// A SrcAvail of 100 octets, `payload` of them in the message; RDMA Reads of these lengths from
+    /// its first octet on; then RdmaRdCompls with the lengths `told`.
     fn read(payload: usize, reads: &'static [u32], told: &'static [u32]) -> impl Fn(&mut Talk) {
         read_in(5, payload, reads, told)
     }
@@ -147,7 +152,8 @@ mod tests {
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(10, &[100], &[90]));
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[50, 50]), read(10, &[100], &[50, 40]));
         proves(requirement!("SDP-6.3.7.1-3"), read(10, &[100], &[91]), read(10, &[100], &[90]));
-        // The buffer that was read as a whole is invalidated, so that no more is told of it.
+        // The last RdmaRdCompl invalidates the completely read buffer, so no message can report the
+        // rest.
         let last = |len: &'static [u32]| read_in(6, 10, &[100], len);
         proves(requirement!("SDP-6.3.7.1-3"), last(&[80]), read(10, &[100], &[80]));
     }

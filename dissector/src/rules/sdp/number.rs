@@ -34,7 +34,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
             findings.at(requirement!("SDP-6.1.5-1"), unit, MSEQ, "MSeq 0 in the first message", format!("MSeq {mseq}"));
         }
         if mseq_ack != 0 {
-            let expected = "MSeqAck 0: there was no message that has a number";
+            let expected = "MSeqAck 0: no numbered message precedes it";
             findings.at(requirement!("SDP-6.1.6-2"), unit, MSEQ_ACK, expected, format!("MSeqAck {mseq_ack}"));
         }
         return;
@@ -43,7 +43,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         let (expected, found) = (format!("MSeqAck {acknowledged} or later"), format!("MSeqAck {mseq_ack}"));
         findings.at(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
     }
-    // Where a Send is missing in the capture, so is its number.
+    // If the capture misses a Send, it also misses the number of that Send.
     let Some(sent) = view.books.latest.sent.filter(|sent| sent.follows) else { return };
     let expected = before.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
     if mseq == expected {
@@ -65,13 +65,13 @@ fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
-            let expected = format!("MSeqAck + Bufs of {} or more, as it was", step.from);
+            let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
             findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.header, &expected, step.to.to_string());
         }
         let Some(ahead) = strays.ahead else { continue };
         let (id, expected) = match ahead.sent {
-            Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, which was sent")),
-            None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0: there was no message to acknowledge".to_owned()),
+            Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, the last MSeq sent")),
+            None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0: the peer has sent no message".to_owned()),
         };
         let found = format!("MSeqAck {}", ahead.mseq_ack);
         findings.in_frame(id, direction, ahead.octets, &expected, found);
@@ -102,7 +102,7 @@ mod tests {
                 talk
             }
         };
-        // Octet 21 is one of DesRemRcvSz, and of ActRcvSz.
+        // Octet 21 belongs to DesRemRcvSz of a Hello, and to ActRcvSz of a HelloAck.
         proves_of(requirement!("SDP-6.1.5-1"), hello(11), hello(21));
         proves_of(requirement!("SDP-6.1.5-1"), answer(11), answer(21));
         proves_of(requirement!("SDP-6.1.6-2"), hello(15), hello(21));
@@ -195,7 +195,7 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.1.3-1"), bufs([16, 14]), bufs([16, 15]));
-        // While a SrcAvailCancel is not settled, MSeqAck stays where it is (reading C19).
+        // Until the SrcAvailCancel is settled, MSeqAck does not advance (reading C19).
         let held = |cancel: bool| {
             move |talk: &mut Talk| {
                 data(talk, 0);
@@ -211,7 +211,7 @@ mod tests {
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
 
-    /// By the reading that the first message has MSeq 0 (C4), MSeqAck stays 0 when it arrives.
+    /// In the reading that the first message has MSeq 0 (C4), MSeqAck stays 0 when it arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
         let told = |bufs: [u16; 3]| {

@@ -1,4 +1,5 @@
-//! Legal conversations that look odd, in both field orders; `rules::odd_tests` mangles them as captures do.
+//! Unusual but legal conversations, in both field orders. `rules::odd_tests` changes them as
+//! captures do.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -11,7 +12,7 @@ const SINK_TO_COMBINED: u32 = 3;
 const TO_PIPELINED: u32 = 4;
 const SUSP_COMM: &str = "00000000 1388 0001";
 
-/// Hello in streaming mode, its receiver sends the MPA Request.
+/// The Hello is sent in streaming mode, and its receiver sends the MPA Request.
 fn swapped(order: FieldOrder) -> Talk {
     let mut wire = Wire::connected();
     wire.send(0, &ordered(order, hello()));
@@ -32,7 +33,7 @@ fn says(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: u
     talk.say(direction, mid, extension, payload);
 }
 
-/// The last RdmaRdCompl, or the RdmaWrCompl, of a buffer: it invalidates the STag.
+/// Sends the last RdmaRdCompl, or the RdmaWrCompl, for a buffer: it invalidates the STag.
 fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
     talk.hears(direction);
     talk.say_in(6, direction, mid, &word(len), 0);
@@ -46,18 +47,18 @@ fn closed(mut talk: Talk) -> Wire {
     talk.wire
 }
 
-/// Every Mode and mechanism, one after the other.
+/// Each Mode and each mechanism in turn.
 fn all_modes(order: FieldOrder) -> Wire {
     let mut talk = swapped(order);
     data(&mut talk, 0, 10);
     data(&mut talk, 1, 10);
-    // Combined: read in two parts, the payload read again.
+    // Combined Mode: two RDMA Reads, which also read the octets of the payload.
     says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
     talk.reads(1, STAG, VA, 5000);
     says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
     talk.reads(1, STAG, VA + 5000, 4000);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 4000);
-    // Declined: the rest comes as Data.
+    // The Data Sink declines the SrcAvail, and the rest follows as Data.
     says(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
     says(&mut talk, 1, Mid::SEND_SM, "", 0);
     data(&mut talk, 0, 50);
@@ -71,7 +72,7 @@ fn all_modes(order: FieldOrder) -> Wire {
     talk.write(0, STAG, VA, 5000);
     talk.write(0, STAG, VA + 5000, 2000);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 7000);
-    // A Transaction: a SinkAvail with payload.
+    // A Transaction is a SinkAvail with payload.
     says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
     talk.hears(0);
     talk.write(0, STAG, VA, 1);
@@ -84,7 +85,7 @@ fn all_modes(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// SinkAvails that Data makes stale, and one that crosses SrcAvails.
+/// Data makes SinkAvails stale, and a SinkAvail crosses SrcAvails.
 fn crossing(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
@@ -104,7 +105,8 @@ fn crossing(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// A SrcAvail is taken back while it is read: MSeqAck stays where it is, and Bufs falls, until a SendSm settles it.
+/// A SrcAvailCancel arrives during an RDMA Read. MSeqAck does not advance, and Bufs falls, until a
+/// SendSm settles it.
 fn held_back(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 1, 0);
@@ -125,7 +127,8 @@ fn held_back(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// An Out-Of-Band octet, announced by a message without payload, sizes of buffers, and a message in two segments.
+/// An Out-Of-Band octet that a message without payload announces, new buffer sizes, and a message
+/// in two segments.
 fn small_things(order: FieldOrder) -> Wire {
     let mut talk = swapped(order);
     talk.flags = 2;
@@ -146,7 +149,7 @@ fn small_things(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Both ends close at once; one gives up thereafter.
+/// Both ends close at the same time; then one of them aborts.
 fn crossed_dis_conns(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 0, 10);
@@ -158,7 +161,7 @@ fn crossed_dis_conns(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// One half is closed, and the other goes on.
+/// One half-connection is closed, and the other one continues.
 fn half_closed(order: FieldOrder) -> Wire {
     let mut talk = swapped(order);
     says(&mut talk, 0, Mid::DIS_CONN, "", 0);
@@ -174,7 +177,7 @@ fn half_closed(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// A process hands its socket over; in the second case both do.
+/// One process hands over its socket. If `crossing`, both do.
 fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     let mut talk = swapped(order);
     data(&mut talk, 1, 10);
@@ -188,7 +191,7 @@ fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     talk.wire
 }
 
-/// Hello is refused, and a connection is given up.
+/// The peer rejects the Hello by closing TCP.
 fn refused(order: FieldOrder) -> Wire {
     let mut talk = Talk::greeted(order, |_| {});
     talk.wire.fin(1);
@@ -205,7 +208,8 @@ fn given_up(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// Hello and Request in one segment, or one in the other; the connecting end speaks first.
+/// Hello and Request are in one segment, or the Hello is in the Request's private data. The
+/// Connecting Peer sends first.
 fn other_start(order: FieldOrder, private_data: bool) -> Wire {
     let mut wire = Wire::connected();
     let hello = ordered(order, hello());
@@ -222,11 +226,11 @@ fn other_start(order: FieldOrder, private_data: bool) -> Wire {
         data(&mut talk, 1, 10);
         return closed(talk);
     }
-    // RFC 5044 has the Initiator speak first, SDP the Responder: nothing that either says is right by both.
+    // RFC 5044 lets the Initiator send first, SDP the Responder. No message satisfies both.
     talk.wire
 }
 
-/// Another reading of section 6.1.5 (C4): the first message behind the HelloAck has MSeq 0.
+/// In another reading of section 6.1.5 (C4), the first message after the HelloAck has MSeq 0.
 fn numbers_from_0(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.mseq = [u32::MAX; 2];
@@ -237,7 +241,7 @@ fn numbers_from_0(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// What is said in each order.
+/// All conversations, in both field orders.
 pub(crate) fn stories() -> Vec<(&'static str, Wire)> {
     let mut stories = Vec::new();
     for order in [FieldOrder::Figure, FieldOrder::Mirrored] {

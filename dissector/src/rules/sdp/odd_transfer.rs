@@ -1,5 +1,5 @@
-//! Legal transfers that look odd: credit, sizes, advertisements and Modes at their limits, and what crosses. In both field orders;
-//! `rules::odd_tests` mangles them as captures do.
+//! Unusual but legal transfers, in both field orders: credit, sizes, advertisements and Modes at
+//! their limits, and messages that cross. `rules::odd_tests` changes them as captures do.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -16,7 +16,8 @@ fn closed(mut talk: Talk) -> Wire {
     talk.wire
 }
 
-/// The last credits: payload with three, none with two, and with one what gives credit.
+/// The last credits: payload with three, no payload with two, and a message that grants credit with
+/// one.
 fn last_credits(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     for _ in 0..14 {
@@ -32,7 +33,8 @@ fn last_credits(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Larger buffers when the old ones are used up; requests that cross; a refusal, and a request the other way.
+/// Larger buffers after the old ones are used up; requests that cross; a refusal; and a request in
+/// the other direction.
 fn sizes(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.say(0, Mid::CH_RCV_BUF, &word(6000), 0);
@@ -49,7 +51,7 @@ fn sizes(order: FieldOrder) -> Wire {
     talk.say(0, Mid::CH_RCV_BUF, &word(1000), 0);
     talk.say(1, Mid::CH_RCV_BUF, &word(2000), 0);
     talk.both_hear();
-    // The Connecting Peer answers, and asks again.
+    // The Connecting Peer answers, and sends another request.
     talk.say(0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
     talk.say(0, Mid::CH_RCV_BUF, &word(900), 0);
     talk.say(0, Mid::DATA, "", 884);
@@ -61,7 +63,8 @@ fn sizes(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// As many SrcAvails as may be; the first is declined, the second read in parts of its own, the third taken back.
+/// As many SrcAvails as allowed. The first is declined, the second read in several parts, the third
+/// canceled.
 fn many_src_avails(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 1);
@@ -92,7 +95,8 @@ fn many_src_avails(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// SinkAvails that are written to, left to be stale, canceled half written, and too late for Pipelined Mode.
+/// SinkAvails that are used, become stale, are canceled half written, or arrive after Pipelined
+/// Mode.
 fn many_sink_avails(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 0);
@@ -102,7 +106,7 @@ fn many_sink_avails(order: FieldOrder) -> Wire {
     talk.write(0, STAG, VA, 4000);
     talk.write(0, STAG, VA + 4000, 5000);
     talk.say_in(SEND_SE_INV, 0, Mid::RDMA_WR_COMPL, &word(9000), 0);
-    // The second one becomes stale, the next one is used in part.
+    // The second SinkAvail becomes stale, and the next one is partly used.
     talk.say(0, Mid::DATA, "", 10);
     talk.both_hear();
     sink_avail(&mut talk, 1, 9000, 0, 0);
@@ -123,7 +127,8 @@ fn many_sink_avails(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Pipelined Mode is left while SinkAvails are on their way; what was advertised is advertised again.
+/// A ModeChange ends Pipelined Mode while SinkAvails are in flight. The Data Source advertises its
+/// buffer again.
 fn leaves_pipelined(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 0);
@@ -136,7 +141,8 @@ fn leaves_pipelined(order: FieldOrder) -> Wire {
     talk.hears(1);
     talk.reads(1, STAG, VA + 1, 8999);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 8999);
-    // Now it is acknowledged: on to Buffered Mode, and back.
+    // The ModeChange is acknowledged: the Data Source changes to Buffered Mode, and the Data Sink
+    // changes back.
     change(&mut talk, 0, 0);
     talk.say(0, Mid::DATA, "", 50);
     change(&mut talk, 1, 3);
@@ -153,7 +159,7 @@ fn leaves_pipelined(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Both Data Sources offer at once; each half-connection goes its own way.
+/// Both Data Sources send a SrcAvail at the same time; the half-connections are independent.
 fn both_ways(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.say(0, Mid::SRC_AVAIL, &advert_of(STAG, 50, None), 10);
@@ -170,7 +176,7 @@ fn both_ways(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// An Out-Of-Band octet as far behind its announcement as may be.
+/// An Out-Of-Band octet at the largest distance from its announcement.
 fn far_octet(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.flags = 2;
@@ -188,7 +194,7 @@ fn far_octet(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// What is said in each order.
+/// All transfers, in both field orders.
 pub(in crate::rules) fn stories() -> Vec<(&'static str, Wire)> {
     let mut stories = Vec::new();
     for order in [FieldOrder::Figure, FieldOrder::Mirrored] {

@@ -1,4 +1,5 @@
-//! Out-Of-Band octets: each is announced, not too early, and comes in a Data message (section 9.5.3).
+//! Out-Of-Band octets: each has an announcement in time, and arrives in a Data message (section
+//! 9.5.3).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
@@ -8,7 +9,8 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
-/// Octets between announcement and Out-Of-Band octet, that octet itself left out (reading C24).
+/// The most octets between the announcement and the Out-Of-Band octet, not counting that octet
+/// (reading C24).
 const MOST: i64 = 65535;
 
 pub(super) static ANNOUNCED: Rule = Rule {
@@ -26,19 +28,20 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     }
     let range = view.place(2..3);
     if view.mid() == Mid::DIS_CONN && urgent.count > 0 {
-        // A user may have taken octets back that were announced and not sent, of which the wire tells nothing: no more than a note.
-        let expected = "one OOB_PEND for each Out-Of-Band octet, unless its user took it back";
-        let found = format!("{} more announcements than octets, at the end of the stream", urgent.count);
+        // A user may withdraw announced octets before they are sent, and the wire does not show it.
+        // So this is only a note.
+        let expected = "one OOB_PEND for each Out-Of-Band byte, unless its user withdrew the byte";
+        let found = format!("at the end of the stream, announcements without their byte: {}", urgent.count);
         findings.note().at(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
-    // The octet of the oldest announcement cannot come in time any more: told of once, as this message passes the last place for it.
+    // The octet of the oldest announcement is too late once a message passes the last position for
+    // it. Only that message gets the note.
     let behind = |position: i64| urgent.oldest.is_some_and(|at| position.saturating_sub(at) > MOST);
     let passed = urgent.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && behind(passed) && !behind(urgent.position) {
-        let expected =
-            format!("the Out-Of-Band octet within {MOST} octets behind OOB_PEND, unless its user took it back");
-        let found = format!("{MOST} octets without it");
+        let expected = format!("the Out-Of-Band byte within {MOST} bytes after OOB_PEND, unless its user withdrew it");
+        let found = format!("{MOST} bytes without it");
         findings.note().at(requirement!("SDP-9.5.3-6"), unit, range.clone(), &expected, found);
     }
     if !comes {
@@ -46,7 +49,7 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     }
     let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
     let Some(at) = at else {
-        // It may have been announced before the socket was suspended (section 13).
+        // The announcement may precede the suspension of the socket (section 13).
         if books.connection.resumes {
             return;
         }
@@ -57,7 +60,7 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     let octets = i64::try_from(view.payload_len()).unwrap_or(i64::MAX);
     let between = urgent.position.saturating_add(octets).saturating_sub(at).saturating_sub(1);
     if between > MOST {
-        let expected = format!("at most {MOST} octets between OOB_PEND and the Out-Of-Band octet");
+        let expected = format!("at most {MOST} bytes between OOB_PEND and the Out-Of-Band byte");
         findings.at(requirement!("SDP-9.5.3-6"), unit, range, &expected, between.to_string());
     }
 }
@@ -65,8 +68,8 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
 fn place(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let present = view.bsdh.flags & FLAG_OOB_PRES != 0;
     if present && (view.mid() != Mid::DATA || view.payload_len() == 0) {
-        let found = format!("{} with {} octets behind its header", view.mid(), view.payload_len());
-        let expected = "the Out-Of-Band octet as the last one of a Data message";
+        let found = format!("{} with {} bytes after its header", view.mid(), view.payload_len());
+        let expected = "the Out-Of-Band byte as the last byte of a Data message";
         findings.at(requirement!("SDP-9.5.3-8"), unit, view.place(2..3), expected, found);
     }
 }
@@ -103,7 +106,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
     }
 
-    /// What is advertised counts: between announcement and octet lie what the SrcAvail advertises and four octets.
+    /// Advertised octets count: between announcement and octet are those of the SrcAvail and four
+    /// more.
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |talk: &mut Talk, way: usize| {
@@ -115,7 +119,7 @@ mod tests {
             talk.both_hear();
             says(talk, way, PRES, 5);
         };
-        // One FPDU has no room for 65,532 octets.
+        // An FPDU cannot hold 65,532 octets.
         let in_parts = |len: u32| {
             move |talk: &mut Talk, way: usize| {
                 says(talk, way, PEND, 0);
@@ -131,7 +135,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), given_back);
     }
 
-    /// Whoever takes back what was announced says nothing of it, so this is a note.
+    /// The wire does not show that a user withdraws an announced octet, so this is a note.
     #[test]
     fn an_octet_that_was_announced_comes_in_time() {
         let data = |octets: u32, last: usize| {

@@ -1,4 +1,5 @@
-//! Payload behind a SrcAvail that is open, and Data that a SendSm asked for (sections 9.2, 11.2 and 11.3); Len of Data.
+//! Payload after an open SrcAvail, and Data that a SendSm requested (sections 9.2, 11.2 and 11.3);
+//! Len of Data.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -37,7 +38,7 @@ pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")],
 fn behind_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(src_avail), true) = (before.src_avails.oldest, before.certain) else { return };
-    // What a SendSm asked for may be sent.
+    // The sender may send the Data that a SendSm requested.
     let asked_for = if view.mid() == Mid::DATA { before.owed } else { 0 };
     let payload = if view.mid().may_carry_payload() { view.payload_len() as u64 } else { 0 };
     if payload <= asked_for {
@@ -53,8 +54,8 @@ fn behind_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     };
     let expected = format!("no payload while the SrcAvail of frame {} is open", src_avail.frame);
     let found = match asked_for {
-        0 => format!("{payload} octets"),
-        asked_for => format!("{payload} octets, {asked_for} of them for a SendSm"),
+        0 => format!("{payload} bytes"),
+        asked_for => format!("{payload} bytes, of which a SendSm requested {asked_for}"),
     };
     findings.each(ids, unit, view.place(3..4), &expected, &found);
     if src_avail.told() > 0 {
@@ -81,7 +82,7 @@ fn owed(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
             requirement!("SDP-9.5.2.1-6"),
             requirement!("SDP-11.3-9"),
         ];
-        let expected = format!("the {} octets that a SendSm asked for, as Data", before.owed);
+        let expected = format!("first the {} bytes that a SendSm requested, as Data", before.owed);
         findings.each(&ids, unit, view.place(3..4), &expected, &mid.to_string());
     }
 }
@@ -89,7 +90,7 @@ fn owed(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
 fn len(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, size) = (view.bsdh.len.get() as usize, view.size());
     if view.mid() == Mid::DATA && len != size {
-        let expected = format!("{size}: 16, and {} octets of payload", view.payload_len());
+        let expected = format!("{size}: the header of 16 bytes and {} bytes of payload", view.payload_len());
         findings.at(requirement!("SDP-9.1-2"), unit, view.place(4..8), &expected, len.to_string());
     }
 }
@@ -102,7 +103,7 @@ mod tests {
     use crate::rules::sdp::talk::{pipelined, proves_each_way, src_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// A SrcAvail, and then this much Data; in Pipelined Mode, or Combined.
+    /// A SrcAvail, then `octets` octets of Data, in Pipelined or Combined Mode.
     fn behind(in_pipelined: bool, octets: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             if in_pipelined {
@@ -148,7 +149,7 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
     }
 
-    /// A message, instead of or behind the Data that a SendSm asks for.
+    /// `octets` octets of the 40 that a SendSm requests, then a message with `mid`.
     fn asked(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             src_avail(talk, way, 50, 10);

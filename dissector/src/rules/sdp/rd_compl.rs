@@ -1,4 +1,4 @@
-//! RdmaRdCompls and SendSms against the SrcAvail that they are about (sections 9.2, 9.5.4 and 11.3).
+//! RdmaRdCompls and SendSms against the SrcAvail that they answer (sections 9.2, 9.5.4 and 11.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -51,7 +51,7 @@ pub(super) static UNASKED: Rule = Rule {
     judge: Judge::Sdp(unasked),
 };
 
-/// Len of a RdmaRdCompl, and the SrcAvail that it is about.
+/// Len of an RdmaRdCompl, and the SrcAvail that it answers.
 fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
     let before = view.before();
     let raw: RawRdmaRdCompl = view.extension().filter(|_| view.mid() == Mid::RDMA_RD_COMPL)?;
@@ -61,14 +61,14 @@ fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
 fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some((len, source)) = about(view) else { return };
     let (before, range) = (view.before(), view.place(16..20));
-    let found = format!("{len} octets of the SrcAvail of frame {}", source.frame);
+    let found = format!("{len} bytes of the SrcAvail of frame {}", source.frame);
     let goes_on = (source.told() > 0).then_some(requirement!("SDP-9.2-38"));
     let mut tell = |ids: &[RequirementId], expected: &str| {
         findings.each(ids, unit, range.clone(), expected, &found);
         findings.each(goes_on.as_slice(), unit, range.clone(), expected, &found);
     };
     if len > source.left {
-        let expected = format!("at most the {} octets that are left", source.left);
+        let expected = format!("at most the {} remaining bytes", source.left);
         tell(&[requirement!("SDP-9.2-13")], &expected);
         if before.sources.count > 1 {
             tell(&[requirement!("SDP-9.2-14")], &expected);
@@ -77,9 +77,9 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
     let Some(moved) = before.moved else { return };
     if moved.read < len {
-        tell(&[requirement!("SDP-9.2-1")], &format!("at most the {} octets that RDMA Reads asked for", moved.read));
+        tell(&[requirement!("SDP-9.2-1")], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
     } else if let Some(returned) = moved.returned.filter(|returned| *returned < len) {
-        tell(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} octets that have been read"));
+        tell(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} bytes that RDMA Reads returned"));
     }
 }
 
@@ -87,18 +87,24 @@ fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
     let Some(sent) = view.books.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
     let range = view.place(3..4);
     if matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE) {
-        let expected = "Send with SE, with Invalidate or without";
+        let expected = "Send with SE, with or without Invalidate";
         findings.at(requirement!("SDP-9.2-27"), unit, range.clone(), expected, sent.opcode.to_string());
     }
     let Some((len, source)) = about(view) else { return };
-    let expected = format!("STag {:#010x} of the SrcAvail of frame {} invalidated", source.stag, source.frame);
+    let expected = format!("Invalidate STag {:#010x} of the SrcAvail of frame {}", source.stag, source.frame);
     match sent.invalidates {
         None if len >= source.left => {
-            findings.at(requirement!("SDP-9.2-26"), unit, range, &expected, "none, behind its last octets".to_owned());
+            findings.at(
+                requirement!("SDP-9.2-26"),
+                unit,
+                range,
+                &expected,
+                "no Invalidate, although all its bytes are reported".to_owned(),
+            );
         }
         Some(stag) if stag != source.stag => {
-            let found = format!("STag {stag:#010x}");
-            // That of a newer SrcAvail?
+            let found = format!("Invalidate STag {stag:#010x}");
+            // Is it the STag of a newer SrcAvail?
             let sources = &view.books.ends[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
@@ -114,12 +120,12 @@ fn awaited(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let before = view.before();
     if view.mid() == Mid::RDMA_RD_COMPL && before.certain && before.awaited > 0 {
         let ids = [requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")];
-        let expected = format!("none before the {} octets of Data came that a SendSm asked for", before.awaited);
+        let expected = format!("none until the {} bytes of Data arrive that a SendSm requested", before.awaited);
         findings.each(&ids, unit, view.place(3..4), &expected, "RdmaRdCompl");
     }
 }
 
-/// Nothing is open that the message could be about.
+/// No SrcAvail is open that the message could answer.
 fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let is_send_sm = mid == Mid::SEND_SM;
@@ -127,8 +133,8 @@ fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         return;
     }
     let (ids, why) = reasons(before, is_send_sm);
-    let expected = "a SrcAvail that is not Processed";
-    findings.each(ids, unit, view.place(3..4), expected, &format!("{mid}, and {why}"));
+    let expected = "an open SrcAvail";
+    findings.each(ids, unit, view.place(3..4), expected, &format!("{mid}; {why}"));
 }
 
 fn reasons(before: &Before, is_send_sm: bool) -> (&'static [RequirementId], &'static str) {
@@ -163,7 +169,8 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
     use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
-    /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets, RdmaRdCompls of `told`.
+    /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets each, and
+    /// RdmaRdCompls of `told` octets each.
     fn reads(read: &[u32], told: &[u32]) -> impl Fn(&mut Talk, usize) {
         let (read, told) = (read.to_vec(), told.to_vec());
         move |talk, way| {
@@ -184,7 +191,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-1"), reads(&[39], &[40]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-13"), reads(&[40], &[41]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), reads(&[30, 10], &[30, 10]));
-        // From the start of the buffer, too.
+        // An RDMA Read may also start at the start of the buffer.
         let from_the_start = |len: u32| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
@@ -211,7 +218,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
     }
 
-    /// Without CRC a Response may be read only once more octets have come.
+    /// Without CRC, the dissector may read a Response only after more octets have arrived.
     #[test]
     fn told_is_what_has_come_without_crc() {
         let told = |comes: &[u8], later: &[u8]| {
@@ -237,7 +244,7 @@ mod tests {
         assert!(!told(&[&response[..], &data[..2]].concat(), &data[2..]));
     }
 
-    /// Two SrcAvails in Pipelined Mode: of [`STAG`], and of another.
+    /// Two SrcAvails in Pipelined Mode, one of them with [`STAG`].
     fn two(talk: &mut Talk, way: usize, second_first: bool) {
         pipelined(talk, 1 - way);
         let mut stags = [STAG, 0x0099_0099];

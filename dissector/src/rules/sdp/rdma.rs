@@ -1,6 +1,8 @@
-//! RDMA Writes and Read Requests against the advertisements that allow them (sections 9, 11.3 and 12.4, Figure 25).
+//! RDMA Writes and Read Requests against the advertisements that allow them (sections 9, 11.3 and
+//! 12.4, Figure 25).
 //!
-//! They are judged when the next SDP message of the same end says what it had received.
+//! A rule judges them with the next SDP message of the same end, which shows what that end had
+//! received.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -63,14 +65,14 @@ pub(super) static CANCELED: Rule = Rule {
 pub(super) static AT_THE_END: Rule =
     Rule { requirements: &[requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")], judge: Judge::End(at_the_end) };
 
-/// What an end wrote before it sent another message is judged with that message. Where none came, its own SinkCancelAck tells
-/// that it knew of the SinkAvailCancel.
+/// RDMA Writes after the last message of an end. The end's SinkCancelAck shows that it knew of the
+/// SinkAvailCancel.
 fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for direction in 0..2 {
         let Some(write) = sdp.write_behind_cancel_ack(direction) else { continue };
-        let found = format!("one to STag {:#010x}, and the SinkAvail was canceled", write.stag);
-        let expected = "no RDMA Write behind the own SinkCancelAck";
+        let found = format!("one to STag {:#010x}, whose SinkAvail was canceled", write.stag);
+        let expected = "no RDMA Write after its own SinkCancelAck";
         for id in [requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")] {
             findings.in_frame(id, direction, write.place, expected, found.clone());
         }
@@ -93,14 +95,19 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
         if mode == Mode::Combined {
             tell(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")], write, expected, found);
             if before.changes.left == Some(Mode::Pipelined) {
-                tell(&[requirement!("SDP-12.4-6"), requirement!("SDP-12.5-2")], write, expected, "one behind it");
+                tell(
+                    &[requirement!("SDP-12.4-6"), requirement!("SDP-12.5-2")],
+                    write,
+                    expected,
+                    "an RDMA Write after the ModeChange that ended it",
+                );
             }
         }
     }
     if let (Some(read), Some(Mode::Buffered)) = (before.done.read, before.sink_mode) {
         let expected = "no RDMA Read in Buffered Mode";
         tell(pair(before).as_slice(), read, expected, "one");
-        tell(&[requirement!("SDP-12-17")], read, expected, "one of the Data Sink, its Master");
+        tell(&[requirement!("SDP-12-17")], read, expected, "one, from the Data Sink, the Mode Master");
     }
 }
 
@@ -114,16 +121,16 @@ fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
             false => (requirement!("SDP-9.2-1"), "an RDMA Read"),
         };
         let expected = format!(
-            "octets of the buffer that frame {} advertised: {} from {:#x} on",
+            "access inside the buffer that frame {} advertised: {} bytes from {:#x}",
             advert.frame, advert.len, advert.va
         );
-        let found = format!("{what} of {len} octets from {from:#x} on, STag {stag:#010x}");
+        let found = format!("{what} of {len} bytes from {from:#x}, STag {stag:#010x}");
         return findings.in_frame(id, view.direction, place, &expected, found);
     }
     let (ids, reason) = if write { wr_compl::ended(why) } else { ended(why) };
     let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
-    let found = format!("{what} STag {stag:#010x}, and {reason}");
-    let expected = if write { "a SinkAvail that may be used" } else { "a SrcAvail that is not Processed" };
+    let found = format!("{what} STag {stag:#010x}; {reason}");
+    let expected = if write { "a usable SinkAvail" } else { "an open SrcAvail" };
     let mut tell = |id| findings.in_frame(id, view.direction, place, expected, found.clone());
     ids.iter().copied().for_each(&mut tell);
     if write && why == Some(Why::Void) {
@@ -131,7 +138,7 @@ fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
 }
 
-/// The rows on SinkAvails that come behind the ModeChange that left Pipelined Mode.
+/// Requirements about SinkAvails that follow the ModeChange which ended Pipelined Mode.
 fn late(before: &Before) -> &'static [RequirementId] {
     match before.changes.late {
         0 => &[],
@@ -140,7 +147,7 @@ fn late(before: &Before) -> &'static [RequirementId] {
     }
 }
 
-/// The rows that a use of a SrcAvail breaks that ended this way.
+/// The requirements that a use of an ended SrcAvail violates, and how the SrcAvail ended.
 fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
     match why {
         Some(Why::Void | Why::Stale) => (
@@ -151,22 +158,22 @@ fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
             (const { &[requirement!("SDP-9.5.4-2"), requirement!("SDP-9.5.4-6")] }, "the SrcAvail was canceled")
         }
         Some(Why::Completed | Why::ByData) => (const { &[requirement!("SDP-9.2-1")] }, "the SrcAvail was Processed"),
-        None => (const { &[requirement!("SDP-9.2-1")] }, "there was none"),
+        None => (const { &[requirement!("SDP-9.2-1")] }, "none was open"),
     }
 }
 
-/// Behind a message that acknowledges a cancel nothing new begins.
+/// After a message that acknowledges a cancel, its sender starts no RDMA Read or Write.
 fn canceled(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
         return;
     }
     if let Some(read) = before.done.read.filter(|_| before.cancels.src_avail_was_heard) {
-        let expected = "no new RDMA Read behind the SrcAvailCancel";
+        let expected = "no new RDMA Read after the SrcAvailCancel";
         findings.in_frame(requirement!("SDP-9.5.4-6"), view.direction, read.place, expected, "one".to_owned());
     }
     if let Some(write) = before.done.write.filter(|_| before.cancels.sink_avail_was_heard) {
-        let expected = "no new RDMA Write behind the SinkAvailCancel";
+        let expected = "no new RDMA Write after the SinkAvailCancel";
         for id in [requirement!("SDP-9.5.5-7"), requirement!("SDP-9.5.5-6")] {
             findings.in_frame(id, view.direction, write.place, expected, "one".to_owned());
         }
@@ -183,7 +190,7 @@ mod tests {
 
     const OTHER: u32 = 0x0099_0099;
 
-    /// Says what it has received.
+    /// `way` acknowledges everything that it has received.
     fn acknowledges(talk: &mut Talk, way: usize) {
         talk.hears(way);
         talk.say(way, Mid::DATA, "", 0);
@@ -211,7 +218,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
     }
 
-    /// The buffer's octets, and one more at each end; two buffers side by side.
+    /// Access to the octets of the buffer, and one octet beyond each end. For writes, two equal
+    /// SinkAvails.
     #[test]
     fn what_lies_beside_a_buffer_is_not_advertised() {
         let reads = |from: u64, len: u32| {
@@ -249,7 +257,7 @@ mod tests {
         proves_each_way(id, in_parts(1001), in_parts(1000));
     }
 
-    /// A write behind a completed, a stale, a canceled SinkAvail.
+    /// A write after the SinkAvail was completed, became stale, or was canceled.
     #[test]
     fn writes_to_what_ended() {
         let writes = |ends: fn(&mut Talk, usize), ended: bool| {
@@ -281,7 +289,7 @@ mod tests {
         }
     }
 
-    /// No message of the writer follows; its SinkCancelAck told what it knew.
+    /// The writer sends no further message; its SinkCancelAck shows what it knew.
     #[test]
     fn a_write_behind_the_own_cancel_ack_is_the_last_thing() {
         let writes = |acknowledged: bool| {
@@ -417,7 +425,7 @@ mod tests {
         proves_each_way(requirement!("SDP-12.4-12"), writes(2, true), writes(1, true));
     }
 
-    /// A read while the peer is in Buffered Mode, with each Mode of the reader.
+    /// A read while the peer's data is in Buffered Mode, for each Mode of the reader's data.
     #[test]
     fn no_read_in_buffered_mode() {
         let reads = |own: &'static [u32], buffered: bool| {

@@ -8,7 +8,7 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
-/// The largest size that Hello and HelloAck can name.
+/// The largest size in a Hello or HelloAck, in octets.
 const MOST: u32 = 1 << 31;
 
 pub(super) static SIZES: Rule = Rule {
@@ -26,18 +26,18 @@ fn sizes(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     };
     if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MOST).contains(size)) {
         let wrong = |findings: &mut Findings<'_>| {
-            findings.at(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31", size.to_string());
+            findings.at(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
         };
         match view.mid() {
-            // The draft sets no bounds to what may be asked for.
+            // The draft does not limit the size in a request.
             Mid::CH_RCV_BUF => wrong(&mut findings.note()),
             _ => wrong(findings),
         }
     }
     let (own, peer) = (&view.books.ends[view.direction], &view.books.ends[view.peer()]);
     if view.mid() == Mid::CH_RCV_BUF_ACK && view.before().certain && own.resized > peer.resizes {
-        let expected = "a ChRcvBuf of the peer for each ChRcvBufAck";
-        let found = format!("{} of them, and {} ChRcvBufAcks", peer.resizes, own.resized);
+        let expected = "a ChRcvBuf from the peer for each ChRcvBufAck";
+        let found = format!("ChRcvBufs from the peer: {}; ChRcvBufAcks: {}", peer.resizes, own.resized);
         findings.at(requirement!("SDP-6.4.2-3"), unit, view.place(3..4), expected, found);
     }
 }

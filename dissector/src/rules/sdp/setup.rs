@@ -1,6 +1,8 @@
-//! How a connection begins: what comes first, and what carries it (sections 5, 6.2, 6.2.1 and 8.1.1).
+//! How a connection starts: which message is first, and what carries it (sections 5, 6.2, 6.2.1 and
+//! 8.1.1).
 //!
-//! The Hello in the private data of an MPA Request is none of the draft's, and used all the same (reading C3): a note.
+//! The draft does not provide for a Hello in the private data of an MPA Request, but
+//! implementations use it (reading C3). It is a note.
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -55,7 +57,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     if view.carrier == Carrier::PrivateData && from_connecting {
         let ids = [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")];
         let found = "in the private data of an MPA Request";
-        findings.note().each(&ids, unit, 0..view.size(), "the Hello as TCP octets, before iWARP starts", found);
+        findings.note().each(&ids, unit, 0..view.size(), "the Hello as plain TCP data, before iWARP starts", found);
     }
     let Some(sent) = books.latest.sent else { return };
     if mid == Mid::HELLO {
@@ -65,10 +67,10 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
             requirement!("SDP-6.1.1-2"),
             requirement!("SDP-5-3"),
         ];
-        findings.each(&ids, unit, range, "a Hello as TCP octets, before iWARP starts", "a Hello in a Send");
+        findings.each(&ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
     } else if mid == Mid::HELLO_ACK && from_connecting {
-        let expected = "a HelloAck of the Accepting Peer alone";
-        let found = "one of the Connecting Peer".to_owned();
+        let expected = "a HelloAck from the Accepting Peer only";
+        let found = "a HelloAck from the Connecting Peer".to_owned();
         findings.at(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
     } else if mid == Mid::HELLO_ACK
         && books.closing.hello_ack.is_some_and(|first| first < unit.frame)
@@ -76,7 +78,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
         && !sent.is_first()
     {
         let expected = "one HelloAck, as the first message of the Accepting Peer";
-        findings.at(requirement!("SDP-6.2-1"), unit, range, expected, "another one".to_owned());
+        findings.at(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck".to_owned());
     } else if !from_connecting && books.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
         let ids = [
             requirement!("SDP-6.2-1"),
@@ -88,11 +90,11 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     }
 }
 
-/// A message of the Connecting Peer that left before the HelloAck came.
+/// The Connecting Peer sends no message before it has received the HelloAck.
 fn too_early(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     if sdp.carrier == Carrier::PrivateData {
-        // The Responder may not speak first then (reading C42).
+        // In this case the Responder must not send first (reading C42).
         return;
     }
     let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &books.mpa.tcp) else {
@@ -101,8 +103,8 @@ fn too_early(books: &Books, findings: &mut Findings<'_>) {
     let (connecting, accepting) = (sdp.connecting, 1 - sdp.connecting);
     if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
         for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
-            let expected = "no iWARP message before the HelloAck was received";
-            findings.in_frame(id, connecting, header, expected, "a message before it".to_owned());
+            let expected = "no iWARP message until the HelloAck arrives";
+            findings.in_frame(id, connecting, header, expected, "an earlier message".to_owned());
         }
     }
 }
@@ -112,8 +114,8 @@ fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
         Kind::Unparsed { len } if books.traffic.sides[direction].strayed => {
-            let found = format!("{len} octets that are none");
-            let mut stray = |id| findings.in_frame(id, direction, octets, "FPDUs and nothing else", found.clone());
+            let found = format!("{len} other bytes");
+            let mut stray = |id| findings.in_frame(id, direction, octets, "only FPDUs", found.clone());
             stray(requirement!("SDP-8.1.1-1"));
             if sdp.closing.hello_ack.is_some() {
                 stray(requirement!("SDP-8.1.1-41"));
@@ -122,14 +124,15 @@ fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         Kind::Streaming { len, .. }
             if sdp.carrier == Carrier::Streaming && direction == sdp.connecting && !unit.incomplete =>
         {
-            let (expected, found) = ("nothing behind the Hello but iWARP", format!("{len} more octets"));
+            let (expected, found) = ("only iWARP after the Hello", format!("{len} other bytes"));
             findings.in_frame(requirement!("SDP-6.2.1-1"), direction, octets, expected, found);
         }
         _ => {}
     }
 }
 
-/// A SrcAvail without payload, or a SinkAvail, where no ModeChange has ended the first Mode.
+/// A SrcAvail without payload or a SinkAvail before any ModeChange: the first Mode does not allow
+/// it.
 fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (books, mid) = (view.books, view.mid());
     let (half, expected, found) = match mid {
@@ -140,14 +143,16 @@ fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     if view.before().certain && books.changes[half].count == 0 {
         let from_connecting = view.direction == books.connecting;
         let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
-        let expected = format!("{expected}: Combined Mode is the first");
+        let expected = format!("{expected}: Combined Mode is the first Mode");
         findings.at(id, unit, view.place(3..4), &expected, found.to_owned());
     }
 }
 
-/// More Read Requests without Response than the sender's LocORD, or its peer's LocIRD, allows.
-/// Which Responses came before a request is known only at the end: a direction that waits for
-/// missing octets is read after the other one.
+/// An endpoint has at most as many Read Requests without Response as its own LocORD and its peer's
+/// LocIRD allow.
+///
+/// Only the end of the capture shows which Responses preceded a request: the dissector reads a
+/// direction that waits for missing octets after the other direction.
 fn depth(books: &Books, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
     for (direction, reads) in books.mpa.reads.iter().enumerate() {
@@ -156,7 +161,7 @@ fn depth(books: &Books, findings: &mut Findings<'_>) {
         let limits = [(reads.loc_ord.most, "own LocORD"), (reads.loc_ird.most, "LocIRD of the peer")];
         for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {
             let (Some(excess), Some(limit)) = (excess.filter(is_in_step), limit) else { continue };
-            let expected = format!("at most {limit} Read Requests without Response: the {whose}");
+            let expected = format!("at most {limit} Read Requests without Response, the {whose}");
             let ids = match (at, is_connecting) {
                 (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
                 (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
@@ -267,7 +272,7 @@ mod tests {
         };
         proves_of(requirement!("SDP-8.1.1-13"), early(true), early(false));
         proves_of(requirement!("SDP-8.1.1-4"), early(true), early(false));
-        // It had it, and the capture has them the other way round.
+        // The HelloAck had arrived; only the capture has the two frames in the other order.
         let mut talk = early(false)(FieldOrder::Figure);
         talk.wire = talk.wire.changed(|mut frames| {
             let last = frames.len() - 1;
@@ -329,7 +334,7 @@ mod tests {
         proves(requirement!("SDP-8.1.1-29"), sink_avail(false), sink_avail(true));
     }
 
-    /// Hello and HelloAck say 4 and 4.
+    /// Both LocIRD and LocORD are 4 in Hello and HelloAck.
     #[test]
     fn no_more_reads_than_announced() {
         let reads = |direction: usize, count: usize| {
@@ -348,7 +353,8 @@ mod tests {
         for id in [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25"), requirement!("SDP-8.1.1-27")] {
             proves(id, reads(1, 5), reads(1, 4));
         }
-        // Each Response is awaited; without the SYN-ACK the Responses are read last.
+        // Each Read Request follows the Response to the one before. Without the SYN-ACK, the
+        // dissector reads all Responses last.
         let mut talk = upon_private_data(FieldOrder::Figure);
         talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 1);
         talk.both_hear();

@@ -1,4 +1,4 @@
-//! SinkAvails: in which Mode, of which size, with which count, and how many (sections 9.3 to 9.5, 10.6 and 11.3).
+//! SinkAvails: their Mode, size, NonDiscards and number (sections 9.3 to 9.5, 10.6 and 11.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -71,7 +71,8 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     if len > own {
         return;
     }
-    let (range, expected) = (view.place(16..20), format!("more than the {own} octets of its receive Private Buffers"));
+    let (range, expected) =
+        (view.place(16..20), format!("more than {own} bytes, the size of its receive Private Buffers"));
     let ids = [
         requirement!("SDP-9-1"),
         requirement!("SDP-9.3-2"),
@@ -85,10 +86,10 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
         findings.at(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, len.to_string());
     }
     if before.sizes.due.is_some() {
-        let expected = format!("more than the {own} octets from before the ChRcvBuf, which has no answer");
+        let expected = format!("more than {own} bytes, the size before the unanswered ChRcvBuf");
         findings.at(requirement!("SDP-10.6-15"), unit, range, &expected, len.to_string());
     } else if before.said.has(Mid::CH_RCV_BUF_ACK) {
-        let expected = format!("more than the {own} octets that its ChRcvBufAck names");
+        let expected = format!("more than {own} bytes, the size in its ChRcvBufAck");
         findings.at(requirement!("SDP-10.6-16"), unit, range, &expected, len.to_string());
     }
 }
@@ -99,7 +100,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     if mode == Mode::Pipelined {
         return;
     }
-    let (expected, found) = ("Pipelined Mode of what it receives", name(mode));
+    let (expected, found) = ("Pipelined Mode for the data that the sender receives", name(mode));
     let mut tell = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
     tell(pair(before).as_slice());
     tell(&[requirement!("SDP-12-20")]);
@@ -131,7 +132,7 @@ fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         return;
     }
     if before.cancels.sink_avail && matches!(view.mid(), Mid::SINK_AVAIL | Mid::SINK_AVAIL_CANCEL) {
-        let expected = "none until the SinkAvailCancel before it is Processed";
+        let expected = "none until the previous SinkAvailCancel is Processed";
         findings.at(requirement!("SDP-9.5.5-11"), unit, view.place(3..4), expected, view.mid().to_string());
     }
     let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
@@ -142,7 +143,7 @@ fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
     if let Some(source) = before.sources.oldest {
         let ids = [requirement!("SDP-11.3-13"), requirement!("SDP-11.3-18")];
-        let expected = format!("the SrcAvail of frame {} Processed first", source.frame);
+        let expected = format!("no SinkAvail until the SrcAvail of frame {} is Processed", source.frame);
         findings.each(&ids, unit, view.place(3..4), &expected, "SinkAvail");
     }
 }
@@ -157,7 +158,7 @@ fn max_adverts(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fi
     if open <= usize::from(most) {
         return;
     }
-    let (range, expected) = (view.place(3..4), format!("at most the {most} open ones of the peer's MaxAdverts"));
+    let (range, expected) = (view.place(3..4), format!("at most {most} open advertisements, the peer's MaxAdverts"));
     findings.at(requirement!("SDP-11.3-23"), unit, range.clone(), &expected, open.to_string());
     if (before.source_mode, before.sink_mode) == (Some(Mode::Pipelined), Some(Mode::Pipelined)) {
         findings.at(requirement!("SDP-11-24"), unit, range.clone(), &expected, open.to_string());
@@ -175,7 +176,7 @@ mod tests {
     use crate::rules::sdp::talk::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
     use crate::testing::sdp::{Talk, advert, word};
 
-    /// Private Buffers have 4096 octets.
+    /// A SinkAvail of `len` octets. Private Buffers have 4096 octets.
     fn of(len: u32, payload: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             pipelined(talk, 1 - way);
@@ -215,7 +216,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-16"), resized(1000, true, 1000), resized(1000, true, 1001));
     }
 
-    /// A SinkAvail in the Modes that these words lead to: of what is sent, and of what is received.
+    /// A SinkAvail after ModeChanges with these words: `own` for the data sent, `peer` for the data
+    /// received.
     fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             own.iter().for_each(|word| change(talk, way, *word));
@@ -254,7 +256,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.4-6"), in_modes(&[], &[], 9), in_modes(&[], &[4], 9));
     }
 
-    /// The Data Sink stops when it has received the ModeChange, and not before.
+    /// The Data Sink sends no SinkAvail once it has received the ModeChange. Before that it may.
     #[test]
     fn none_behind_pipelined_mode() {
         let late = |known: bool| {
@@ -287,7 +289,7 @@ mod tests {
                 talk.say(1 - way, Mid::DATA, "", 0);
                 talk.both_hear();
                 sink_avail(talk, way, 9000, count, 0);
-                // This one makes the SinkAvail stale, and does not count.
+                // This payload makes the SinkAvail stale, and NonDiscards does not count it.
                 talk.say(1 - way, Mid::DATA, "", 5);
                 talk.both_hear();
                 sink_avail(talk, way, 9000, 1, 0);
@@ -336,7 +338,7 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
     }
 
-    /// Both MaxAdverts are 4.
+    /// MaxAdverts is 4 at both ends.
     #[test]
     fn no_more_than_max_adverts() {
         let open = |sources: u32, sinks: u32, payload: usize| {
@@ -350,7 +352,7 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-23"), open(2, 3, 0), open(2, 2, 0));
         proves_each_way(requirement!("SDP-11-24"), open(0, 5, 0), open(0, 4, 0));
         proves_each_way(requirement!("SDP-9.4-6"), open(0, 5, 9), open(0, 4, 9));
-        // One that is completed is not open.
+        // A completed SinkAvail is not open.
         let one_ends = |talk: &mut Talk, way: usize| {
             open(4, 0, 0)(talk, way);
             completes(talk, 1 - way, Mid::RDMA_RD_COMPL, 9000);

@@ -1,4 +1,5 @@
-//! Sizes of receive Private Buffers: what they allow, and how they are changed (sections 10 and 10.6).
+//! Sizes of receive Private Buffers: the largest message, and how peers change the size (sections
+//! 10 and 10.6).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -46,19 +47,22 @@ fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     };
     let wanted = before.sizes.asked.map(|asked| asked.wanted);
     if size > peer {
-        let expected = format!("at most {peer} octets, the size of the peer's receive Private Buffers");
+        let expected = format!("at most {peer} bytes, the size of the peer's receive Private Buffers");
         tell(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
         if view.mid().may_carry_payload() && view.payload_len() > 0 {
             tell(&[requirement!("SDP-9.1-1")], &expected);
         }
         if wanted.is_some_and(|wanted| wanted > peer) {
-            tell(&[requirement!("SDP-10.6-3")], &format!("at most {peer} octets until the ChRcvBufAck"));
+            tell(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
         }
         if before.heard.has(Mid::CH_RCV_BUF_ACK) {
-            tell(&[requirement!("SDP-10.6-4")], &format!("at most the {peer} octets of the ChRcvBufAck"));
+            tell(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
         }
     } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
-        tell(&[requirement!("SDP-10.6-2")], &format!("at most {wanted} octets, as its own ChRcvBuf asks for"));
+        tell(
+            &[requirement!("SDP-10.6-2")],
+            &format!("at most {wanted} bytes, the size that its own ChRcvBuf requests"),
+        );
     }
 }
 
@@ -67,16 +71,16 @@ fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
     let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
     if let Some(asked) = before.sizes.asked {
-        let found = format!("another one, behind message {}", asked.mseq);
-        let expected = "no ChRcvBuf while one has no ChRcvBufAck";
+        let found = format!("a ChRcvBuf, although the one with MSeq {} has no answer", asked.mseq);
+        let expected = "no ChRcvBuf until the previous one has a ChRcvBufAck";
         findings.at(requirement!("SDP-10.6-19"), unit, view.place(3..4), expected, found);
     }
     let range = view.place(16..20);
     if wanted > peer && before.sizes.no_more {
-        let expected = "no request for more, since one was answered with the size of before";
+        let expected = "no request for a larger size: the peer refused one";
         findings.at(requirement!("SDP-10.6-17"), unit, range, expected, wanted.to_string());
     } else if wanted < peer && before.sizes.no_less {
-        let expected = "no request for less, since one was answered with the size of before";
+        let expected = "no request for a smaller size: the peer refused one";
         findings.at(requirement!("SDP-10.6-18"), unit, range, expected, wanted.to_string());
     }
 }
@@ -87,7 +91,7 @@ fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let (size, true, Some(old)) = (raw.act_sz.get(), before.certain, before.receive_size) else { return };
     let Some(due) = before.sizes.due else {
         if before.sizes.disregards {
-            let expected = "no answer of the Accepting Peer to a ChRcvBuf that crossed its own";
+            let expected = "no answer from the Accepting Peer, because the ChRcvBufs crossed";
             findings.at(requirement!("SDP-10.6.1-1"), unit, view.place(3..4), expected, "ChRcvBufAck".to_owned());
         }
         return;
@@ -95,18 +99,18 @@ fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let mut tell = |id, expected: String| findings.at(id, unit, view.place(16..20), &expected, size.to_string());
     let wanted = due.wanted;
     if wanted < old && size > old {
-        tell(requirement!("SDP-10.6-8"), format!("{wanted} to {old}, since less was asked for"));
+        tell(requirement!("SDP-10.6-8"), format!("{wanted} to {old}: the request is for a smaller size"));
     } else if wanted < old && size < wanted {
-        tell(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, no less than was asked for"));
+        tell(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, at least the requested size"));
     } else if wanted > old && size < old {
-        tell(requirement!("SDP-10.6-10"), format!("at least {old}, since more was asked for"));
+        tell(requirement!("SDP-10.6-10"), format!("at least {old}: the request is for a larger size"));
     }
     let ack = view.bsdh.mseq_ack.get();
     if size > old
         && let Some(edge) = before.sizes.used_up(due, size)
         && ack.wrapping_sub(edge).cast_signed() < 0
     {
-        let expected = format!("MSeqAck {edge} or more: buffers of the old size are used up");
+        let expected = format!("MSeqAck {edge} or later: all buffers of the old size are used up");
         findings.at(requirement!("SDP-10.6-13"), unit, view.place(12..16), &expected, ack.to_string());
     }
 }
@@ -130,7 +134,7 @@ mod tests {
         talk.both_hear();
     }
 
-    /// Buffers have 4096 octets, the header 16.
+    /// Buffers have 4096 octets, and a header has 16.
     #[test]
     fn no_message_is_larger_than_a_buffer() {
         let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.say(way, Mid::DATA, "", payload);
@@ -206,7 +210,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-10"), answered(5000, 4095), answered(5000, 4096));
     }
 
-    /// 16 buffers of the old size were announced; the Connecting Peer's HelloAck took one.
+    /// The peer announced 16 buffers of the old size. The HelloAck used one of the Connecting
+    /// Peer's.
     #[test]
     fn the_old_buffers_are_used_up_first() {
         let answered = |used: u32| {
@@ -224,7 +229,7 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-13"), answered(0), answered(1));
     }
 
-    /// They became smaller for a moment: those that are posted are the large ones of before.
+    /// The size was smaller for a moment. The posted buffers still have the earlier, larger size.
     #[test]
     fn large_buffers_from_before_need_not_be_used_up() {
         let answered = |again: u32| {

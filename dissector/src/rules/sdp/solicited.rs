@@ -1,4 +1,4 @@
-//! Which messages go as Send with Solicited Event, and which without (section 14.2).
+//! Which messages use a Send with Solicited Event, and which a Send without (section 14.2).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -35,9 +35,9 @@ pub(super) static OPCODE: Rule = Rule {
     judge: Judge::Sdp(opcode),
 };
 
-/// Is a message solicited, and by which row? `None` where the draft does not say.
+/// Is the message solicited, and by which requirement? `None` if the draft does not define it.
 fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
-    // OOB_PEND in other messages changes nothing (reading C23).
+    // In other messages OOB_PEND has no effect (reading C23).
     let oob = view.bsdh.flags & 3 != 0;
     Some(match view.mid() {
         Mid::ABORT_CONN => (true, requirement!("SDP-14.2-1")),
@@ -88,7 +88,7 @@ mod tests {
     const SEND: u8 = 3;
     const SEND_SE: u8 = 5;
 
-    /// `mid` in `bad`, and in `good`.
+    /// A finding with `id` for `mid` in a Send with opcode `bad`, and none with opcode `good`.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
         let say = |opcode: u8| move |talk: &mut Talk| talk.say_in(opcode, 0, mid, extension, 0);
         proves(id, say(bad), say(good));
@@ -123,7 +123,7 @@ mod tests {
         proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));
         let acknowledged = |opcode: u8| move |order| Talk::acknowledged_in(order, opcode);
         proves_of(requirement!("SDP-14.2-7"), acknowledged(SEND), acknowledged(SEND_SE));
-        // There is no STag yet that could be invalidated.
+        // No STag exists yet that it could invalidate.
         proves_of(requirement!("SDP-8.1.1-28"), acknowledged(6), acknowledged(SEND_SE));
     }
 

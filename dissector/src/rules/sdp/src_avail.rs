@@ -1,4 +1,4 @@
-//! SrcAvails: in which Mode, with how much payload, how many at a time (sections 9.2, 9.5.4 and 11).
+//! SrcAvails: their Mode, payload and number (sections 9.2, 9.5.4 and 11).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -69,19 +69,25 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
                 tell(
                     &[requirement!("SDP-12-18"), requirement!("SDP-12-15")],
                     expected,
-                    "one, behind the own ModeChange",
+                    "one, after its own ModeChange",
                 );
             }
         }
         Mode::Combined => {
             combined(before, payload, &mut tell);
             if payload == 0 && is_first(before) {
-                let expected = "at least one octet of payload in Combined Mode";
-                findings.note().each(&FIRST_MODE, unit, view.place(3..4), expected, "none, in the first Mode");
+                let expected = "at least one byte of payload in Combined Mode";
+                findings.note().each(
+                    &FIRST_MODE,
+                    unit,
+                    view.place(3..4),
+                    expected,
+                    "none, while the first Mode is in force",
+                );
             }
         }
         Mode::Pipelined if payload > 0 => {
-            let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} octets"));
+            let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} bytes"));
             let ids = [
                 requirement!("SDP-9.2-3"),
                 requirement!("SDP-11-13"),
@@ -101,7 +107,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
 fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[RequirementId], &str, &str)) {
     let was_pipelined = before.changes.left == Some(Mode::Pipelined);
     if payload == 0 {
-        let expected = "at least one octet of payload in Combined Mode";
+        let expected = "at least one byte of payload in Combined Mode";
         let ids = [
             requirement!("SDP-9.2-2"),
             requirement!("SDP-11-9"),
@@ -111,7 +117,7 @@ fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[Requirement
         tell(&ids, expected, "none");
         if was_pipelined {
             let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
-            tell(&ids, expected, "none, behind the own ModeChange");
+            tell(&ids, expected, "none, after its own ModeChange");
         }
     }
     if before.src_avails.count > 0 {
@@ -130,7 +136,7 @@ fn open(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     let Some(raw) = view.extension::<RawSrcAvail>().filter(|_| view.mid() == Mid::SRC_AVAIL) else { return };
     let (len, payload) = (raw.len.get() as usize, view.payload_len());
     if payload > len {
-        let expected = format!("at most the {len} octets of the buffer as payload");
+        let expected = format!("at most {len} bytes of payload, the length of the buffer");
         findings.at(requirement!("SDP-9.2-4"), unit, view.place(16..20), &expected, payload.to_string());
     }
     if !before.certain {
@@ -138,7 +144,7 @@ fn open(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
     if before.cancels.src_avail {
         let found = "a SrcAvail".to_owned();
-        let expected = "none until the SrcAvailCancel is Processed";
+        let expected = "no SrcAvail until the SrcAvailCancel is Processed";
         findings.at(requirement!("SDP-9.5.4-10"), unit, view.place(3..4), expected, found);
     }
     if before.source_mode == Some(Mode::Pipelined)
@@ -159,7 +165,7 @@ mod tests {
     use crate::rules::sdp::talk::{change, pipelined, proves_each_way, sink_avail, src_avail};
     use crate::testing::sdp::{Talk, advert};
 
-    /// A SrcAvail with so much payload in a Mode: words of ModeChanges before it.
+    /// ModeChanges with the words `changes`, then a SrcAvail with `payload` octets.
     fn in_mode(changes: &[u32], payload: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             changes.iter().for_each(|word| change(talk, way, *word));
@@ -212,7 +218,7 @@ mod tests {
         none(requirement!("SDP-12-18"));
         none(requirement!("SDP-12-15"));
         none(requirement!("SDP-12-20"));
-        // The peer's Mode is Buffered, Combined, Pipelined.
+        // The peer's Mode is Buffered, Combined or Pipelined.
         let with_peer = |changes: &'static [u32], mode: &'static [u32]| {
             move |talk: &mut Talk, way: usize| {
                 mode.iter().for_each(|word| change(talk, way, *word));
@@ -225,7 +231,7 @@ mod tests {
         proves_each_way(requirement!("SDP-11-18"), with_peer(&[4], &[0]), with_peer(&[4], &[]));
     }
 
-    /// A second SrcAvail, with the first open or answered by SendSm.
+    /// A second SrcAvail. The first is still open, or a SendSm has answered it.
     fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             peer_mode.into_iter().for_each(|word| change(talk, 1 - way, word));
@@ -285,7 +291,7 @@ mod tests {
         };
         proves_each_way(requirement!("SDP-11.3-15"), offered(true), offered(false));
         proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
-        // One that is stale is none.
+        // A stale SinkAvail does not count.
         let stale = |talk: &mut Talk, way: usize| {
             pipelined(talk, way);
             talk.say(way, Mid::DATA, "", 5);

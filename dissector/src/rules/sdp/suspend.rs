@@ -1,4 +1,4 @@
-//! SuspComm and SuspCommAck: a socket goes to another process (sections 6.5 and 13).
+//! SuspComm and SuspCommAck: another process takes over a socket (sections 6.5 and 13).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -10,7 +10,7 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
-/// What SDP starts: RDMA Writes and Reads.
+/// The RDMA operations that SDP starts: RDMA Write and Read Request.
 const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;
 
 pub(super) static FIELDS: Rule = Rule {
@@ -68,7 +68,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         let range = view.place(22..24);
         findings.at(requirement!("SDP-6.5.1.3-1"), unit, range, "Constant2 1", second.to_string());
         if port == 1 {
-            let (expected, found) = ("the port, then Constant2 1", format!("1, then {second}"));
+            let (expected, found) = ("the port before Constant2 1", format!("1 before {second}"));
             findings.at(requirement!("SDP-6.5.1-2"), unit, 20..24, expected, found);
         }
     }
@@ -83,9 +83,9 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let range = view.place(3..4);
     if before.said.has(Mid::SUSP_COMM_ACK) {
         let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
-        findings.each(&ids, unit, range, "nothing more behind the own SuspCommAck", &mid.to_string());
+        findings.each(&ids, unit, range, "no message after its own SuspCommAck", &mid.to_string());
     } else if before.said.has(Mid::SUSP_COMM) {
-        // Two SuspComms cross: the Connecting Peer answers (section 13.1.2, reading C31).
+        // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, reading C31).
         let ids: &[RequirementId] = match mid {
             Mid::SUSP_COMM_ACK if view.direction == view.books.connecting => return,
             Mid::SUSP_COMM_ACK => {
@@ -93,7 +93,7 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
             }
             _ => const { &[requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] },
         };
-        findings.each(ids, unit, range, "nothing more behind the own SuspComm", &mid.to_string());
+        findings.each(ids, unit, range, "no message after its own SuspComm", &mid.to_string());
     }
 }
 
@@ -107,11 +107,11 @@ fn no_rdma(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mu
     } else {
         return;
     };
-    let expected = format!("no RDMA behind the own {what}");
+    let expected = format!("no RDMA after its own {what}");
     findings.each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
 }
 
-/// What is begun is ended before the connection is suspended: no Write or Read of which nothing was told.
+/// Before an endpoint suspends the connection, it reports each of its RDMA Writes and Reads.
 fn at_rest(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let ids: &[RequirementId] = match view.mid() {
         Mid::SUSP_COMM => {
@@ -122,8 +122,8 @@ fn at_rest(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     };
     let before = view.before();
     if before.certain && !before.held_back && before.moved.is_some_and(|moved| moved.in_process) {
-        let expected = "an RdmaWrCompl or RdmaRdCompl for all that was moved, before it";
-        findings.each(ids, unit, view.place(3..4), expected, "RDMA of which nothing was told");
+        let expected = "an earlier RdmaWrCompl or RdmaRdCompl for all data moved by RDMA";
+        findings.each(ids, unit, view.place(3..4), expected, "RDMA operations that no message reports");
     }
 }
 
@@ -151,7 +151,8 @@ mod tests {
         proves(requirement!("SDP-13.1-2"), suspends("00000000 0000 0001"), right);
     }
 
-    /// SuspComm of the Accepting Peer, its SuspCommAck, and what `direction` says behind them.
+    /// The Accepting Peer sends SuspComm, the Connecting Peer SuspCommAck. `direction` sends a
+    /// message before its own of these, or after it.
     fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             let more = |talk: &mut Talk| talk.say(direction, mid, "", 0);
@@ -188,7 +189,8 @@ mod tests {
         proves(requirement!("SDP-13.1.1-8"), crossing(1), crossing(0));
     }
 
-    /// The Connecting Peer has a SinkAvail, and the Accepting Peer a SrcAvail; `what` happens to them, and to SuspComm.
+    /// A connection on which the Accepting Peer has sent a SrcAvail in Pipelined Mode; then `what`
+    /// happens.
     fn advertised(what: impl Fn(&mut Talk)) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(1, Mid::MODE_CHANGE, &word(4), 0);

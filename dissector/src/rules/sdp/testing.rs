@@ -1,4 +1,4 @@
-//! Proofs in both field orders.
+//! Proofs of rules, in both field orders.
 
 use weft_core::RequirementId;
 use weft_core::coverage::{By, Proof};
@@ -6,8 +6,8 @@ use weft_core::wire::sdp::FieldOrder;
 
 use crate::testing::sdp::Talk;
 
-/// A rule covers `id`: it fires on an open connection on which `bad` happens, and not on one on which `good` does, which differs
-/// from it as little as possible; in both field orders.
+/// Proves that a rule covers `id`, in both field orders. The rule reports a finding on an open
+/// connection after `bad`, and none after `good`. `good` differs from `bad` as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut Talk), good: impl Fn(&mut Talk)) {
     let with = |happens: &dyn Fn(&mut Talk), order| {
         let mut talk = Talk::begun(order);
@@ -17,13 +17,13 @@ pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut Talk), good: impl Fn(&
     proves_of(id, |order| with(&bad, order), |order| with(&good, order));
 }
 
-/// The same for whole conversations.
+/// Like [`proves`], for complete conversations.
 pub(crate) fn proves_of(id: RequirementId, bad: impl Fn(FieldOrder) -> Talk, good: impl Fn(FieldOrder) -> Talk) {
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || ORDERS.into_iter().for_each(|order| differ(id, &bad(order), &good(order))));
 }
 
-/// The same, whoever of the two does it: in both directions.
+/// Like [`proves`], in both directions: the second argument is the direction under test.
 pub(crate) fn proves_each_way(id: RequirementId, bad: impl Fn(&mut Talk, usize), good: impl Fn(&mut Talk, usize)) {
     let with = |happens: &dyn Fn(&mut Talk, usize), order, way| {
         let mut talk = Talk::begun(order);
@@ -40,10 +40,10 @@ pub(crate) fn proves_each_way(id: RequirementId, bad: impl Fn(&mut Talk, usize),
 
 const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
 
-/// `id` is found in `bad`, and not in `good`.
+/// Asserts that `bad` has a finding with `id`, and that `good` has none.
 fn differ(id: RequirementId, bad: &Talk, good: &Talk) {
     let names = |talk: &Talk| talk.wire.findings().iter().any(|finding| finding.requirement == id);
     let order = bad.order;
     assert!(names(bad), "{id} is not found, {order:?}: {:#?}", bad.wire.findings());
-    assert!(!names(good), "{id} is found where nothing breaks it, {order:?}: {:#?}", good.wire.findings());
+    assert!(!names(good), "{id} is found although nothing violates it, {order:?}: {:#?}", good.wire.findings());
 }

@@ -1,4 +1,4 @@
-//! ModeChanges: from which Mode to which, by whom, and when (section 12).
+//! ModeChanges: from which Mode to which, by which end, and when (section 12).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -52,18 +52,19 @@ pub(super) static MOMENT: Rule = Rule {
     judge: Judge::Sdp(moment),
 };
 
-/// What a ModeChange asks for.
+/// A ModeChange, with the Mode that it ends.
 struct Asked {
-    /// The Mode that its half-connection is in, as its sender knows.
+    /// The Mode of the half-connection, as the sender of the ModeChange knows it.
     now: Mode,
-    /// The Mode that it names.
+    /// The Mode that the ModeChange starts.
     named: Mode,
     /// Does the Data Sink send it?
     by_sink: bool,
 }
 
 impl Asked {
-    /// `None` where it is none, names no Mode, or the Mode before it is not known.
+    /// `None` if the message is not a ModeChange, has no valid Mode, or the Mode before it is
+    /// unknown.
     fn of(view: &SdpView<'_>, before: &Before) -> Option<Self> {
         if view.mid() != Mid::MODE_CHANGE || !before.certain {
             return None;
@@ -73,7 +74,8 @@ impl Asked {
         Some(Asked { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
     }
 
-    /// Who may not send it, and the rows that say so (Figures 26 and 27, sections 12.1 to 12.4).
+    /// The requirements that its sender violates by sending it (Figures 26 and 27, sections 12.1 to
+    /// 12.4).
     fn wrong_sender(&self) -> &'static [RequirementId] {
         match (self.now, self.named, self.by_sink) {
             (Mode::Buffered, Mode::Combined, false) => {
@@ -134,15 +136,27 @@ fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
     let found = format!("{} from {sender}, in {}", name(asked.named), name(asked.now));
     if asked.named == asked.now {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
-        findings.each(&ids, unit, range.clone(), "another Mode than that in force", &found);
+        findings.each(&ids, unit, range.clone(), "a Mode other than the current one", &found);
         if is_first(before) {
-            findings.note().each(&FIRST_MODE, unit, range, "Combined Mode to be the first one", &found);
+            findings.note().each(
+                &FIRST_MODE,
+                unit,
+                range,
+                "a ModeChange that starts from Combined Mode, the first Mode",
+                &found,
+            );
         }
     } else if asked.now != Mode::Combined && asked.named != Mode::Combined {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
         findings.each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
     } else {
-        findings.each(asked.wrong_sender(), unit, range, &format!("only {master} to change it"), &found);
+        findings.each(
+            asked.wrong_sender(),
+            unit,
+            range,
+            &format!("a ModeChange from {master}, the Mode Master"),
+            &found,
+        );
     }
 }
 
@@ -152,16 +166,22 @@ fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let range = view.place(16..20);
     if before.changes.leaves_pipelined {
         let ids = [requirement!("SDP-12.4-3"), requirement!("SDP-12.5-8"), requirement!("SDP-12.4-5")];
-        let found = "a ModeChange before the one that left Pipelined Mode is acknowledged";
-        findings.each(&ids, unit, range.clone(), "no other change of Mode until then", found);
+        let found = "a ModeChange before the one that ended Pipelined Mode is acknowledged";
+        findings.each(&ids, unit, range.clone(), "no other ModeChange until then", found);
     }
     if asked.named == Mode::Buffered && before.src_avails.count > 0 {
         let ids = [requirement!("SDP-12.1-2"), requirement!("SDP-12.5-13")];
-        findings.each(&ids, unit, range.clone(), "RdmaRdCompl or SendSm first", "Buffered Mode with a SrcAvail open");
+        findings.each(
+            &ids,
+            unit,
+            range.clone(),
+            "first an RdmaRdCompl or SendSm",
+            "BUFF_MODE while a SrcAvail is open",
+        );
     }
     if asked.now == Mode::Pipelined && before.moved.is_some_and(|moved| moved.writing) {
         let ids = [requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2"), requirement!("SDP-12.4-5")];
-        findings.each(&ids, unit, range, "RdmaWrCompl first", "RDMA Writes without one");
+        findings.each(&ids, unit, range, "first an RdmaWrCompl", "RDMA Writes without RdmaWrCompl");
     }
 }
 
@@ -179,7 +199,7 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// These ModeChanges, each with the end that sends it, counted from the one who is tried: 0 for itself.
+    /// ModeChanges: the sender (0 for the end under test, 1 for its peer) and the word of each.
     fn changes(list: &[(usize, u32)]) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             for (who, change) in list {
@@ -218,7 +238,7 @@ mod tests {
         either(requirement!("SDP-11-2"), &[(0, TO_COMBINED)], &[(0, TO_BUFFERED)]);
     }
 
-    /// S=1 names what the peer sends: words 1, 5 for Buffered and Pipelined.
+    /// A word with S=1 is about the peer's data: 1 is Buffered Mode and 5 is Pipelined Mode.
     #[test]
     fn the_data_sink_changes_buffered_mode_alone() {
         either(requirement!("SDP-12-3"), &[(0, 1)], &[(0, TO_BUFFERED)]);

@@ -1,4 +1,4 @@
-//! An SDP message that rules may believe, and what its sender knew.
+//! An SDP message that a rule may rely on, and what its sender knew.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ use crate::follow::sdp;
 use crate::part::Part;
 use crate::unit::{Carrier, Kind, Unit};
 
-/// An SDP message whose BSDH was captured, and whose octets are those that were sent where they were sent.
+/// An SDP message with a captured BSDH, at the place in the stream where its sender put it.
 ///
-/// `books` already know the message; what its sender knew without it is [`SdpView::before`].
+/// `books` already include the message. [`SdpView::before`] is the state of its sender without it.
 pub(crate) struct SdpView<'a> {
-    /// The books behind the message.
+    /// The state of the connection, this message included.
     pub(crate) books: &'a sdp::Books,
-    /// What carried it.
+    /// What carries the message.
     pub(crate) carrier: Carrier,
     /// The order of its fields.
     pub(crate) order: FieldOrder,
-    /// Its octets.
+    /// The octets of the message.
     pub(crate) part: Part<'a>,
-    /// Its BSDH.
+    /// The BSDH of the message.
     pub(crate) bsdh: RawBsdh,
-    /// Its sender's direction.
+    /// The direction of the sender.
     pub(crate) direction: usize,
 }
 
 impl<'a> SdpView<'a> {
-    /// `None` where `unit` is no SDP message, or its octets may not be those that were sent.
+    /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from those sent.
     pub(crate) fn of(books: &'a Books, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let books = books.context().sdp.as_deref()?;
@@ -40,48 +40,48 @@ impl<'a> SdpView<'a> {
         Some(SdpView { books, carrier, order, part, bsdh, direction })
     }
 
-    /// Hello or HelloAck, or what was sent in their place?
+    /// Is it a Hello or HelloAck, or a message sent in the place of one?
     pub(crate) fn is_set_up(&self) -> bool {
         self.carrier != Carrier::Send || matches!(self.mid(), Mid::HELLO | Mid::HELLO_ACK)
     }
 
-    /// MID.
     pub(crate) fn mid(&self) -> Mid {
         self.bsdh.mid()
     }
 
-    /// Its sender when it sent it.
+    /// The state of the sender when it sent the message.
     pub(crate) fn before(&self) -> &'a sdp::Before {
         &self.books.latest.before
     }
 
-    /// The direction of its receiver.
+    /// The direction of the receiver.
     pub(crate) fn peer(&self) -> usize {
         1 - self.direction
     }
 
-    /// Octets of the whole message, captured or not.
+    /// The length of the complete message in octets, captured or not.
     pub(crate) fn size(&self) -> usize {
         self.part.len()
     }
 
-    /// Octets of BSDH and extended header that its MID asks for; `None` where no message has the MID.
+    /// The length of BSDH and extended header for this MID, in octets; `None` if no message has
+    /// this MID.
     pub(crate) fn header_len(&self) -> Option<usize> {
         self.mid().extension_len().map(|len| RawBsdh::LEN + len)
     }
 
-    /// Octets behind BSDH and extended header.
+    /// The length of the payload after BSDH and extended header, in octets.
     pub(crate) fn payload_len(&self) -> usize {
         self.size().saturating_sub(self.header_len().unwrap_or(RawBsdh::LEN))
     }
 
-    /// Its extended header, where all of it was sent and captured. `T` is that of its MID.
+    /// The extended header, if all of it was sent and captured. `T` is the type for this MID.
     pub(crate) fn extension<T: RawHeader>(&self) -> Option<T> {
         let octets = self.part.get(RawBsdh::LEN..RawBsdh::LEN + T::LEN)?;
         Some(T::read(octets, self.order)?.0)
     }
 
-    /// Where a field stands, given its octets in the figures.
+    /// The octets of a field in this field order. `figure` is their range in the draft's figures.
     pub(crate) fn place(&self, figure: Range<usize>) -> Range<usize> {
         self.order.place(figure)
     }

@@ -1,4 +1,4 @@
-//! RdmaWrCompls against the SinkAvail that they are about (sections 9.3, 9.5.1, 9.5.5 and 12.4).
+//! RdmaWrCompls against the SinkAvail that they answer (sections 9.3, 9.5.1, 9.5.5 and 12.4).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -54,7 +54,7 @@ pub(super) static AMOUNT: Rule = Rule {
     judge: Judge::Sdp(amount),
 };
 
-/// The rows that a use of a SinkAvail breaks that ended this way.
+/// The requirements that a use of an ended SinkAvail violates, and how the SinkAvail ended.
 pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
     match why {
         Some(Why::Stale) => (
@@ -69,13 +69,14 @@ pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str
             "the SinkAvail was stale",
         ),
         Some(Why::Revoked) => (const { &[requirement!("SDP-9.5.5-2")] }, "the SinkAvail was canceled"),
-        Some(Why::Void) => {
-            (const { &[requirement!("SDP-12.4-8"), requirement!("SDP-12.5-4")] }, "Pipelined Mode was left")
-        }
+        Some(Why::Void) => (
+            const { &[requirement!("SDP-12.4-8"), requirement!("SDP-12.5-4")] },
+            "a ModeChange had ended Pipelined Mode",
+        ),
         Some(Why::Completed | Why::ByData) => {
             (const { &[requirement!("SDP-9.3-1"), requirement!("SDP-9.3-8")] }, "the SinkAvail was completed")
         }
-        None => (const { &[requirement!("SDP-9.3-1")] }, "there was none"),
+        None => (const { &[requirement!("SDP-9.3-1")] }, "none was open"),
     }
 }
 
@@ -102,7 +103,7 @@ fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         return;
     }
     let (ids, why) = ended(before.last_usable);
-    findings.each(ids, unit, view.place(3..4), "a SinkAvail that may be used", &format!("RdmaWrCompl, and {why}"));
+    findings.each(ids, unit, view.place(3..4), "a usable SinkAvail", &format!("RdmaWrCompl; {why}"));
 }
 
 fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -112,24 +113,26 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     if let Some(sent) = sent
         && matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE)
     {
-        let expected = "Send with SE, with Invalidate or without";
+        let expected = "Send with SE, with or without Invalidate";
         findings.at(requirement!("SDP-9.3-10"), unit, mid.clone(), expected, sent.opcode.to_string());
     }
     let Some(Advert { stag, frame, .. }) = before.usable.oldest.filter(|_| before.certain) else { return };
     if let Some(sent) = sent
         && sent.invalidates != Some(stag)
     {
-        let expected = format!("STag {stag:#010x} of the SinkAvail of frame {frame} invalidated");
-        let found = sent.invalidates.map_or_else(|| "none".to_owned(), |stag| format!("STag {stag:#010x}"));
+        let expected = format!("Invalidate STag {stag:#010x} of the SinkAvail of frame {frame}");
+        let found =
+            sent.invalidates.map_or_else(|| "no Invalidate".to_owned(), |stag| format!("Invalidate STag {stag:#010x}"));
         if sent.invalidates.is_some() {
-            // It need not invalidate any; another one is a protocol violation in the draft's own words.
+            // Invalidate is optional, but the draft calls the invalidation of another STag a
+            // protocol violation.
             findings.at(requirement!("SDP-9.3-12"), unit, mid.clone(), &expected, found.clone());
         }
         findings.at(requirement!("SDP-9.3-9"), unit, mid, &expected, found);
     }
     let len = u64::from(raw.len.get());
     if let Some(moved) = before.moved.filter(|moved| moved.written != len) {
-        let expected = format!("{}, what RDMA Writes put into the buffer of frame {frame}", moved.written);
+        let expected = format!("{}, the bytes that RDMA Writes put into the buffer of frame {frame}", moved.written);
         findings.at(requirement!("SDP-9.3-14"), unit, view.place(16..20), &expected, len.to_string());
     }
 }
@@ -143,7 +146,8 @@ mod tests {
     use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// A SinkAvail of 9000 octets; so many are written, so many told of.
+    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of `told`
+    /// octets.
     fn writes(written: usize, told: u32) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             pipelined(talk, way);
@@ -216,7 +220,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), unasked(false), unasked(true));
     }
 
-    /// The example of section 9.5.1, with two SinkAvails: the first is stale.
+    /// The example of section 9.5.1 with two SinkAvails; the first one is stale.
     #[test]
     fn stale_ones_are_not_used() {
         let uses = |sinks: usize| {
@@ -257,7 +261,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.5-2"), uses(true), uses(false));
     }
 
-    /// A RdmaWrCompl in the Modes that these words lead to: of what is sent, and of what is received.
+    /// An RdmaWrCompl after ModeChanges with these words: `own` for the data sent, `peer` for the
+    /// data received.
     fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             peer.iter().for_each(|word| change(talk, 1 - way, *word));
