@@ -1,7 +1,8 @@
 //! A PMAck against its PMAccept (section 7.4).
 //!
-//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck has to fit one of them. Where the capture
-//! has fewer answers than PMReqs, it may fit one that is not there.
+//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck
+//! must match one of them. If the capture has fewer answers than PMReqs, the PMAck may match a
+//! missing one.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -37,7 +38,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     let client = transaction.request.src;
     if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
-        let expected = format!("from {client}, where the PMReq came from");
+        let expected = format!("from {client}, the source of the PMReq");
         findings.in_frame(
             requirement!("PM-7.4-45"),
             direction,
@@ -50,11 +51,12 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     if transaction.accepts.is_empty() {
-        // One that names something else belongs to a PMAccept that the capture does not show, or not yet. ApPort of the PMReq names nothing.
+        // A PMAck with another ApPort belongs to a PMAccept that the capture does not show, or not
+        // yet. The ApPort of the PMReq identifies no PMAccept.
         let asked = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, asked].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
-            findings.at(requirement!("PM-7.4-65"), unit, 0..1, "nothing behind a PMDeny", found);
+            findings.at(requirement!("PM-7.4-65"), unit, 0..1, "nothing after a PMDeny", found);
         }
         return;
     }
@@ -63,7 +65,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !fits(&|accept| (accept.dst, accept.src) == (seen.src, seen.dst)) {
         let ways: Vec<String> =
             transaction.accepts.iter().map(|accept| format!("from {} to {}", accept.dst, accept.src)).collect();
-        let expected = format!("{}, back where its PMAccept came from", ways.join(" or "));
+        let expected = format!("{}, the reverse path of its PMAccept", ways.join(" or "));
         let found = format!("from {} to {}", seen.src, seen.dst);
         findings.in_frame(requirement!("PM-7.4-31"), direction, unit.udp_ports(), &expected, found);
     }
@@ -92,7 +94,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             &[requirement!("PM-7.4-41"), requirement!("PM-7.3.1.9-2")],
             16..32,
             "CpIPAddr",
-            "another one".to_owned(),
+            "another address".to_owned(),
         );
     }
     if !fits(&|accept| seen.accepts_like(accept)) {
@@ -100,7 +102,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             &[requirement!("PM-7.4-43"), requirement!("PM-7.3.1.10-3")],
             32..48,
             "ApIPAddr",
-            "another one".to_owned(),
+            "another address".to_owned(),
         );
     }
 }
@@ -140,7 +142,7 @@ mod tests {
         wire
     }
 
-    /// As a client does that answers whatever comes with what it asked for.
+    /// Like a client that answers every message with the fields of its PMReq.
     #[test]
     fn an_ack_of_what_was_asked_for_follows_no_deny() {
         let acknowledged = |ack: Say| {
@@ -171,7 +173,7 @@ mod tests {
         proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_end(0), ends[1]))), &right);
     }
 
-    /// Two copies of a PMReq, which a server answers in turn: either answer may be taken.
+    /// Two copies of a PMReq, both answered: the client may acknowledge either answer.
     #[test]
     fn either_of_two_accepts_may_be_acknowledged() {
         for taken in [7001_u16, 7002] {

@@ -40,7 +40,7 @@ pub(super) static DENY: Rule = Rule {
     judge: Judge::PortMapper(deny),
 };
 
-/// The rows of one kind of answer.
+/// The requirements for one kind of answer.
 struct Rows {
     meant: Meant,
     ends: RequirementId,
@@ -75,9 +75,9 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let all = Meant::Deny.all_fields();
     if !seen.accepts_like(request) {
         let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
-        findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another one");
+        findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another address");
     }
-    // The draft says both, zero and the port of the PMReq: either is reported, and neither blamed.
+    // The draft requires both zero and the port of the PMReq. Either one gets a note, not an error.
     let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
     let (asked, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
@@ -91,7 +91,8 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What an answer has from its PMReq; gives both where there is one.
+/// Checks the fields that an answer copies from its PMReq. Returns both messages, if both are
+/// known.
 fn reflects<'a>(
     rows: &Rows,
     view: &'a PmView<'_>,
@@ -105,7 +106,7 @@ fn reflects<'a>(
     let request = &transaction.request;
     let all = rows.meant.all_fields();
     if !transaction.ways.contains(&(seen.dst, seen.src)) {
-        let expected = format!("from {} to {}, where its PMReq went and came from", request.dst, request.src);
+        let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
         findings.in_frame(
             rows.ends,
             usize::from(unit.direction),
@@ -116,23 +117,23 @@ fn reflects<'a>(
     }
     let (ipv, asked) = (seen.raw.ipv(), request.raw.ipv());
     if ipv != asked {
-        findings.each(&[rows.ipv, all], unit, 0..1, &format!("IPV {asked}, that of the PMReq"), &format!("IPV {ipv}"));
+        findings.each(&[rows.ipv, all], unit, 0..1, &format!("IPV {asked}, as in the PMReq"), &format!("IPV {ipv}"));
     }
     let (port, asked) = (seen.raw.cp_port.get(), request.raw.cp_port.get());
     if port != asked {
         let [own, general] = rows.cp_port;
-        let expected = format!("CpPort {asked}, that of the PMReq");
+        let expected = format!("CpPort {asked}, as in the PMReq");
         findings.each(&[own, general, all], unit, 6..8, &expected, &format!("CpPort {port}"));
     }
     let (handle, asked) = (seen.raw.assoc_handle.get(), request.raw.assoc_handle.get());
     if handle != asked {
-        let expected = format!("AssocHandle {asked:#x}, that of the PMReq");
+        let expected = format!("AssocHandle {asked:#x}, as in the PMReq");
         let ids = [rows.handle, requirement!("PM-7.3.1.8-2"), all];
         findings.each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
     }
     if !seen.connects_like(request) {
         let ids = [rows.cp_address, requirement!("PM-7.3.1.9-2"), all];
-        findings.each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another one");
+        findings.each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another address");
     }
     Some((seen, request))
 }
@@ -163,13 +164,13 @@ mod tests {
         proves(requirement!("PM-7.3.1.7-4"), &denied(|octets| octets[6] ^= 1), &right);
         proves(requirement!("PM-7.4-59"), &denied(|octets| octets[8] ^= 1), &right);
         proves(requirement!("PM-7.4-60"), &denied(|octets| octets[19] ^= 1), &right);
-        // An address that a server may change in a PMAccept.
+        // The server may change this address in a PMAccept.
         let steered = accepted(|octets| octets[35] ^= 1, |octets| octets[35] ^= 1);
         proves(requirement!("PM-7.4-61"), &denied(|octets| octets[35] ^= 1), &steered);
         proves(requirement!("PM-7.3.1.10-4"), &denied(|octets| octets[35] ^= 1), &steered);
     }
 
-    /// Zero and the requested port are both right, and notes; anything else is an error.
+    /// Zero and the requested port are both allowed and get a note. Any other port is an error.
     #[test]
     fn the_port_of_a_deny_is_one_of_two() {
         let port = |port: u16| denied(move |octets| octets[4..6].copy_from_slice(&port.to_be_bytes()));
@@ -197,7 +198,7 @@ mod tests {
         proves(requirement!("PM-7.4-50"), &way(DENY, true), &way(DENY, false));
     }
 
-    /// A capture that begins behind the PMReq shows nothing to hold an answer against.
+    /// If the capture starts after the PMReq, there is nothing to compare an answer with.
     #[test]
     fn an_answer_alone_is_not_blamed() {
         let mut wire = Datagrams::default();

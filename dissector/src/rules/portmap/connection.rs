@@ -1,4 +1,5 @@
-//! What passes on TCP: a PMReq there, and what follows a Hello at an SDP Address (sections 7.1 and 7.4).
+//! The port mapper's rules for TCP: no PMReq over TCP, and only iWARP after a Hello at an SDP
+//! Address (sections 7.1 and 7.4).
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
@@ -12,22 +13,23 @@ pub(super) static IN_IWARP_MODE: Rule =
 
 pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
 
-/// At an address that a PMAccept named, the Hello is all there is in streaming mode.
+/// At an address from a PMAccept, only the Hello is sent in streaming mode.
 fn in_iwarp_mode(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
     let context = books.context();
-    // A Hello makes it SDP's; what else is mapped (by the Linux daemon) is none of SDP's.
+    // A Hello shows that the connection is SDP. The Linux daemon also maps connections of other
+    // protocols.
     let (Some(exchange), true) = (&context.exchange, context.sdp.is_some()) else { return };
     if unit.incomplete {
         return;
     }
     let mapped = exchange.mapped.map_or_else(String::new, |mapped| format!(" {mapped}"));
-    let expected = format!("MPA behind the Hello at the SDP Address{mapped}");
-    let found = format!("{len} octets that are not");
+    let expected = format!("MPA after the Hello at the SDP Address{mapped}");
+    let found = format!("{len} other bytes");
     findings.in_frame(requirement!("PM-7.1-3"), usize::from(unit.direction), unit.frame, &expected, found);
 }
 
-/// 48 octets, to port 3935, with every rule of a PMReq kept.
+/// 48 octets to port 3935 that satisfy each rule for a PMReq.
 fn in_udp(_: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { len: 48, head, .. } = unit.kind else { return };
     if unit.ends.dst.port() != UDP_PORT || head.len() < RawMessage::LEN {
@@ -39,7 +41,7 @@ fn in_udp(_: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     message.emit(&mut again);
     if message.message_type == MessageType::PM_REQ && again == head {
         let expected = "a PMReq in a UDP datagram";
-        let found = "one in TCP".to_owned();
+        let found = "a PMReq over TCP".to_owned();
         findings.in_frame(requirement!("PM-7.4-3"), usize::from(unit.direction), unit.frame, expected, found);
     }
 }
@@ -51,7 +53,7 @@ mod tests {
     use crate::rules::portmap::testing::{ACCEPT, REQ, Say, say};
     use crate::testing::{self, Wire, proves};
 
-    /// A connection to 10.0.0.1:4210 that follows an exchange, or does not.
+    /// A connection to 10.0.0.1:4210, after a port mapper exchange if `follows`.
     fn connected(follows: bool) -> Wire {
         if !follows {
             return Wire::connected();

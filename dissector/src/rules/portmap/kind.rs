@@ -1,4 +1,5 @@
-//! MT against who sent the datagram (section 7.3.1.2): clients send PMReq and PMAck, servers PMAccept and PMDeny.
+//! MT against the sender of the datagram (section 7.3.1.2): clients send PMReq and PMAck, servers
+//! PMAccept and PMDeny.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
@@ -44,7 +45,7 @@ fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             &[requirement!("PM-7.3.1.2-2"), requirement!("PM-7.4-7"), requirement!("PM-7.4-2")][..],
         ),
         Meant::Accept => ("MT 1, a positive answer", &[requirement!("PM-7.3.1.2-3"), requirement!("PM-7.4-21")][..]),
-        Meant::Ack => ("MT 2, behind a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
+        Meant::Ack => ("MT 2, after a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
         Meant::Deny => ("MT 3, a negative answer", &[requirement!("PM-7.3.1.2-5"), requirement!("PM-7.4-54")][..]),
     };
     findings.each(ids, unit, 0..1, expected, &found);

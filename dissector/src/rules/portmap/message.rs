@@ -51,7 +51,7 @@ fn length(_: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let len = unit.octets_len();
     if len != RawMessage::LEN {
         let range = if len > RawMessage::LEN { RawMessage::LEN..len } else { 0..len };
-        findings.at(requirement!("PM-7.3-1"), unit, range, "a message of 48 octets", format!("{len} octets"));
+        findings.at(requirement!("PM-7.3-1"), unit, range, "a message of 48 bytes", format!("{len} bytes"));
     }
 }
 
@@ -79,18 +79,19 @@ fn ip_version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What an address field that IPV does not fit looks like.
+/// The violated requirement, expectation and observation if an address field does not fit IPV.
 fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
     let (first, behind) = field.split_at(4);
     let zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
     match ipv {
         4 if zero(first) => {
-            Some((requirement!("PM-7.3.1.3-1"), "an IPv4 address in the first four octets", "no address there"))
+            Some((requirement!("PM-7.3.1.3-1"), "an IPv4 address in the first four bytes", "no address"))
         }
-        6 if zero(field) => Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen octets", "no address")),
-        // A host's IPv6 address of which twelve octets are zero is a router's, in 2000::/3 (RFC 4291 section 2.6.1).
+        6 if zero(field) => Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "no address")),
+        // An IPv6 address with twelve octets of zeros can only be a router's, in 2000::/3 (RFC 4291
+        // section 2.6.1).
         6 if zero(behind) && first.first().is_some_and(|octet| octet >> 5 != 1) => {
-            Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen octets", "an IPv4 address and zeros"))
+            Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "an IPv4 address and zeros"))
         }
         _ => None,
     }
@@ -114,12 +115,12 @@ fn padding(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     for (field, start) in [(&raw.cp_ip_addr, 16), (&raw.ap_ip_addr, 32)] {
         let count = field.iter().skip(4).filter(|octet| **octet != 0).count();
         if count > 0 {
-            let found = format!("{count} octets that are not");
+            let found = format!("bytes other than zero: {count}");
             findings.at(
                 requirement!("PM-7.3.1.3-2"),
                 unit,
                 start + 4..start + 16,
-                "zeros behind an IPv4 address",
+                "zeros after an IPv4 address",
                 found,
             );
         }
@@ -132,7 +133,8 @@ fn reserved(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 }
 
 fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    /// Units of 250 ms: a second, the wait before a lost SYN is sent again (RFC 6298 section 2).
+    /// Units of 250 ms: one second, the time before a sender retransmits a lost SYN (RFC 6298
+    /// section 2).
     const ROOM: u8 = 4;
     let Some(time) = view.seen.map(|seen| seen.raw.pm_time).filter(|time| *time != 0) else { return };
     let Some(meant) = view.meant() else { return };
@@ -142,9 +144,9 @@ fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         Meant::Ack => requirement!("PM-7.4-36"),
         Meant::Deny => requirement!("PM-7.4-55"),
         Meant::Accept => {
-            // What is enough is nowhere said.
+            // The draft does not define how long is enough.
             if time < ROOM {
-                let expected = "0, or a second at least: a PMAck and a SYN may be lost";
+                let expected = "0, or at least 4 (one second): a PMAck and a SYN may be lost";
                 findings.note().at(requirement!("PM-7.3.1.4-10"), unit, 1..2, expected, found);
             }
             return;
@@ -205,7 +207,7 @@ mod tests {
         proves(requirement!("PM-7.3.1.3-4"), &asks(six), &asks(|octets| octets.clone_from(&with)));
         with[16..48].fill(0);
         proves(requirement!("PM-7.3.1.3-4"), &asks(|octets| octets.clone_from(&with)), &asks(|_| {}));
-        // A router's anycast address has twelve zeros, too.
+        // A router's anycast address also has twelve octets of zeros.
         let router = |octets: &mut Vec<u8>| {
             *octets = v6(REQ).octets();
             octets[32..48].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,17 +1,17 @@
 //! Rules of the SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7).
 //!
-//! | file | what it judges |
+//! | file | what it checks |
 //! | --- | --- |
 //! | [`message`] | one datagram by itself |
-//! | [`kind`] | MT against who sent it |
+//! | [`kind`] | MT against the sender of the datagram |
 //! | [`request`] | a PMReq against earlier ones |
 //! | [`answer`] | PMAccept and PMDeny against their PMReq |
 //! | [`ack`] | a PMAck against its PMAccept |
-//! | [`connection`] | what passes on TCP |
-//! | [`pending`] | which findings wait, because another PMReq may explain them |
+//! | [`connection`] | port mapper messages and SDP start-up on TCP |
+//! | [`pending`] | findings that wait, because a later PMReq may explain the datagram |
 //!
-//! Who sent a datagram is told by its ports: port mappers answer from 3935. Where both ports are that one, nothing that depends
-//! on it is judged.
+//! The ports show the sender of a datagram: port mappers answer from port 3935. If both ports are
+//! 3935, rules that depend on the sender are skipped.
 
 mod ack;
 mod answer;
@@ -52,17 +52,17 @@ pub(super) static RULES: &[&Rule] = &[
     &connection::IN_UDP,
 ];
 
-/// A datagram, and what is known of its transaction before it.
+/// A datagram, and the state of its transaction before it.
 pub(crate) struct PmView<'a> {
-    /// The message; `None` when it is too short for one, or was cut by the capture.
+    /// The message; `None` if it is too short, or if the capture cut it.
     pub(crate) seen: Option<&'a PmSeen>,
-    /// Its transaction, by what it says.
+    /// The transaction that its fields identify.
     pub(crate) transaction: Option<&'a Transaction>,
-    /// How it goes against an earlier PMReq.
+    /// The conflict with an earlier PMReq, if there is one.
     pub(crate) clash: Option<(Clash, &'a PmSeen)>,
 }
 
-/// What a datagram was meant to be.
+/// The message type that the sender intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meant {
     Request,
@@ -72,7 +72,7 @@ enum Meant {
 }
 
 impl PmView<'_> {
-    /// By its MT where its side sends such; else by what is due in its transaction.
+    /// Taken from MT if its side sends that type; otherwise from the state of its transaction.
     fn meant(&self) -> Option<Meant> {
         let seen = self.seen?;
         match (seen.side()?, seen.raw.mt()) {
@@ -97,7 +97,7 @@ impl PmView<'_> {
 }
 
 impl Meant {
-    /// "All fields are set as listed": the sum of its rows in section 7.4.
+    /// "All fields are set as listed": the sum of the type's requirements in section 7.4.
     fn all_fields(self) -> RequirementId {
         match self {
             Meant::Request => requirement!("PM-7.4-4"),

@@ -1,9 +1,11 @@
-//! Legal exchanges that look odd, whole and as captures mangle them: no rule fires. One datagram is missed at a time: a repeated PMReq that
-//! is missed together with its answer leaves what a wrong PMAck would leave.
+//! Unusual but legal exchanges, complete and changed as captures do: no rule reports an error. Only
+//! one datagram is missing at a time. A capture that misses a repeated PMReq and its answer is
+//! equal to one with a wrong PMAck.
 
 use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, say};
 
-/// From which end, and what: client and server, the server to the client's older self, and that.
+/// Messages and their senders: 0 the client, 1 the server, 2 the server to the client's earlier
+/// port, 3 that port.
 type Story = Vec<(usize, Vec<u8>)>;
 
 fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
@@ -17,7 +19,8 @@ fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
 
 fn stories() -> Vec<Story> {
     vec![
-        // A PMReq that is sent again is answered twice, by addresses that take turns; the later answer arrives first.
+        // The client sends a PMReq twice, and the server answers with different addresses in turn.
+        // The later answer arrives first.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (0, with(REQ, 5001, 1, 1)),
@@ -25,7 +28,7 @@ fn stories() -> Vec<Story> {
             (1, with(ACCEPT, 7002, 1, 1)),
             (0, with(ACK, 7002, 1, 1)),
         ],
-        // The service goes while the first answer is on its way; that one is taken.
+        // The service stops while the first answer is in flight; the client uses that answer.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (1, with(ACCEPT, 7001, 1, 1)),
@@ -33,7 +36,7 @@ fn stories() -> Vec<Story> {
             (1, with(DENY, 0, 1, 1)),
             (0, with(ACK, 7001, 1, 1)),
         ],
-        // The client's host starts anew, and the same connection is asked for with another AssocHandle.
+        // The client's host restarts, and requests the same connection with another AssocHandle.
         vec![
             (3, with(REQ, 5001, 1, 1)),
             (0, with(REQ, 5001, 1, 9)),
@@ -41,7 +44,7 @@ fn stories() -> Vec<Story> {
             (1, with(ACCEPT, 7001, 1, 9)),
             (0, with(ACK, 7001, 1, 9)),
         ],
-        // Three at once, answered in another order.
+        // Three transactions at the same time, answered in another order.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (0, with(REQ, 5002, 2, 2)),

@@ -1,14 +1,16 @@
-//! Findings that rest on a datagram that another PMReq may explain: they wait for that one.
+//! Findings about a datagram that a later PMReq may explain: they wait for that PMReq.
 //!
-//! A datagram with only part of a transaction's names may be wrong, or of another transaction, whose PMReq the capture lost or has
-//! later than the answer. Both are legal: a new AssocHandle for the same four-tuple (section 7.5.2 of the draft), and the same
-//! AssocHandle for the next one, as it differs for transactions in flight only (section 7.4). UDP numbers nothing, so that the
-//! capture alone cannot tell. A finding waits for [`IN_FLIGHT`], or until the capture ends, and
+//! Some datagrams have only part of the names of a transaction. Such a datagram may be wrong. It
+//! may also belong to another transaction whose PMReq the capture lost, or has after the answer.
+//! Both are legal. Section 7.5.2 of the draft allows a new AssocHandle for the same four-tuple.
+//! Section 7.4 allows the same AssocHandle for the next four-tuple, because handles differ only
+//! between transactions in flight. UDP has no sequence numbers, so the capture alone does not
+//! decide it. A finding waits for [`IN_FLIGHT`], or until the capture ends. Then it
 //!
-//! * is dropped if the PMReq comes that explains it;
-//! * becomes a note if the other end uses those names, too, if the transaction has its right answer as well, or if
-//!   the capture shows by other port mapper messages that it lost or reordered some;
-//! * else is reported as its requirement says.
+//! * is dropped if a PMReq explains the datagram;
+//! * becomes a note if the other end uses those names too, if the transaction also has its right
+//!   answer, or if other port mapper messages show that the capture lost or reordered some;
+//! * is reported with the severity of its requirement in all other cases.
 
 use std::collections::VecDeque;
 
@@ -18,31 +20,31 @@ use weft_core::wire::portmap::MessageType;
 use crate::finding::Finding;
 use crate::follow::portmap::{Clash, IN_FLIGHT, Names, PmSeen, Side, Transactions};
 
-/// Datagrams whose findings wait, and names without PMReq that are remembered.
+/// The most datagrams with waiting findings, and the most remembered names without PMReq.
 const MOST: usize = 256;
 
-/// Why findings about a datagram are not certain.
+/// The reason why findings about a datagram are uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// It has part of the transaction's names: AssocHandle, CpPort and CpIPAddr.
+    /// It has only part of the transaction's names: AssocHandle, CpPort and CpIPAddr.
     Names,
-    /// Its addresses and ports are those of no PMReq of its transaction.
+    /// Its addresses and ports differ from those of each PMReq of its transaction.
     Way,
-    /// It is a PMReq with the AssocHandle of a transaction that may have been answered.
+    /// It is a PMReq with the AssocHandle of a transaction that may be complete.
     Handle,
 }
 
-/// A datagram that may be of another transaction than `of`.
+/// A datagram that may belong to a transaction other than `of`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uncertain {
     doubt: Doubt,
     of: Names,
-    /// Is a datagram like it due in that transaction?
+    /// Does that transaction await a datagram like it?
     is_due: bool,
 }
 
 impl Uncertain {
-    /// What is uncertain about a datagram, if anything is.
+    /// Returns what is uncertain about a datagram, if anything is.
     pub(crate) fn about(seen: &PmSeen, transactions: &Transactions) -> Option<Self> {
         if seen.is(Side::Client, MessageType::PM_REQ) {
             let (Clash::SameHandle, earlier) = transactions.clash(seen)? else { return None };
@@ -61,30 +63,30 @@ impl Uncertain {
         (!is_known).then_some(Uncertain { doubt: Doubt::Way, of, is_due: true })
     }
 
-    /// Does it rest on an earlier transaction that the datagram may have nothing to do with?
+    /// Do its findings compare it with a transaction that may be the wrong one?
     pub(crate) fn has_doubtful_transaction(&self) -> bool {
         self.doubt != Doubt::Handle
     }
 }
 
-/// A datagram and its findings.
+/// A datagram and its waiting findings.
 struct Pending {
     seen: PmSeen,
     uncertain: Uncertain,
-    /// Is there nothing so far that speaks for another transaction?
+    /// Does no message so far suggest another transaction?
     is_proven: bool,
     findings: Vec<Finding>,
 }
 
-/// What a later message does to findings that wait.
+/// The effect of a later message on waiting findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Nothing,
-    /// It is the PMReq that explains the datagram.
+    /// The message is the PMReq that explains the datagram.
     Explains,
-    /// There may be another transaction.
+    /// The message suggests another transaction.
     Weakens,
-    /// The transaction was still open.
+    /// The transaction was still in flight.
     Proves,
 }
 
@@ -110,18 +112,18 @@ impl Pending {
     }
 }
 
-/// The findings that wait.
+/// The waiting findings.
 #[derive(Default)]
 pub(crate) struct PendingFindings {
     waiting: VecDeque<Pending>,
-    /// Names of answers and PMAcks that no PMReq had so far, and who sent them; the oldest goes first.
+    /// Names and senders of answers and PMAcks without PMReq, oldest first.
     strays: VecDeque<(Names, Option<Side>)>,
     /// Does the capture show that it lost or reordered port mapper messages?
     is_imperfect: bool,
 }
 
 impl PendingFindings {
-    /// Findings about `seen` wait from now on.
+    /// Adds findings about `seen` that wait.
     pub(crate) fn wait(&mut self, seen: &PmSeen, uncertain: Uncertain, findings: Vec<Finding>) {
         if findings.is_empty() {
             return;
@@ -135,7 +137,7 @@ impl PendingFindings {
         self.waiting.push_back(Pending { seen: *seen, uncertain, is_proven, findings });
     }
 
-    /// Takes note of a message; `transactions` do not know it yet.
+    /// Updates the waiting findings with a message. `transactions` do not include it yet.
     pub(crate) fn message(&mut self, message: &PmSeen, transactions: &Transactions) {
         let is_request = message.is(Side::Client, MessageType::PM_REQ);
         let mut explained = false;
@@ -159,14 +161,14 @@ impl PendingFindings {
         match transactions.of(message) {
             Some(transaction) if transaction.request.names() == message.names() => return,
             Some(_) => {}
-            // A capture may begin behind the PMReq of its first answer.
+            // A capture may start after the PMReq of its first answer.
             None => self.is_imperfect |= transactions.has_any(),
         }
         self.strays.push_back((message.names(), message.side()));
         self.strays.drain(..self.strays.len().saturating_sub(MOST));
     }
 
-    /// The findings that waited long enough at `now`, in nanoseconds; there are none while nothing waits.
+    /// The findings that have waited long enough at `now`, in nanoseconds; empty if none have.
     pub(crate) fn due(&mut self, now: u64) -> Vec<Finding> {
         let mut found = Vec::new();
         while let Some(first) = self.waiting.front() {
@@ -179,7 +181,7 @@ impl PendingFindings {
         found
     }
 
-    /// The capture ends: all findings that wait.
+    /// All waiting findings, at the end of the capture.
     pub(crate) fn finish(&mut self) -> Vec<Finding> {
         let mut found = Vec::new();
         while !self.waiting.is_empty() {
@@ -188,7 +190,7 @@ impl PendingFindings {
         found
     }
 
-    /// Hands out the oldest; what did not wait to its end is a note.
+    /// Releases the oldest findings. If they did not wait long enough, they become notes.
     fn release(&mut self, is_over: bool, found: &mut Vec<Finding>) {
         let Some(Pending { is_proven, uncertain, findings, .. }) = self.waiting.pop_front() else { return };
         let repeated = uncertain.doubt == Doubt::Handle;
@@ -208,7 +210,7 @@ mod tests {
     use super::MOST;
     use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, Say, other_end, say};
 
-    /// One with AssocHandle `handle` and CpPort `port`.
+    /// A message with AssocHandle `handle` and CpPort `port`.
     fn with(first: u8, handle: u8, port: u8) -> Vec<u8> {
         say(first, |octets| (octets[15], octets[7]) = (handle, port)).octets()
     }
@@ -233,10 +235,10 @@ mod tests {
     #[test]
     fn a_wrong_handle_is_an_error_where_nothing_explains_it() {
         assert_eq!(told(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
-        // The client asks again, and acknowledges the answer in the end.
+        // The client repeats the request, and acknowledges the answer at last.
         let again = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(REQ, 1, 1)), (0, with(ACK, 1, 1))];
         assert_eq!(told(&capture(&again)), HANDLE);
-        // It is reported when a later answer can hardly come any more, before the capture ends.
+        // The finding is due before the capture ends, once a later answer is unlikely.
         let mut wire = capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))]);
         wire.wait(6);
         wire.put(0, &with(REQ, 9, 1));
@@ -245,7 +247,8 @@ mod tests {
 
     #[test]
     fn an_answer_before_its_request_is_not_blamed() {
-        // Another AssocHandle for the same end, and the same AssocHandle for another one.
+        // Another AssocHandle for the same four-tuple, and the same AssocHandle for another
+        // four-tuple.
         for (handle, port) in [(9, 1), (1, 9)] {
             for answer in [ACCEPT, DENY] {
                 let answer = with(answer, handle, port);
@@ -260,17 +263,17 @@ mod tests {
     #[test]
     fn an_answer_whose_request_is_missed_is_a_note_at_most() {
         let note = HANDLE.map(|(id, _)| (id, Severity::Note));
-        // The client acknowledges it, before or behind it in the capture.
+        // The client acknowledges the answer, before or after it in the capture.
         let (request, accept, ack) = ((0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(ACK, 9, 1)));
         assert_eq!(told(&capture(&[request.clone(), accept.clone(), ack.clone()])), note);
         assert_eq!(told(&capture(&[request.clone(), ack, accept.clone()])), note);
-        // The PMReq before it has its own answer.
+        // The earlier PMReq has its own answer.
         let own = (1, with(ACCEPT, 1, 1));
         assert_eq!(told(&capture(&[request.clone(), accept.clone(), own])), note);
-        // An earlier answer is without PMReq, too.
+        // An earlier answer also has no PMReq.
         let missed = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 7, 7)), accept];
         assert_eq!(told(&capture(&missed)), note);
-        // An AssocHandle is free behind the answer, however soon it is used again.
+        // An AssocHandle is free after the answer, even if it is reused at once.
         let reused = [request, (1, with(ACCEPT, 1, 1)), (0, with(ACK, 1, 1)), (1, with(ACCEPT, 1, 9))];
         assert!(capture(&reused).errors().is_empty());
     }
@@ -295,14 +298,14 @@ mod tests {
         let again = [(0, with(REQ, 1, 1)), (0, with(REQ, 1, 9)), (0, with(REQ, 1, 1))];
         let ids = ["PM-7.3.1.8-1", "PM-7.4-12"];
         assert_eq!(told(&capture(&again)), ids.map(|id| (id, Severity::Error)));
-        // The answer between the two may have been missed.
+        // The capture may have missed the answer between the two.
         assert_eq!(told(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
     }
 
     #[test]
     fn no_more_wait_than_there_is_room_for() {
         let mut wire = capture(&[(0, with(REQ, 1, 1))]);
-        // The one that is one too many is seen with the next frame.
+        // The next frame releases the datagram that exceeds the limit.
         (0..MOST + 2).for_each(|_| wire.put(1, &with(ACCEPT, 9, 1)));
         let frames = |severity| {
             let found = wire.findings().into_iter().filter(move |finding| finding.severity == severity);

@@ -1,4 +1,5 @@
-//! A PMReq against earlier ones (section 7.5.1): AssocHandle, CpIPAddr and CpPort are unique, and repetitions do not change.
+//! A PMReq against earlier ones (section 7.5.1): AssocHandle, CpIPAddr and CpPort are unique, and
+//! repetitions are identical.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
@@ -29,19 +30,20 @@ fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             findings.at(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, "others".to_owned());
         }
         Clash::Reused => {
-            let expected =
-                format!("another AssocHandle, CpIPAddr and CpPort than frame {frame} had for another service");
+            let expected = format!(
+                "another AssocHandle, CpIPAddr and CpPort than those of frame {frame}, which is for another service"
+            );
             findings.at(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same".to_owned());
         }
         Clash::SameHandle => {
-            let expected = format!("another AssocHandle than frame {frame}, which is not answered yet");
+            let expected = format!("another AssocHandle than that of frame {frame}, which has no answer yet");
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
             findings.each(&[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")], unit, 8..16, &expected, &found);
         }
-        // It may be a repetition that left by another socket.
+        // The client may have repeated the PMReq from another socket.
         Clash::OtherSource => {
-            let expected = format!("another five-tuple than frame {frame}, which came from {}", earlier.src);
-            let found = format!("the same, from {}", seen.src);
+            let expected = format!("another five-tuple than that of frame {frame}, sent from {}", earlier.src);
+            let found = format!("the same, sent from {}", seen.src);
             findings.note().at(requirement!("PM-7.5.1-7"), unit, 0..48, &expected, found);
         }
     }
@@ -53,7 +55,8 @@ mod tests {
 
     use crate::rules::portmap::testing::{ACCEPT, Datagrams, REQ, Say, other_end, proves, say};
 
-    /// Two PMReqs, the second one changed; perhaps with the first one's answer between them, perhaps later.
+    /// Two PMReqs, `seconds` apart. `change` changes the second one. If `answered`, the first one
+    /// has its answer.
     fn two(answered: bool, seconds: u64, change: impl Fn(&mut Vec<u8>)) -> Datagrams {
         let mut wire = Datagrams::default();
         wire.put(0, &Say::new(REQ).octets());
@@ -92,7 +95,7 @@ mod tests {
     fn handles_differ() {
         let wrong = two(false, 1, |octets| other_end_of_it(octets));
         proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, |octets| other_handle(octets)));
-        // Behind its answer, or when nobody waits for one any more, a handle is free.
+        // After its answer, or once the client no longer waits for one, a handle is free.
         proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, |octets| other_end_of_it(octets)));
         proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, |octets| other_end_of_it(octets)));
     }

@@ -1,4 +1,5 @@
-//! Datagrams between 10.0.0.2, port 40000, and the port mapper of 10.0.0.1, as Figure 17 lays them out.
+//! Datagrams between 10.0.0.2, port 40000, and the port mapper of 10.0.0.1, in the layout of Figure
+//! 17.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,7 +19,7 @@ pub(crate) const ACCEPT: u8 = 0x14;
 pub(crate) const ACK: u8 = 0x24;
 pub(crate) const DENY: u8 = 0x34;
 
-/// A message of IPv4: CpPort 40001 asks for ApPort 5001, and gets 7001.
+/// A message for IPv4: CpPort 40001 requests ApPort 5001 and gets port 7001.
 #[derive(Clone)]
 pub(crate) struct Say(Vec<u8>);
 
@@ -44,7 +45,7 @@ impl Say {
     }
 }
 
-/// One that is changed.
+/// A message with a change.
 pub(crate) fn say(first: u8, change: impl Fn(&mut Vec<u8>)) -> Say {
     let mut say = Say::new(first);
     change(&mut say.0);
@@ -68,13 +69,13 @@ pub(crate) fn other_end(end: usize) -> SocketAddr {
 impl Datagrams {
     pub(crate) const ENDS: [&str; 2] = ["10.0.0.2:40000", "10.0.0.1:3935"];
 
-    /// From end `from` to the other.
+    /// Adds a datagram from end `from` to the other end.
     pub(crate) fn put(&mut self, from: usize, octets: &[u8]) {
         let ends = Self::ENDS.map(|end| end.parse().unwrap());
         self.put_between(ends[from], ends[1 - from], octets);
     }
 
-    /// From elsewhere to end `to`.
+    /// Adds a datagram from another address to end `to`.
     pub(crate) fn put_from(&mut self, from: SocketAddr, to: usize, octets: &[u8]) {
         self.put_between(from, Self::ENDS[to].parse().unwrap(), octets);
     }
@@ -118,14 +119,14 @@ impl Datagrams {
     }
 }
 
-/// A PMReq that is changed, without answer.
+/// A PMReq with a change, without answer.
 pub(crate) fn asks(change: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = Datagrams::default();
     wire.put(0, &say(REQ, change).octets());
     wire
 }
 
-/// A PMReq, its PMAccept and its PMAck, of which these are changed.
+/// A PMReq, then a PMAccept and a PMAck with these changes.
 pub(crate) fn accepted(accept: impl Fn(&mut Vec<u8>), ack: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = asks(|_| {});
     wire.put(1, &say(ACCEPT, accept).octets());
@@ -133,19 +134,20 @@ pub(crate) fn accepted(accept: impl Fn(&mut Vec<u8>), ack: impl Fn(&mut Vec<u8>)
     wire
 }
 
-/// A PMReq and its PMDeny, which is changed.
+/// A PMReq, then a PMDeny with a change.
 pub(crate) fn denied(deny: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = asks(|_| {});
     wire.put(1, &say(DENY, deny).octets());
     wire
 }
 
-/// A rule covers `id`: it fires on `bad`, and not on `good`, which differs from it as little as possible.
+/// Proves that a rule covers `id`: it reports a finding for `bad`, and none for `good`, which
+/// differs as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Datagrams, good: &Datagrams) {
     let names = |wire: &Datagrams| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || {
         assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
-        assert!(!names(good), "{id} is found where nothing breaks it: {:#?}", good.findings());
+        assert!(!names(good), "{id} is found although nothing violates it: {:#?}", good.findings());
     });
 }
