@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_general_rows_say_the_same() {
+    fn general_requirements_repeat_those_of_the_fields() {
         let right = accepted(|octets| octets[35] = 9, |octets| octets[35] = 9);
         let wrong = |at: usize| accepted(|_| {}, move |octets| octets[at] ^= 1);
         proves(requirement!("PM-7.3.1.6-3"), &wrong(4), &right);
@@ -144,7 +144,7 @@ mod tests {
 
     /// Like a client that answers every message with the fields of its PMReq.
     #[test]
-    fn an_ack_of_what_was_asked_for_follows_no_deny() {
+    fn no_ack_after_a_deny() {
         let acknowledged = |ack: Say| {
             let mut wire = denied(|_| {});
             wire.put(0, &ack.octets());

@@ -200,7 +200,7 @@ mod tests {
 
     /// If the capture starts after the PMReq, there is nothing to compare an answer with.
     #[test]
-    fn an_answer_alone_is_not_blamed() {
+    fn reports_nothing_about_a_lone_answer() {
         let mut wire = Datagrams::default();
         wire.put(1, &say(DENY, |octets| octets[4] = 7).octets());
         wire.put(1, &say(ACCEPT, |octets| octets[8] = 7).octets());

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_hello_comes_iwarp() {
+    fn iwarp_follows_the_hello() {
         let with = |follows: bool, begins: &[u8]| {
             let mut wire = connected(follows);
             wire.send(0, begins);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_behind_an_ipv4_address() {
+    fn only_zeros_follow_an_ipv4_address() {
         proves(requirement!("PM-7.3.1.3-2"), &asks(|octets| octets[31] = 1), &asks(|octets| octets[19] = 1));
         proves(
             requirement!("PM-7.3.1.3-2"),

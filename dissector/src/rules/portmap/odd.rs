@@ -73,7 +73,7 @@ fn blames(story: &Story) -> Vec<String> {
 }
 
 #[test]
-fn what_is_legal_is_not_blamed() {
+fn reports_no_error_for_legal_exchanges() {
     let mut told = 0;
     for (number, story) in stories().iter().enumerate() {
         let mut mangled = vec![story.clone()];

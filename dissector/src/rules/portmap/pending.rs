@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_before_its_request_is_not_blamed() {
+    fn reports_no_error_for_an_answer_before_its_request() {
         // Another AssocHandle for the same four-tuple, and the same AssocHandle for another
         // four-tuple.
         for (handle, port) in [(9, 1), (1, 9)] {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_a_repetition_that_comes_late_took_its_way() {
+    fn answer_to_a_late_repetition_has_a_known_path() {
         let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
         let put = |repeated: bool| {
             let mut wire = Datagrams::default();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_wait_than_there_is_room_for() {
+    fn limits_the_waiting_findings() {
         let mut wire = capture(&[(0, with(REQ, 1, 1))]);
         // The next frame releases the datagram that exceeds the limit.
         (0..MOST + 2).for_each(|_| wire.put(1, &with(ACCEPT, 9, 1)));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_buffer_is() {
+    fn buffer_length_is_limited() {
         proves(requirement!("SDP-6.3.2.1-1"), src_avail(0), src_avail(1));
         proves(requirement!("SDP-6.3.2.1-2"), src_avail(0x8000_0001), src_avail(0x8000_0000));
         proves(requirement!("SDP-6.3.3.1-2"), sink_avail(0, 0), sink_avail(1, 0));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_of_a_buffer_takes_what_is_meant_for_it() {
+    fn rejects_no_access_to_an_advertised_buffer() {
         // Layer RDMAP, Remote Protection Error: Invalid STag, then Access rights, about a Read
         // Request; with the DDP and RDMAP headers.
         let read = |error: &'static str, to: u64| {
@@ -240,7 +240,7 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
-        let told_to_be_read = |talk: &mut Talk| {
+        let reported_as_read = |talk: &mut Talk| {
             src_avail(100)(talk);
             talk.say(1, Mid::RDMA_RD_COMPL, &word(99), 0);
             talk.asks(1, STAG, VA, 100);
@@ -248,7 +248,7 @@ mod tests {
             let header = "002e 4141 00000000 00000001 00000001 00000000";
             terminate(talk, 0, "0100", "e000", &format!("{header} {request}"));
         };
-        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), told_to_be_read);
+        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), reported_as_read);
         proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), read("0101", VA));
         let write = |error: &'static str, to: u64| {
             move |talk: &mut Talk| {

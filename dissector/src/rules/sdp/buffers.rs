@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn three_of_them_and_better_more() {
+    fn at_least_three_buffers_and_better_more() {
         either(requirement!("SDP-10.3-1"), true, 0, &[0, 2], &[0, 3]);
         either(requirement!("SDP-10.3-2"), false, 0, &[0, 2], &[0, 3]);
         for hello in [true, false] {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_a_header_and_an_octet() {
+    fn buffers_hold_a_header_and_an_octet() {
         for (hello, at) in [(true, 24), (false, 20)] {
             either(requirement!("SDP-10-7"), hello, at, &[0, 0, 0, 36], &[0, 0, 0, 37]);
         }

@@ -68,7 +68,7 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA};
 
     #[test]
-    fn reads_are_told_of_before_the_cancel_is_acknowledged() {
+    fn reports_reads_before_it_acknowledges_the_cancel() {
         let acknowledges = |early: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_told_of_before_the_answer() {
+    fn reports_writes_before_the_answer() {
         let answers = |tells: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dis_conn_comes_once_behind_all_data() {
+    fn sends_one_dis_conn_after_all_data() {
         proves(requirement!("SDP-8.2.1-7"), behind(Mid::DIS_CONN, "", 0), behind(Mid::DATA, "", 0));
         let closes = |settle: fn(&mut Talk)| {
             move |talk: &mut Talk| {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_an_abort_conn_tcp_ends() {
+    fn tcp_ends_after_an_abort_conn() {
         let aborts = |mids: &'static [Mid]| {
             move |talk: &mut Talk| {
                 talk.say(0, Mid::DIS_CONN, "", 0);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_both_dis_conns_tcp_ends() {
+    fn tcp_ends_after_both_dis_conns() {
         let both = |mid: Mid, extension: &'static str| {
             move |talk: &mut Talk| {
                 talk.say(1, Mid::DIS_CONN, "", 0);

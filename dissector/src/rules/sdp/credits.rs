@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn one_credit_is_for_credit() {
+    fn the_last_credit_only_grants_credit() {
         for id in [requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] {
             proves_each_way(id, spends(15, 0, false), spends(15, 0, true));
         }

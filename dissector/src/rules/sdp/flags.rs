@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_stands_in_its_messages() {
+    fn each_flag_occurs_only_in_its_messages() {
         proves(requirement!("SDP-6.1.2-8"), in_a(Mid::SEND_SM, "", 1), in_a(Mid::SEND_SM, "", 2));
         let hint = in_a(Mid::RDMA_RD_COMPL, "00000001", 4);
         proves(requirement!("SDP-6.1.2-4"), data(&[4], 1), &hint);

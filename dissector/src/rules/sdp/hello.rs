@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hello_of_a_connection_that_takes_the_place_of_another() {
+    fn hello_of_a_resumed_connection() {
         proves(requirement!("SDP-13.1.1-19"), &resumed(5000, 7).wire, &resumed(5000, 0).wire);
         let elsewhere = resumed(5001, 7).wire.findings();
         assert!(elsewhere.iter().any(|finding| finding.requirement == requirement!("SDP-6.2.1-7")));

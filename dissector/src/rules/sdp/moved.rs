@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_told() {
+    fn rdma_wr_compl_reports_what_was_written() {
         proves(requirement!("SDP-6.3.6-1"), written(&[8000, 1001], 9001), written(&[8000, 1000], 9000));
         proves(requirement!("SDP-6.3.6.1-1"), written(&[100, 200], 299), written(&[100, 200], 300));
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_told() {
+    fn rdma_rd_compl_reports_what_was_read() {
         proves(requirement!("SDP-6.3.7-1"), read(1, &[100], &[101]), read(1, &[100], &[100]));
         proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[60]), read(1, &[60], &[59]));
         proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[30, 30]), read(1, &[60, 40], &[30, 30]));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_is_left_out() {
+    fn payload_is_not_reported() {
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(10, &[100], &[90]));
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[50, 50]), read(10, &[100], &[50, 40]));
         proves(requirement!("SDP-6.3.7.1-3"), read(10, &[100], &[91]), read(10, &[100], &[90]));

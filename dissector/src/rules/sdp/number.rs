@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_was_sent_and_stays_so() {
+    fn acknowledges_only_sent_messages() {
         let acknowledges = |acks: &'static [u32]| {
             move |talk: &mut Talk| {
                 data(talk, 1);

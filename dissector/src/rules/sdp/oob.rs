@@ -137,7 +137,7 @@ mod tests {
 
     /// The wire does not show that a user withdraws an announced octet, so this is a note.
     #[test]
-    fn an_octet_that_was_announced_comes_in_time() {
+    fn announced_octet_arrives_in_time() {
         let data = |octets: u32, last: usize| {
             move |talk: &mut Talk, way: usize| {
                 says(talk, way, PEND, 0);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_send_sm_asks_for_and_no_more() {
+    fn sends_only_the_data_that_a_send_sm_requests() {
         let sends = |octets: usize| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_comes_first() {
+    fn requested_data_is_sent_first() {
         for id in [
             requirement!("SDP-9.2-33"),
             requirement!("SDP-9.2-35"),

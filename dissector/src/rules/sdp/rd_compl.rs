@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn told_is_what_was_read() {
+    fn reports_at_most_what_was_read() {
         proves_each_way(requirement!("SDP-9.2-1"), reads(&[39], &[40]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-13"), reads(&[40], &[41]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), reads(&[30, 10], &[30, 10]));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn told_is_what_has_come() {
+    fn reports_only_returned_octets() {
         let asks = |comes: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
@@ -220,7 +220,7 @@ mod tests {
 
     /// Without CRC, the dissector may read a Response only after more octets have arrived.
     #[test]
-    fn told_is_what_has_come_without_crc() {
+    fn reports_only_returned_octets_without_crc() {
         let told = |comes: &[u8], later: &[u8]| {
             let mut wire = Wire::connected();
             wire.send(0, &[hello(), startup_frame(0, 1, &[])].concat());
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_was_asked_for_comes_first() {
+    fn requested_data_arrives_first() {
         let tells = |data: usize| {
             move |talk: &mut Talk, way: usize| {
                 two(talk, way, true);

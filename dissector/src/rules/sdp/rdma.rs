@@ -221,7 +221,7 @@ mod tests {
     /// Access to the octets of the buffer, and one octet beyond each end. For writes, two equal
     /// SinkAvails.
     #[test]
-    fn what_lies_beside_a_buffer_is_not_advertised() {
+    fn access_stays_inside_the_buffer() {
         let reads = |from: u64, len: u32| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
@@ -259,7 +259,7 @@ mod tests {
 
     /// A write after the SinkAvail was completed, became stale, or was canceled.
     #[test]
-    fn writes_to_what_ended() {
+    fn no_write_to_an_ended_sink_avail() {
         let writes = |ends: fn(&mut Talk, usize), ended: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
@@ -291,7 +291,7 @@ mod tests {
 
     /// The writer sends no further message; its SinkCancelAck shows what it knew.
     #[test]
-    fn a_write_behind_the_own_cancel_ack_is_the_last_thing() {
+    fn no_write_after_the_last_sink_cancel_ack() {
         let writes = |acknowledged: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_behind_a_cancel() {
+    fn starts_no_rdma_after_a_cancel() {
         let writes = |heard: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn no_write_behind_pipelined_mode() {
+    fn no_write_after_pipelined_mode() {
         let writes = |behind: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_goes_as_tcp_octets() {
+    fn hello_is_plain_tcp_data() {
         for id in [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")] {
             proves_of(id, upon_private_data, upon_tcp);
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_ack_answers_it() {
+    fn first_answer_is_a_hello_ack() {
         let answered = |mid: u8| {
             move |order: FieldOrder| {
                 let mut talk = Talk::greeted(order, |_| {});
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connecting_peer_waits_for_it() {
+    fn connecting_peer_waits_for_the_hello_ack() {
         let early = |is_early: bool| {
             move |order: FieldOrder| {
                 let mut talk = upon_tcp_without_answer(order);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn all_behind_the_hello_is_iwarp() {
+    fn only_iwarp_follows_the_hello() {
         let with = |more: &'static [u8]| {
             move |order: FieldOrder| {
                 let mut wire = Wire::connected();

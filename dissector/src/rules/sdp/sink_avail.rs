@@ -258,7 +258,7 @@ mod tests {
 
     /// The Data Sink sends no SinkAvail once it has received the ModeChange. Before that it may.
     #[test]
-    fn none_behind_pipelined_mode() {
+    fn no_sink_avail_after_pipelined_mode() {
         let late = |known: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);

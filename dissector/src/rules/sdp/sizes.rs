@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_for_good() {
+    fn repeats_no_refused_request() {
         let again = |first: u32, answer: u32, second: u32| {
             move |talk: &mut Talk, way: usize| {
                 asks(talk, way, first);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_lies_between() {
+    fn answer_is_between_old_and_requested_size() {
         let answered = |wanted: u32, size: u32| {
             move |talk: &mut Talk, way: usize| {
                 asks(talk, 1 - way, wanted);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_cross_the_connecting_peer_answers() {
+    fn connecting_peer_answers_crossed_requests() {
         let crosses = |crosses: bool| {
             move |talk: &mut Talk| {
                 if crosses {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wakes_the_receiver() {
+    fn solicited_messages() {
         let susp_comm = "00000000 1388 0001";
         for (id, mid, extension) in [
             (requirement!("SDP-14.2-1"), Mid::ABORT_CONN, ""),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_wakes_the_receiver() {
+    fn other_solicited_messages() {
         either(requirement!("SDP-14.2-9"), Mid::RDMA_RD_COMPL, &word(1), [SEND, SEND_SE]);
         either(requirement!("SDP-14.2-10"), Mid::SINK_CANCEL_ACK, "", [SEND, SEND_SE]);
         let with_flags = |opcode: u8| {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_wake_the_receiver() {
+    fn unsolicited_messages() {
         for (id, mid, extension) in [
             (requirement!("SDP-14.2-12"), Mid::DIS_CONN, ""),
             (requirement!("SDP-14.2-13"), Mid::SRC_AVAIL, &*advert(9, None)),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_any_more() {
+    fn sends_no_message_after_suspension() {
         for id in [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")] {
             proves(id, suspended(0, Mid::DATA, false), suspended(0, Mid::DATA, true));
         }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_moved_any_more() {
+    fn starts_no_rdma_after_suspension() {
         let read = |suspends_first: bool| {
             advertised(move |talk| {
                 if suspends_first {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_ended_before() {
+    fn reports_rdma_before_suspension() {
         let suspends = |is_told: bool| {
             advertised(move |talk| {
                 reads(talk);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_told_of_before_pipelined_mode_is_left() {
+    fn reports_writes_before_it_leaves_pipelined_mode() {
         let leaves = |tells: bool| {
             move |talk: &mut Talk, way: usize| {
                 changes(&[(0, TO_PIPELINED)])(talk, way);

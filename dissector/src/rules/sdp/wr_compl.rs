@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn told_is_what_was_written() {
+    fn reports_exactly_what_was_written() {
         proves_each_way(requirement!("SDP-9.3-14"), writes(100, 99), writes(99, 99));
         proves_each_way(requirement!("SDP-9.3-14"), writes(99, 100), writes(100, 100));
     }
