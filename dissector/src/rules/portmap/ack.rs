@@ -53,8 +53,8 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if transaction.accepts.is_empty() {
         // A PMAck with another ApPort belongs to a PMAccept that the capture does not show, or not
         // yet. The ApPort of the PMReq identifies no PMAccept.
-        let asked = transaction.request.raw.ap_port;
-        if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, asked].contains(&seen.raw.ap_port)) {
+        let requested = transaction.request.raw.ap_port;
+        if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
             findings.at(requirement!("PM-7.4-65"), unit, 0..1, "nothing after a PMDeny", found);
         }
@@ -111,7 +111,9 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, ACK, Datagrams, REQ, Say, accepted, denied, other_end, proves, say};
+    use crate::rules::portmap::testing::{
+        ACCEPT, ACK, Datagram, Datagrams, REQ, accepted, datagram, denied, other_end, proves,
+    };
 
     #[test]
     fn an_ack_repeats_its_accept() {
@@ -138,32 +140,32 @@ mod tests {
 
     fn denied_and_acknowledged() -> Datagrams {
         let mut wire = denied(|_| {});
-        wire.put(0, &say(ACK, |octets| octets[4..6].fill(0)).octets());
+        wire.put(0, &datagram(ACK, |octets| octets[4..6].fill(0)).octets());
         wire
     }
 
     /// Like a client that answers every message with the fields of its PMReq.
     #[test]
     fn no_ack_after_a_deny() {
-        let acknowledged = |ack: Say| {
+        let acknowledged = |ack: Datagram| {
             let mut wire = denied(|_| {});
             wire.put(0, &ack.octets());
             wire
         };
-        let asked = || say(ACK, |octets| octets[4..6].copy_from_slice(&Say::new(REQ).octets()[4..6]));
-        let other = || say(ACK, |octets| octets[4..6].fill(0x77));
-        proves(requirement!("PM-7.4-65"), &acknowledged(asked()), &acknowledged(other()));
+        let requested = || datagram(ACK, |octets| octets[4..6].copy_from_slice(&Datagram::new(REQ).octets()[4..6]));
+        let other = || datagram(ACK, |octets| octets[4..6].fill(0x77));
+        proves(requirement!("PM-7.4-65"), &acknowledged(requested()), &acknowledged(other()));
     }
 
     #[test]
     fn an_ack_goes_back_the_same_way() {
         let acknowledged = |from: Option<(std::net::SocketAddr, std::net::SocketAddr)>| {
             let mut wire = Datagrams::default();
-            wire.put(0, &Say::new(REQ).octets());
-            wire.put(1, &Say::new(ACCEPT).octets());
+            wire.put(0, &Datagram::new(REQ).octets());
+            wire.put(1, &Datagram::new(ACCEPT).octets());
             match from {
-                Some((from, to)) => wire.put_between(from, to, &Say::new(ACK).octets()),
-                None => wire.put(0, &Say::new(ACK).octets()),
+                Some((from, to)) => wire.put_between(from, to, &Datagram::new(ACK).octets()),
+                None => wire.put(0, &Datagram::new(ACK).octets()),
             }
             wire
         };
@@ -179,10 +181,10 @@ mod tests {
         for taken in [7001_u16, 7002] {
             let mut wire = Datagrams::default();
             for port in [7001_u16, 7002] {
-                wire.put(0, &Say::new(REQ).octets());
-                wire.put(1, &say(ACCEPT, |octets| octets[4..6].copy_from_slice(&port.to_be_bytes())).octets());
+                wire.put(0, &Datagram::new(REQ).octets());
+                wire.put(1, &datagram(ACCEPT, |octets| octets[4..6].copy_from_slice(&port.to_be_bytes())).octets());
             }
-            wire.put(0, &say(ACK, |octets| octets[4..6].copy_from_slice(&taken.to_be_bytes())).octets());
+            wire.put(0, &datagram(ACK, |octets| octets[4..6].copy_from_slice(&taken.to_be_bytes())).octets());
             assert_eq!(wire.findings(), []);
         }
     }

@@ -79,15 +79,15 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
     // The draft requires both zero and the port of the PMReq. Either one gets a note, not an error.
     let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
-    let (asked, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
+    let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
-    if port == asked && port != 0 {
+    if port == requested && port != 0 {
         findings.note().at(zero, unit, 4..6, "ApPort 0 (section 7.3.1.6; section 7.4 has that of the PMReq)", found);
-    } else if port == 0 && asked != 0 {
-        let expected = format!("ApPort {asked}, that of the PMReq (section 7.4; section 7.3.1.6 has 0)");
+    } else if port == 0 && requested != 0 {
+        let expected = format!("ApPort {requested}, that of the PMReq (section 7.4; section 7.3.1.6 has 0)");
         findings.note().at(echo, unit, 4..6, &expected, found);
-    } else if port != asked {
-        findings.each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {asked}"), &found);
+    } else if port != requested {
+        findings.each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {requested}"), &found);
     }
 }
 
@@ -115,19 +115,25 @@ fn reflects<'a>(
             format!("from {} to {}", seen.src, seen.dst),
         );
     }
-    let (ipv, asked) = (seen.raw.ipv(), request.raw.ipv());
-    if ipv != asked {
-        findings.each(&[rows.ipv, all], unit, 0..1, &format!("IPV {asked}, as in the PMReq"), &format!("IPV {ipv}"));
+    let (ipv, requested) = (seen.raw.ipv(), request.raw.ipv());
+    if ipv != requested {
+        findings.each(
+            &[rows.ipv, all],
+            unit,
+            0..1,
+            &format!("IPV {requested}, as in the PMReq"),
+            &format!("IPV {ipv}"),
+        );
     }
-    let (port, asked) = (seen.raw.cp_port.get(), request.raw.cp_port.get());
-    if port != asked {
+    let (port, requested) = (seen.raw.cp_port.get(), request.raw.cp_port.get());
+    if port != requested {
         let [own, general] = rows.cp_port;
-        let expected = format!("CpPort {asked}, as in the PMReq");
+        let expected = format!("CpPort {requested}, as in the PMReq");
         findings.each(&[own, general, all], unit, 6..8, &expected, &format!("CpPort {port}"));
     }
-    let (handle, asked) = (seen.raw.assoc_handle.get(), request.raw.assoc_handle.get());
-    if handle != asked {
-        let expected = format!("AssocHandle {asked:#x}, as in the PMReq");
+    let (handle, requested) = (seen.raw.assoc_handle.get(), request.raw.assoc_handle.get());
+    if handle != requested {
+        let expected = format!("AssocHandle {requested:#x}, as in the PMReq");
         let ids = [rows.handle, requirement!("PM-7.3.1.8-2"), all];
         findings.each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
     }
@@ -142,7 +148,9 @@ fn reflects<'a>(
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, DENY, Datagrams, REQ, Say, accepted, denied, other_end, proves, say};
+    use crate::rules::portmap::testing::{
+        ACCEPT, DENY, Datagram, Datagrams, REQ, accepted, datagram, denied, other_end, proves,
+    };
 
     #[test]
     fn an_accept_reflects_its_request() {
@@ -185,8 +193,8 @@ mod tests {
     fn an_answer_goes_back_the_same_way() {
         let way = |first, elsewhere| {
             let mut wire = Datagrams::default();
-            wire.put(0, &Say::new(REQ).octets());
-            let octets = say(first, |_| {}).octets();
+            wire.put(0, &Datagram::new(REQ).octets());
+            let octets = datagram(first, |_| {}).octets();
             if elsewhere {
                 wire.put_from(other_end(1), 0, &octets);
             } else {
@@ -202,8 +210,8 @@ mod tests {
     #[test]
     fn reports_nothing_about_a_lone_answer() {
         let mut wire = Datagrams::default();
-        wire.put(1, &say(DENY, |octets| octets[4] = 7).octets());
-        wire.put(1, &say(ACCEPT, |octets| octets[8] = 7).octets());
+        wire.put(1, &datagram(DENY, |octets| octets[4] = 7).octets());
+        wire.put(1, &datagram(ACCEPT, |octets| octets[8] = 7).octets());
         assert_eq!(wire.findings(), []);
     }
 }

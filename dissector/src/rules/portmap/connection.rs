@@ -50,7 +50,7 @@ fn in_udp(_: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, REQ, Say, say};
+    use crate::rules::portmap::testing::{ACCEPT, Datagram, REQ, datagram};
     use crate::testing::{self, Wire, proves};
 
     /// A connection to 10.0.0.1:4210, after a port mapper exchange if `follows`.
@@ -58,8 +58,8 @@ mod tests {
         if !follows {
             return Wire::connected();
         }
-        let accept = say(ACCEPT, |octets| octets[4..6].copy_from_slice(&4210_u16.to_be_bytes())).octets();
-        Wire::connected_behind(&[(0, Say::new(REQ).octets()), (1, accept)])
+        let accept = datagram(ACCEPT, |octets| octets[4..6].copy_from_slice(&4210_u16.to_be_bytes())).octets();
+        Wire::connected_behind(&[(0, Datagram::new(REQ).octets()), (1, accept)])
     }
 
     #[test]
@@ -94,8 +94,8 @@ mod tests {
             wire.fin(1);
             wire
         };
-        let request = Say::new(REQ).octets();
+        let request = Datagram::new(REQ).octets();
         proves(requirement!("PM-7.4-3"), &over_tcp(&request), &over_tcp(&request[..47]));
-        proves(requirement!("PM-7.4-3"), &over_tcp(&request), &over_tcp(&Say::new(ACCEPT).octets()));
+        proves(requirement!("PM-7.4-3"), &over_tcp(&request), &over_tcp(&Datagram::new(ACCEPT).octets()));
     }
 }

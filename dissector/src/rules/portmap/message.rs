@@ -81,7 +81,7 @@ fn ip_version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 
 /// The violated requirement, expectation and observation if an address field does not fit IPV.
 fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
-    let (first, behind) = field.split_at(4);
+    let (first, rest) = field.split_at(4);
     let zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
     match ipv {
         4 if zero(first) => {
@@ -90,7 +90,7 @@ fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'s
         6 if zero(field) => Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "no address")),
         // An IPv6 address with twelve octets of zeros can only be a router's, in 2000::/3 (RFC 4291
         // section 2.6.1).
-        6 if zero(behind) && first.first().is_some_and(|octet| octet >> 5 != 1) => {
+        6 if zero(rest) && first.first().is_some_and(|octet| octet >> 5 != 1) => {
             Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "an IPv4 address and zeros"))
         }
         _ => None,
@@ -159,13 +159,13 @@ fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, REQ, Say, accepted, asks, denied, proves};
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, REQ, accepted, asks, denied, proves};
 
-    fn v6(first: u8) -> Say {
-        let mut say = Say::new(first);
-        say.put(0, &[first & 0xf0 | 6]);
-        say.put(16, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
-        say.put(32, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).clone()
+    fn v6(first: u8) -> Datagram {
+        let mut datagram = Datagram::new(first);
+        datagram.put(0, &[first & 0xf0 | 6]);
+        datagram.put(16, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        datagram.put(32, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).clone()
     }
 
     #[test]

@@ -86,10 +86,10 @@ impl PmView<'_> {
                 None => Some(Meant::Request),
             },
             (Side::Server, _) => {
-                let asked = self.transaction?.request.raw.ap_port;
+                let requested = self.transaction?.request.raw.ap_port;
                 match seen.raw.ap_port.get() {
                     0 => Some(Meant::Deny),
-                    port => (port != asked.get()).then_some(Meant::Accept),
+                    port => (port != requested.get()).then_some(Meant::Accept),
                 }
             }
         }

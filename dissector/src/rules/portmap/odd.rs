@@ -2,14 +2,14 @@
 //! one datagram is missing at a time. A capture that misses a repeated PMReq and its answer is
 //! equal to one with a wrong PMAck.
 
-use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, say};
+use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, datagram};
 
 /// Messages and their senders: 0 the client, 1 the server, 2 the server to the client's earlier
 /// port, 3 that port.
 type Story = Vec<(usize, Vec<u8>)>;
 
 fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
-    say(first, |octets| {
+    datagram(first, |octets| {
         octets[4..6].copy_from_slice(&ap_port.to_be_bytes());
         octets[6..8].copy_from_slice(&cp_port.to_be_bytes());
         octets[15] = handle;
@@ -58,7 +58,7 @@ fn stories() -> Vec<Story> {
     ]
 }
 
-fn blames(story: &Story) -> Vec<String> {
+fn errors(story: &Story) -> Vec<String> {
     let mut wire = Datagrams::default();
     for (from, octets) in story {
         let older = "10.0.0.2:40009".parse().unwrap();
@@ -74,7 +74,7 @@ fn blames(story: &Story) -> Vec<String> {
 
 #[test]
 fn reports_no_error_for_legal_exchanges() {
-    let mut told = 0;
+    let mut count = 0;
     for (number, story) in stories().iter().enumerate() {
         let mut mangled = vec![story.clone()];
         for at in 0..story.len() {
@@ -93,9 +93,9 @@ fn reports_no_error_for_legal_exchanges() {
             }
         }
         for (way, mangled) in mangled.iter().enumerate() {
-            assert_eq!(blames(mangled), [""; 0], "story {number}, way {way}: {mangled:02x?}");
-            told += 1;
+            assert_eq!(errors(mangled), [""; 0], "story {number}, way {way}: {mangled:02x?}");
+            count += 1;
         }
     }
-    println!("{told} captures without blame");
+    println!("{count} captures without errors");
 }

@@ -208,11 +208,11 @@ mod tests {
     use weft_core::requirement::Severity;
 
     use super::MOST;
-    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, Say, other_end, say};
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, Datagrams, REQ, datagram, other_end};
 
     /// A message with AssocHandle `handle` and CpPort `port`.
     fn with(first: u8, handle: u8, port: u8) -> Vec<u8> {
-        say(first, |octets| (octets[15], octets[7]) = (handle, port)).octets()
+        datagram(first, |octets| (octets[15], octets[7]) = (handle, port)).octets()
     }
 
     fn capture(messages: &[(usize, Vec<u8>)]) -> Datagrams {
@@ -221,12 +221,12 @@ mod tests {
         wire
     }
 
-    fn told(wire: &Datagrams) -> Vec<(&'static str, Severity)> {
-        let mut told: Vec<_> =
+    fn reported(wire: &Datagrams) -> Vec<(&'static str, Severity)> {
+        let mut reported: Vec<_> =
             wire.findings().iter().map(|finding| (finding.requirement.as_str(), finding.severity)).collect();
-        told.sort_unstable();
-        told.dedup();
-        told
+        reported.sort_unstable();
+        reported.dedup();
+        reported
     }
 
     const HANDLE: [(&str, Severity); 3] =
@@ -234,15 +234,15 @@ mod tests {
 
     #[test]
     fn a_wrong_handle_is_an_error_where_nothing_explains_it() {
-        assert_eq!(told(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
+        assert_eq!(reported(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
         // The client repeats the request, and acknowledges the answer at last.
         let again = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(REQ, 1, 1)), (0, with(ACK, 1, 1))];
-        assert_eq!(told(&capture(&again)), HANDLE);
+        assert_eq!(reported(&capture(&again)), HANDLE);
         // The finding is due before the capture ends, once a later answer is unlikely.
         let mut wire = capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))]);
         wire.wait(6);
         wire.put(0, &with(REQ, 9, 1));
-        assert_eq!(told(&wire), HANDLE);
+        assert_eq!(reported(&wire), HANDLE);
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
             }
         }
         let late = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 1, 1)), (0, with(ACK, 9, 1)), (0, with(REQ, 9, 1))];
-        assert_eq!(told(&capture(&late)), []);
+        assert_eq!(reported(&capture(&late)), []);
     }
 
     #[test]
@@ -265,14 +265,14 @@ mod tests {
         let note = HANDLE.map(|(id, _)| (id, Severity::Note));
         // The client acknowledges the answer, before or after it in the capture.
         let (request, accept, ack) = ((0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(ACK, 9, 1)));
-        assert_eq!(told(&capture(&[request.clone(), accept.clone(), ack.clone()])), note);
-        assert_eq!(told(&capture(&[request.clone(), ack, accept.clone()])), note);
+        assert_eq!(reported(&capture(&[request.clone(), accept.clone(), ack.clone()])), note);
+        assert_eq!(reported(&capture(&[request.clone(), ack, accept.clone()])), note);
         // The earlier PMReq has its own answer.
         let own = (1, with(ACCEPT, 1, 1));
-        assert_eq!(told(&capture(&[request.clone(), accept.clone(), own])), note);
+        assert_eq!(reported(&capture(&[request.clone(), accept.clone(), own])), note);
         // An earlier answer also has no PMReq.
         let missed = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 7, 7)), accept];
-        assert_eq!(told(&capture(&missed)), note);
+        assert_eq!(reported(&capture(&missed)), note);
         // An AssocHandle is free after the answer, even if it is reused at once.
         let reused = [request, (1, with(ACCEPT, 1, 1)), (0, with(ACK, 1, 1)), (1, with(ACCEPT, 1, 9))];
         assert!(capture(&reused).errors().is_empty());
@@ -283,10 +283,10 @@ mod tests {
         let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
         let put = |repeated: bool| {
             let mut wire = Datagrams::default();
-            wire.put(0, &Say::new(REQ).octets());
-            wire.put_between(ends[1], other_end(0), &Say::new(ACCEPT).octets());
+            wire.put(0, &Datagram::new(REQ).octets());
+            wire.put_between(ends[1], other_end(0), &Datagram::new(ACCEPT).octets());
             if repeated {
-                wire.put_between(other_end(0), ends[1], &Say::new(REQ).octets());
+                wire.put_between(other_end(0), ends[1], &Datagram::new(REQ).octets());
             }
             wire.errors().iter().map(|finding| finding.requirement).collect::<Vec<_>>()
         };
@@ -297,9 +297,9 @@ mod tests {
     fn a_handle_is_in_flight_for_certain_if_its_request_is_repeated() {
         let again = [(0, with(REQ, 1, 1)), (0, with(REQ, 1, 9)), (0, with(REQ, 1, 1))];
         let ids = ["PM-7.3.1.8-1", "PM-7.4-12"];
-        assert_eq!(told(&capture(&again)), ids.map(|id| (id, Severity::Error)));
+        assert_eq!(reported(&capture(&again)), ids.map(|id| (id, Severity::Error)));
         // The capture may have missed the answer between the two.
-        assert_eq!(told(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
+        assert_eq!(reported(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
     }
 
     #[test]

@@ -53,18 +53,18 @@ fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, Datagrams, REQ, Say, other_end, proves, say};
+    use crate::rules::portmap::testing::{ACCEPT, Datagram, Datagrams, REQ, datagram, other_end, proves};
 
     /// Two PMReqs, `seconds` apart. `change` changes the second one. If `answered`, the first one
     /// has its answer.
     fn two(answered: bool, seconds: u64, change: impl Fn(&mut Vec<u8>)) -> Datagrams {
         let mut wire = Datagrams::default();
-        wire.put(0, &Say::new(REQ).octets());
+        wire.put(0, &Datagram::new(REQ).octets());
         if answered {
-            wire.put(1, &Say::new(ACCEPT).octets());
+            wire.put(1, &Datagram::new(ACCEPT).octets());
         }
         wire.wait(seconds);
-        wire.put(0, &say(REQ, change).octets());
+        wire.put(0, &datagram(REQ, change).octets());
         wire
     }
 
@@ -113,8 +113,8 @@ mod tests {
     fn a_five_tuple_has_one_source() {
         let from = |other: bool| {
             let mut wire = Datagrams::default();
-            wire.put(0, &Say::new(REQ).octets());
-            let octets = Say::new(REQ).octets();
+            wire.put(0, &Datagram::new(REQ).octets());
+            let octets = Datagram::new(REQ).octets();
             let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
             wire.put_between(if other { other_end(0) } else { ends[0] }, ends[1], &octets);
             wire

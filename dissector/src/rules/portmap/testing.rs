@@ -21,9 +21,9 @@ pub(crate) const DENY: u8 = 0x34;
 
 /// A message for IPv4: CpPort 40001 requests ApPort 5001 and gets port 7001.
 #[derive(Clone)]
-pub(crate) struct Say(Vec<u8>);
+pub(crate) struct Datagram(Vec<u8>);
 
-impl Say {
+impl Datagram {
     pub(crate) fn new(first: u8) -> Self {
         let ap_port: u16 = match first {
             REQ => 5001,
@@ -32,7 +32,7 @@ impl Say {
         };
         let zeros = "00".repeat(12);
         let names = "1122334455667788";
-        Say(hex(&format!("{first:02x} 00 0000 {ap_port:04x} 9c41 {names} 0a000002 {zeros} 0a000001 {zeros}")))
+        Datagram(hex(&format!("{first:02x} 00 0000 {ap_port:04x} 9c41 {names} 0a000002 {zeros} 0a000001 {zeros}")))
     }
 
     pub(crate) fn put(&mut self, at: usize, octets: &[u8]) -> &mut Self {
@@ -46,10 +46,10 @@ impl Say {
 }
 
 /// A message with a change.
-pub(crate) fn say(first: u8, change: impl Fn(&mut Vec<u8>)) -> Say {
-    let mut say = Say::new(first);
-    change(&mut say.0);
-    say
+pub(crate) fn datagram(first: u8, change: impl Fn(&mut Vec<u8>)) -> Datagram {
+    let mut datagram = Datagram::new(first);
+    change(&mut datagram.0);
+    datagram
 }
 
 /// A capture of datagrams.
@@ -122,22 +122,22 @@ impl Datagrams {
 /// A PMReq with a change, without answer.
 pub(crate) fn asks(change: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = Datagrams::default();
-    wire.put(0, &say(REQ, change).octets());
+    wire.put(0, &datagram(REQ, change).octets());
     wire
 }
 
 /// A PMReq, then a PMAccept and a PMAck with these changes.
 pub(crate) fn accepted(accept: impl Fn(&mut Vec<u8>), ack: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = asks(|_| {});
-    wire.put(1, &say(ACCEPT, accept).octets());
-    wire.put(0, &say(ACK, ack).octets());
+    wire.put(1, &datagram(ACCEPT, accept).octets());
+    wire.put(0, &datagram(ACK, ack).octets());
     wire
 }
 
 /// A PMReq, then a PMDeny with a change.
 pub(crate) fn denied(deny: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = asks(|_| {});
-    wire.put(1, &say(DENY, deny).octets());
+    wire.put(1, &datagram(DENY, deny).octets());
     wire
 }
 

@@ -89,8 +89,8 @@ fn stray(books: &Books, findings: &mut Findings<'_>) {
 
 /// Is `to..to + len` of `stag` inside the buffer of `advert`?
 fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
-    let (from, asked) = (u128::from(advert.va), u128::from(to));
-    advert.stag == stag && asked >= from && asked + u128::from(len) <= from + u128::from(advert.len)
+    let (from, start) = (u128::from(advert.va), u128::from(to));
+    advert.stag == stag && start >= from && start + u128::from(len) <= from + u128::from(advert.len)
 }
 
 /// A Terminate denies a buffer that its sender advertises.

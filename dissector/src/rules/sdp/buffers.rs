@@ -42,13 +42,13 @@ fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 }
 
 fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let told = match view.mid() {
+    let announced = match view.mid() {
         Mid::HELLO => view.extension::<RawHello>().map(|raw| (raw.local_rcv_sz.get(), 24..28)),
         Mid::HELLO_ACK => view.extension::<RawHelloAck>().map(|raw| (raw.act_rcv_sz.get(), 20..24)),
         Mid::CH_RCV_BUF_ACK => view.extension::<RawChRcvBufAck>().map(|raw| (raw.act_sz.get(), 16..20)),
         _ => return,
     };
-    let Some((size, place)) = told.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
+    let Some((size, place)) = announced.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
     let (range, found) = (view.place(place), size.to_string());
     let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
     findings.each(&ids, unit, range, "at least 37 bytes: BSDH, SinkAH and one byte", &found);

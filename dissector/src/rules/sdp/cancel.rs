@@ -29,8 +29,10 @@ fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut F
     let before = view.before();
     let is_new = before.cancels.src_avail_heard && !before.cancels.src_avail_was_heard;
     // The message itself may report them, or end the SrcAvail.
-    let tells = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
-    let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !tells && moved.read > 0) else { return };
+    let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
+    let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !reports && moved.read > 0) else {
+        return;
+    };
     let found = format!(
         "MSeqAck {}, while {} bytes that RDMA Reads requested are not reported",
         view.bsdh.mseq_ack, moved.read
@@ -105,14 +107,14 @@ mod tests {
 
     #[test]
     fn reports_writes_before_the_answer() {
-        let answers = |tells: bool| {
+        let answers = |reports: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 (0..2).for_each(|_| sink_avail(talk, 1 - way, 9000, 0, 0));
                 talk.write(way, STAG, VA, 50);
                 talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
                 talk.both_hear();
-                if tells {
+                if reports {
                     completes(talk, way, Mid::RDMA_WR_COMPL, 50);
                 }
                 talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);

@@ -8,21 +8,21 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
-pub(super) static BEHIND_DIS_CONN: Rule = Rule {
+pub(super) static AFTER_DIS_CONN: Rule = Rule {
     requirements: &[
         requirement!("SDP-6.2.3-2"),
         requirement!("SDP-8.2.1-4"),
         requirement!("SDP-8.2.1-9"),
         requirement!("SDP-8.2.1-32"),
     ],
-    judge: Judge::Sdp(behind_dis_conn),
+    judge: Judge::Sdp(after_dis_conn),
 };
 
 pub(super) static DIS_CONN: Rule =
     Rule { requirements: &[requirement!("SDP-8.2.1-5"), requirement!("SDP-8.2.1-7")], judge: Judge::Sdp(dis_conn) };
 
-pub(super) static BEHIND_ABORT_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-8.2.2-13")], judge: Judge::Sdp(behind_abort_conn) };
+pub(super) static AFTER_ABORT_CONN: Rule =
+    Rule { requirements: &[requirement!("SDP-8.2.2-13")], judge: Judge::Sdp(after_abort_conn) };
 
 pub(super) static ABORT_CONN: Rule =
     Rule { requirements: &[requirement!("SDP-6.2.4-2")], judge: Judge::Sdp(abort_conn) };
@@ -30,7 +30,7 @@ pub(super) static ABORT_CONN: Rule =
 pub(super) static END_OF_TCP: Rule =
     Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], judge: Judge::End(end_of_tcp) };
 
-fn behind_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     if !before.said.has(Mid::DIS_CONN) || view.is_set_up() {
         return;
@@ -70,7 +70,7 @@ fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findi
     }
 }
 
-fn behind_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.before().said.has(Mid::ABORT_CONN) && !view.is_set_up() {
         let expected = "the end of TCP after its own AbortConn";
         findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
@@ -132,7 +132,7 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
     /// A DisConn, then a message with `mid`.
-    fn behind(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
+    fn dis_conn_then(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(0, Mid::DIS_CONN, "", 0);
             talk.say(0, mid, extension, payload);
@@ -141,18 +141,18 @@ mod tests {
 
     #[test]
     fn no_data_follows_a_dis_conn() {
-        let credit = behind(Mid::DATA, "", 0);
+        let credit = dis_conn_then(Mid::DATA, "", 0);
         for id in [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")] {
-            proves(id, behind(Mid::DATA, "", 1), &credit);
+            proves(id, dis_conn_then(Mid::DATA, "", 1), &credit);
         }
-        let src_avail = behind(Mid::SRC_AVAIL, "00000064 11223344 0000000000001000", 0);
-        proves(requirement!("SDP-6.2.3-2"), src_avail, behind(Mid::SEND_SM, "", 0));
+        let src_avail = dis_conn_then(Mid::SRC_AVAIL, "00000064 11223344 0000000000001000", 0);
+        proves(requirement!("SDP-6.2.3-2"), src_avail, dis_conn_then(Mid::SEND_SM, "", 0));
         assert_eq!(advert(100, None).trim_end(), "00000064 11223344 0000000000001000");
     }
 
     #[test]
     fn sends_one_dis_conn_after_all_data() {
-        proves(requirement!("SDP-8.2.1-7"), behind(Mid::DIS_CONN, "", 0), behind(Mid::DATA, "", 0));
+        proves(requirement!("SDP-8.2.1-7"), dis_conn_then(Mid::DIS_CONN, "", 0), dis_conn_then(Mid::DATA, "", 0));
         let closes = |settle: fn(&mut Talk)| {
             move |talk: &mut Talk| {
                 src_avail(talk, 0, 50, 10);
@@ -212,14 +212,18 @@ mod tests {
 
     #[test]
     fn an_abort_conn_follows_a_dis_conn() {
-        proves(requirement!("SDP-6.2.4-2"), |talk| talk.say(0, Mid::ABORT_CONN, "", 0), behind(Mid::ABORT_CONN, "", 0));
+        proves(
+            requirement!("SDP-6.2.4-2"),
+            |talk| talk.say(0, Mid::ABORT_CONN, "", 0),
+            dis_conn_then(Mid::ABORT_CONN, "", 0),
+        );
     }
 
     #[test]
     fn messages_before_the_end_of_tcp() {
-        let ends = |says: &'static [(usize, Mid)]| {
+        let ends = |messages: &'static [(usize, Mid)]| {
             move |talk: &mut Talk| {
-                for (direction, mid) in says {
+                for (direction, mid) in messages {
                     talk.say(*direction, *mid, "", 0);
                     talk.both_hear();
                 }

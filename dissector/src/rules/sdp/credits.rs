@@ -118,12 +118,12 @@ mod tests {
         for id in [requirement!("SDP-10.5-6"), requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4")] {
             proves_each_way(id, spends(16, 0, true), spends(13, 0, true));
         }
-        let update = |heard: bool| {
+        let update = |received: bool| {
             move |talk: &mut Talk, way: usize| {
                 (0..14).for_each(|_| talk.say(way, Mid::DATA, "", 0));
                 talk.hears(1 - way);
                 talk.say(1 - way, Mid::DATA, "", 0);
-                if heard {
+                if received {
                     talk.hears(way);
                 }
                 talk.say(way, Mid::DATA, "", 10);

@@ -119,12 +119,12 @@ mod tests {
     }
 
     /// A SrcAvail of 100 octets, `payload` of them in the message; RDMA Reads of these lengths from
-    /// its first octet on; then RdmaRdCompls with the lengths `told`.
-    fn read(payload: usize, reads: &'static [u32], told: &'static [u32]) -> impl Fn(&mut Talk) {
-        read_in(5, payload, reads, told)
+    /// its first octet on; then RdmaRdCompls with the lengths `reported`.
+    fn read(payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut Talk) {
+        read_in(5, payload, reads, reported)
     }
 
-    fn read_in(opcode: u8, payload: usize, reads: &'static [u32], told: &'static [u32]) -> impl Fn(&mut Talk) {
+    fn read_in(opcode: u8, payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.say(0, Mid::SRC_AVAIL, &advert(100, None), payload);
             talk.hears(1);
@@ -133,7 +133,7 @@ mod tests {
                 talk.reads(1, STAG, from, *len);
                 from += u64::from(*len);
             }
-            for len in told {
+            for len in reported {
                 talk.say_in(opcode, 1, Mid::RDMA_RD_COMPL, &word(*len), 0);
             }
         }

@@ -158,13 +158,13 @@ mod tests {
         };
         proves(requirement!("SDP-6.1.6-1"), acknowledges(&[2]), acknowledges(&[1]));
         proves(requirement!("SDP-6.1.6-1"), acknowledges(&[1, 0]), acknowledges(&[0, 1]));
-        let unheard = |ack: u32| {
+        let without_message = |ack: u32| {
             move |talk: &mut Talk| {
                 talk.ack[0] = ack;
                 data(talk, 0);
             }
         };
-        proves(requirement!("SDP-6.1.6-2"), unheard(1), unheard(0));
+        proves(requirement!("SDP-6.1.6-2"), without_message(1), without_message(0));
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
     fn credit_is_not_taken_back() {
         let bufs = |bufs: [u16; 2]| {
             move |talk: &mut Talk| {
-                for (heard, bufs) in (0..).zip(bufs) {
-                    talk.ack[0] = heard;
+                for (mseq, bufs) in (0..).zip(bufs) {
+                    talk.ack[0] = mseq;
                     talk.bufs = bufs;
                     data(talk, 0);
                     talk.bufs = 16;
@@ -214,7 +214,7 @@ mod tests {
     /// In the reading that the first message has MSeq 0 (C4), MSeqAck stays 0 when it arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
-        let told = |bufs: [u16; 3]| {
+        let errors = |bufs: [u16; 3]| {
             let mut talk = Talk::bare();
             talk.mseq = [u32::MAX; 2];
             talk.bufs = bufs[0];
@@ -227,8 +227,8 @@ mod tests {
             data(&mut talk, 0);
             talk.wire.errors()
         };
-        assert_eq!(told([16, 15, 15]), []);
-        let ids: Vec<_> = told([16, 15, 14]).iter().map(|finding| finding.requirement).collect();
+        assert_eq!(errors([16, 15, 15]), []);
+        let ids: Vec<_> = errors([16, 15, 14]).iter().map(|finding| finding.requirement).collect();
         assert!(ids.contains(&requirement!("SDP-6.1.3-1")), "{ids:?}");
     }
 }

@@ -23,12 +23,14 @@ fn swapped(order: FieldOrder) -> Talk {
     talk
 }
 
+/// Acknowledges every received message, then sends Data.
 fn data(talk: &mut Talk, direction: usize, payload: usize) {
     talk.hears(direction);
     talk.say(direction, Mid::DATA, "", payload);
 }
 
-fn says(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: usize) {
+/// Acknowledges every received message, then sends one.
+fn send(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: usize) {
     talk.hears(direction);
     talk.say(direction, mid, extension, payload);
 }
@@ -40,8 +42,8 @@ fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
 }
 
 fn closed(mut talk: Talk) -> Wire {
-    says(&mut talk, 0, Mid::DIS_CONN, "", 0);
-    says(&mut talk, 1, Mid::DIS_CONN, "", 0);
+    send(&mut talk, 0, Mid::DIS_CONN, "", 0);
+    send(&mut talk, 1, Mid::DIS_CONN, "", 0);
     talk.wire.fin(1);
     talk.wire.fin(0);
     talk.wire
@@ -53,34 +55,34 @@ fn all_modes(order: FieldOrder) -> Wire {
     data(&mut talk, 0, 10);
     data(&mut talk, 1, 10);
     // Combined Mode: two RDMA Reads, which also read the octets of the payload.
-    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
+    send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
     talk.reads(1, STAG, VA, 5000);
-    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
+    send(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
     talk.reads(1, STAG, VA + 5000, 4000);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 4000);
     // The Data Sink declines the SrcAvail, and the rest follows as Data.
-    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
-    says(&mut talk, 1, Mid::SEND_SM, "", 0);
+    send(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
+    send(&mut talk, 1, Mid::SEND_SM, "", 0);
     data(&mut talk, 0, 50);
     data(&mut talk, 0, 40);
-    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+    send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
     data(&mut talk, 0, 10);
-    says(&mut talk, 1, Mid::MODE_CHANGE, &word(SINK_TO_COMBINED), 0);
-    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
-    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 0);
+    send(&mut talk, 1, Mid::MODE_CHANGE, &word(SINK_TO_COMBINED), 0);
+    send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
+    send(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 0);
     talk.hears(0);
     talk.write(0, STAG, VA, 5000);
     talk.write(0, STAG, VA + 5000, 2000);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 7000);
     // A Transaction is a SinkAvail with payload.
-    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
+    send(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
     talk.hears(0);
     talk.write(0, STAG, VA, 1);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 1);
-    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     talk.reads(1, STAG, VA, 9000);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 9000);
-    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+    send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
     data(&mut talk, 1, 10);
     closed(talk)
 }
@@ -88,7 +90,7 @@ fn all_modes(order: FieldOrder) -> Wire {
 /// Data makes SinkAvails stale, and a SinkAvail crosses SrcAvails.
 fn crossing(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
-    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
+    send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
     talk.hears(1);
     for _ in 0..2 {
         talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
@@ -99,9 +101,9 @@ fn crossing(order: FieldOrder) -> Wire {
     talk.write(0, STAG, VA, 3000);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 3000);
     data(&mut talk, 1, 0);
-    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
-    says(&mut talk, 1, Mid::SINK_AVAIL_CANCEL, "", 0);
-    says(&mut talk, 0, Mid::SINK_CANCEL_ACK, "", 0);
+    send(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    send(&mut talk, 1, Mid::SINK_AVAIL_CANCEL, "", 0);
+    send(&mut talk, 0, Mid::SINK_CANCEL_ACK, "", 0);
     closed(talk)
 }
 
@@ -110,7 +112,7 @@ fn crossing(order: FieldOrder) -> Wire {
 fn held_back(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 1, 0);
-    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
+    send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
     talk.hears(1);
     talk.asks(1, STAG, VA, 100);
     talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0);
@@ -122,7 +124,7 @@ fn held_back(order: FieldOrder) -> Wire {
     talk.bufs = 14;
     talk.say(1, Mid::RDMA_RD_COMPL, &word(90), 0);
     talk.bufs = 16;
-    says(&mut talk, 1, Mid::SEND_SM, "", 0);
+    send(&mut talk, 1, Mid::SEND_SM, "", 0);
     data(&mut talk, 0, 20);
     closed(talk)
 }
@@ -140,12 +142,12 @@ fn small_things(order: FieldOrder) -> Wire {
     talk.flags = 3;
     data(&mut talk, 1, 1);
     talk.flags = 0;
-    says(&mut talk, 1, Mid::CH_RCV_BUF, &word(8192), 0);
-    says(&mut talk, 0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
-    says(&mut talk, 0, Mid::CH_RCV_BUF, &word(100), 0);
-    says(&mut talk, 1, Mid::CH_RCV_BUF_ACK, &word(2048), 0);
+    send(&mut talk, 1, Mid::CH_RCV_BUF, &word(8192), 0);
+    send(&mut talk, 0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+    send(&mut talk, 0, Mid::CH_RCV_BUF, &word(100), 0);
+    send(&mut talk, 1, Mid::CH_RCV_BUF_ACK, &word(2048), 0);
     talk.say_in_two(0, 40);
-    says(&mut talk, 1, Mid(0x41), "", 5);
+    send(&mut talk, 1, Mid(0x41), "", 5);
     closed(talk)
 }
 
@@ -156,7 +158,7 @@ fn crossed_dis_conns(order: FieldOrder) -> Wire {
     talk.say(0, Mid::DIS_CONN, "", 0);
     talk.say(1, Mid::DIS_CONN, "", 0);
     data(&mut talk, 0, 0);
-    says(&mut talk, 1, Mid::ABORT_CONN, "", 0);
+    send(&mut talk, 1, Mid::ABORT_CONN, "", 0);
     talk.wire.rst(1);
     talk.wire
 }
@@ -164,14 +166,14 @@ fn crossed_dis_conns(order: FieldOrder) -> Wire {
 /// One half-connection is closed, and the other one continues.
 fn half_closed(order: FieldOrder) -> Wire {
     let mut talk = swapped(order);
-    says(&mut talk, 0, Mid::DIS_CONN, "", 0);
+    send(&mut talk, 0, Mid::DIS_CONN, "", 0);
     data(&mut talk, 1, 10);
     data(&mut talk, 0, 0);
-    says(&mut talk, 1, Mid::SRC_AVAIL, &advert(100, None), 10);
+    send(&mut talk, 1, Mid::SRC_AVAIL, &advert(100, None), 10);
     talk.hears(0);
     talk.reads(0, STAG, VA + 10, 90);
     completes(&mut talk, 0, Mid::RDMA_RD_COMPL, 90);
-    says(&mut talk, 1, Mid::DIS_CONN, "", 0);
+    send(&mut talk, 1, Mid::DIS_CONN, "", 0);
     talk.wire.fin(1);
     talk.wire.fin(0);
     talk.wire
@@ -184,8 +186,8 @@ fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     if crossing {
         talk.say(0, Mid::SUSP_COMM, SUSP_COMM, 0);
     }
-    says(&mut talk, 1, Mid::SUSP_COMM, SUSP_COMM, 0);
-    says(&mut talk, 0, Mid::SUSP_COMM_ACK, "", 0);
+    send(&mut talk, 1, Mid::SUSP_COMM, SUSP_COMM, 0);
+    send(&mut talk, 0, Mid::SUSP_COMM_ACK, "", 0);
     talk.wire.fin(0);
     talk.wire.fin(1);
     talk.wire

@@ -37,9 +37,9 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
     // The octet of the oldest announcement is too late once a message passes the last position for
     // it. Only that message gets the note.
-    let behind = |position: i64| urgent.oldest.is_some_and(|at| position.saturating_sub(at) > MOST);
+    let is_late = |position: i64| urgent.oldest.is_some_and(|at| position.saturating_sub(at) > MOST);
     let passed = urgent.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
-    if !comes && view.mid() == Mid::DATA && behind(passed) && !behind(urgent.position) {
+    if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(urgent.position) {
         let expected = format!("the Out-Of-Band byte within {MOST} bytes after OOB_PEND, unless its user withdrew it");
         let found = format!("{MOST} bytes without it");
         findings.note().at(requirement!("SDP-9.5.3-6"), unit, range.clone(), &expected, found);
@@ -85,7 +85,7 @@ mod tests {
     const PRES: u8 = 1;
     const PEND: u8 = 2;
 
-    fn says(talk: &mut Talk, way: usize, flags: u8, payload: usize) {
+    fn send(talk: &mut Talk, way: usize, flags: u8, payload: usize) {
         talk.flags = flags;
         talk.say(way, Mid::DATA, "", payload);
         talk.flags = 0;
@@ -96,8 +96,8 @@ mod tests {
     fn it_is_announced_once() {
         let with = |before: &'static [u8], flags: u8| {
             move |talk: &mut Talk, way: usize| {
-                before.iter().for_each(|flags| says(talk, way, *flags, 0));
-                says(talk, way, flags, 5);
+                before.iter().for_each(|flags| send(talk, way, *flags, 0));
+                send(talk, way, flags, 5);
                 talk.say(way, Mid::DIS_CONN, "", 0);
             }
         };
@@ -111,24 +111,24 @@ mod tests {
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |talk: &mut Talk, way: usize| {
-            says(talk, way, PEND, 0);
+            send(talk, way, PEND, 0);
             src_avail(talk, way, 65_532, 1);
             talk.say(way, Mid::SRC_AVAIL_CANCEL, "", 0);
             talk.both_hear();
             talk.say(1 - way, Mid::SEND_SM, "", 0);
             talk.both_hear();
-            says(talk, way, PRES, 5);
+            send(talk, way, PRES, 5);
         };
         // An FPDU cannot hold 65,532 octets.
         let in_parts = |len: u32| {
             move |talk: &mut Talk, way: usize| {
-                says(talk, way, PEND, 0);
+                send(talk, way, PEND, 0);
                 for part in [30_000, 30_000, len - 60_000] {
                     src_avail(talk, way, part, 1);
                     talk.reads(1 - way, STAG, VA + 1, part - 1);
                     completes(talk, 1 - way, Mid::RDMA_RD_COMPL, part - 1);
                 }
-                says(talk, way, PRES, 5);
+                send(talk, way, PRES, 5);
             }
         };
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), in_parts(65_531));
@@ -140,14 +140,14 @@ mod tests {
     fn announced_octet_arrives_in_time() {
         let data = |octets: u32, last: usize| {
             move |talk: &mut Talk, way: usize| {
-                says(talk, way, PEND, 0);
+                send(talk, way, PEND, 0);
                 for part in [30_000, 30_000, octets - 60_000] {
                     src_avail(talk, way, part, 1);
                     talk.reads(1 - way, STAG, VA + 1, part - 1);
                     completes(talk, 1 - way, Mid::RDMA_RD_COMPL, part - 1);
                 }
-                says(talk, way, 0, last);
-                says(talk, way, 0, last);
+                send(talk, way, 0, last);
+                send(talk, way, 0, last);
             }
         };
         proves_each_way(requirement!("SDP-9.5.3-6"), data(65_530, 5), data(65_530, 2));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn it_is_the_last_octet_of_data() {
-        let in_data = |payload: usize| move |talk: &mut Talk, way: usize| says(talk, way, PRES | PEND, payload);
+        let in_data = |payload: usize| move |talk: &mut Talk, way: usize| send(talk, way, PRES | PEND, payload);
         proves_each_way(requirement!("SDP-9.5.3-8"), in_data(0), in_data(1));
     }
 }

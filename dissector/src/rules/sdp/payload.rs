@@ -10,7 +10,7 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
-pub(super) static BEHIND_SRC_AVAIL: Rule = Rule {
+pub(super) static AFTER_SRC_AVAIL: Rule = Rule {
     requirements: &[
         requirement!("SDP-9.2-22"),
         requirement!("SDP-11-10"),
@@ -19,7 +19,7 @@ pub(super) static BEHIND_SRC_AVAIL: Rule = Rule {
         requirement!("SDP-11.2-8"),
         requirement!("SDP-11.3-8"),
     ],
-    judge: Judge::Sdp(behind_src_avail),
+    judge: Judge::Sdp(after_src_avail),
 };
 
 pub(super) static OWED: Rule = Rule {
@@ -35,13 +35,13 @@ pub(super) static OWED: Rule = Rule {
 
 pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], judge: Judge::Sdp(len) };
 
-fn behind_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(src_avail), true) = (before.src_avails.oldest, before.certain) else { return };
     // The sender may send the Data that a SendSm requested.
-    let asked_for = if view.mid() == Mid::DATA { before.owed } else { 0 };
+    let requested = if view.mid() == Mid::DATA { before.owed } else { 0 };
     let payload = if view.mid().may_carry_payload() { view.payload_len() as u64 } else { 0 };
-    if payload <= asked_for {
+    if payload <= requested {
         return;
     }
     let ids: &[RequirementId] = match before.source_mode {
@@ -53,9 +53,9 @@ fn behind_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         Some(Mode::Buffered) | None => return,
     };
     let expected = format!("no payload while the SrcAvail of frame {} is open", src_avail.frame);
-    let found = match asked_for {
+    let found = match requested {
         0 => format!("{payload} bytes"),
-        asked_for => format!("{payload} bytes, of which a SendSm requested {asked_for}"),
+        requested => format!("{payload} bytes, of which a SendSm requested {requested}"),
     };
     findings.each(ids, unit, view.place(3..4), &expected, &found);
     if src_avail.told() > 0 {
@@ -104,7 +104,7 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
     /// A SrcAvail, then `octets` octets of Data, in Pipelined or Combined Mode.
-    fn behind(in_pipelined: bool, octets: usize) -> impl Fn(&mut Talk, usize) {
+    fn data_after_src_avail(in_pipelined: bool, octets: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             if in_pipelined {
                 pipelined(talk, way);
@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn no_payload_while_a_src_avail_is_open() {
         for id in [requirement!("SDP-11.2-6"), requirement!("SDP-11.2-8"), requirement!("SDP-11-10")] {
-            proves_each_way(id, behind(false, 1), behind(false, 0));
+            proves_each_way(id, data_after_src_avail(false, 1), data_after_src_avail(false, 0));
         }
         for id in [requirement!("SDP-11.3-8"), requirement!("SDP-11-15")] {
-            proves_each_way(id, behind(true, 1), behind(true, 0));
+            proves_each_way(id, data_after_src_avail(true, 1), data_after_src_avail(true, 0));
         }
         let partly = |len: u32| {
             move |talk: &mut Talk, way: usize| {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// `octets` octets of the 40 that a SendSm requests, then a message with `mid`.
-    fn asked(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
+    fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             src_avail(talk, way, 50, 10);
             talk.say(1 - way, Mid::SEND_SM, "", 0);
@@ -173,9 +173,9 @@ mod tests {
             requirement!("SDP-9.5.2.1-6"),
             requirement!("SDP-11.3-9"),
         ] {
-            proves_each_way(id, asked(39, Mid::SRC_AVAIL), asked(40, Mid::SRC_AVAIL));
+            proves_each_way(id, after_data(39, Mid::SRC_AVAIL), after_data(40, Mid::SRC_AVAIL));
         }
-        proves_each_way(requirement!("SDP-9.2-33"), asked(39, Mid::DIS_CONN), asked(40, Mid::DIS_CONN));
+        proves_each_way(requirement!("SDP-9.2-33"), after_data(39, Mid::DIS_CONN), after_data(40, Mid::DIS_CONN));
     }
 
     #[test]

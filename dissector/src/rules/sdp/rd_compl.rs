@@ -35,7 +35,7 @@ pub(super) static INVALIDATE: Rule = Rule {
 pub(super) static AWAITED: Rule =
     Rule { requirements: &[requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")], judge: Judge::Sdp(awaited) };
 
-pub(super) static UNASKED: Rule = Rule {
+pub(super) static WITHOUT_SRC_AVAIL: Rule = Rule {
     requirements: &[
         requirement!("SDP-9.2-1"),
         requirement!("SDP-9.2-15"),
@@ -48,7 +48,7 @@ pub(super) static UNASKED: Rule = Rule {
         requirement!("SDP-11.3-20"),
         requirement!("SDP-11.3-21"),
     ],
-    judge: Judge::Sdp(unasked),
+    judge: Judge::Sdp(without_src_avail),
 };
 
 /// Len of an RdmaRdCompl, and the SrcAvail that it answers.
@@ -63,23 +63,23 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let (before, range) = (view.before(), view.place(16..20));
     let found = format!("{len} bytes of the SrcAvail of frame {}", source.frame);
     let goes_on = (source.told() > 0).then_some(requirement!("SDP-9.2-38"));
-    let mut tell = |ids: &[RequirementId], expected: &str| {
+    let mut report = |ids: &[RequirementId], expected: &str| {
         findings.each(ids, unit, range.clone(), expected, &found);
         findings.each(goes_on.as_slice(), unit, range.clone(), expected, &found);
     };
     if len > source.left {
         let expected = format!("at most the {} remaining bytes", source.left);
-        tell(&[requirement!("SDP-9.2-13")], &expected);
+        report(&[requirement!("SDP-9.2-13")], &expected);
         if before.sources.count > 1 {
-            tell(&[requirement!("SDP-9.2-14")], &expected);
+            report(&[requirement!("SDP-9.2-14")], &expected);
         }
         return;
     }
     let Some(moved) = before.moved else { return };
     if moved.read < len {
-        tell(&[requirement!("SDP-9.2-1")], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
+        report(&[requirement!("SDP-9.2-1")], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
     } else if let Some(returned) = moved.returned.filter(|returned| *returned < len) {
-        tell(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} bytes that RDMA Reads returned"));
+        report(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} bytes that RDMA Reads returned"));
     }
 }
 
@@ -126,7 +126,7 @@ fn awaited(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
 }
 
 /// No SrcAvail is open that the message could answer.
-fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn without_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let is_send_sm = mid == Mid::SEND_SM;
     if !(is_send_sm || mid == Mid::RDMA_RD_COMPL) || !before.certain || before.sources.count > 0 {
@@ -170,9 +170,9 @@ mod tests {
     use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
     /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets each, and
-    /// RdmaRdCompls of `told` octets each.
-    fn reads(read: &[u32], told: &[u32]) -> impl Fn(&mut Talk, usize) {
-        let (read, told) = (read.to_vec(), told.to_vec());
+    /// RdmaRdCompls of `reported` octets each.
+    fn reads(read: &[u32], reported: &[u32]) -> impl Fn(&mut Talk, usize) {
+        let (read, reported) = (read.to_vec(), reported.to_vec());
         move |talk, way| {
             src_avail(talk, 1 - way, 50, 10);
             let mut at = VA + 10;
@@ -180,7 +180,7 @@ mod tests {
                 talk.reads(way, STAG, at, *len);
                 at += u64::from(*len);
             }
-            for len in &told {
+            for len in &reported {
                 talk.say_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
             }
         }
@@ -221,7 +221,7 @@ mod tests {
     /// Without CRC, the dissector may read a Response only after more octets have arrived.
     #[test]
     fn reports_only_returned_octets_without_crc() {
-        let told = |comes: &[u8], later: &[u8]| {
+        let is_found = |comes: &[u8], later: &[u8]| {
             let mut wire = Wire::connected();
             wire.send(0, &[hello(), startup_frame(0, 1, &[])].concat());
             wire.send(1, &reply_frame(0, 1, &[]));
@@ -239,9 +239,9 @@ mod tests {
         };
         let response = fpdu(&[hex("c142 00005101 0000000000000000"), vec![0x5a; 40]].concat());
         let data = fpdu(&hex("4143 00000000 00000000 00000002 00000000 0010 00 ff 00000010 00000002 00000000"));
-        assert!(told(&[], &response));
-        assert!(!told(&response, &[]));
-        assert!(!told(&[&response[..], &data[..2]].concat(), &data[2..]));
+        assert!(is_found(&[], &response));
+        assert!(!is_found(&response, &[]));
+        assert!(!is_found(&[&response[..], &data[..2]].concat(), &data[2..]));
     }
 
     /// Two SrcAvails in Pipelined Mode, one of them with [`STAG`].
@@ -259,14 +259,14 @@ mod tests {
 
     #[test]
     fn one_at_a_time_and_the_oldest_first() {
-        let tells = |len: u32| {
+        let completes_with = |len: u32| {
             move |talk: &mut Talk, way: usize| {
                 two(talk, way, false);
                 talk.reads(way, STAG, VA, 50);
                 completes(talk, way, Mid::RDMA_RD_COMPL, len);
             }
         };
-        proves_each_way(requirement!("SDP-9.2-14"), tells(51), tells(50));
+        proves_each_way(requirement!("SDP-9.2-14"), completes_with(51), completes_with(50));
         let ends = |newer: bool| {
             move |talk: &mut Talk, way: usize| {
                 two(talk, way, newer);
@@ -280,11 +280,11 @@ mod tests {
 
     #[test]
     fn the_last_one_invalidates() {
-        let ends = |opcode: u8, told: u32| {
+        let ends = |opcode: u8, reported: u32| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
                 talk.reads(way, STAG, VA + 10, 40);
-                talk.say_in(opcode, way, Mid::RDMA_RD_COMPL, &word(told), 0);
+                talk.say_in(opcode, way, Mid::RDMA_RD_COMPL, &word(reported), 0);
             }
         };
         proves_each_way(requirement!("SDP-9.2-26"), ends(5, 40), ends(6, 40));
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn requested_data_arrives_first() {
-        let tells = |data: usize| {
+        let completes_with = |data: usize| {
             move |talk: &mut Talk, way: usize| {
                 two(talk, way, true);
                 talk.say(way, Mid::SEND_SM, "", 0);
@@ -306,8 +306,8 @@ mod tests {
                 completes(talk, way, Mid::RDMA_RD_COMPL, 50);
             }
         };
-        proves_each_way(requirement!("SDP-9.2-34"), tells(49), tells(50));
-        proves_each_way(requirement!("SDP-9.2-36"), tells(49), tells(50));
+        proves_each_way(requirement!("SDP-9.2-34"), completes_with(49), completes_with(50));
+        proves_each_way(requirement!("SDP-9.2-36"), completes_with(49), completes_with(50));
     }
 
     #[test]

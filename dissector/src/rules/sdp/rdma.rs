@@ -84,18 +84,18 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     if !before.certain {
         return;
     }
-    let mut tell = |ids: &[RequirementId], act: Act, expected: &str, found: &str| {
+    let mut report = |ids: &[RequirementId], act: Act, expected: &str, found: &str| {
         ids.iter().for_each(|id| findings.in_frame(*id, view.direction, act.place, expected, found.to_owned()));
     };
     if let (Some(write), Some(mode)) = (before.done.write, before.source_mode)
         && mode != Mode::Pipelined
     {
         let (expected, found) = ("RDMA Writes in Pipelined Mode only", name(mode));
-        tell(pair(before).as_slice(), write, expected, found);
+        report(pair(before).as_slice(), write, expected, found);
         if mode == Mode::Combined {
-            tell(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")], write, expected, found);
+            report(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")], write, expected, found);
             if before.changes.left == Some(Mode::Pipelined) {
-                tell(
+                report(
                     &[requirement!("SDP-12.4-6"), requirement!("SDP-12.5-2")],
                     write,
                     expected,
@@ -106,8 +106,8 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
     if let (Some(read), Some(Mode::Buffered)) = (before.done.read, before.sink_mode) {
         let expected = "no RDMA Read in Buffered Mode";
-        tell(pair(before).as_slice(), read, expected, "one");
-        tell(&[requirement!("SDP-12-17")], read, expected, "one, from the Data Sink, the Mode Master");
+        report(pair(before).as_slice(), read, expected, "one");
+        report(&[requirement!("SDP-12-17")], read, expected, "one, from the Data Sink, the Mode Master");
     }
 }
 
@@ -131,10 +131,10 @@ fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
     let found = format!("{what} STag {stag:#010x}; {reason}");
     let expected = if write { "a usable SinkAvail" } else { "an open SrcAvail" };
-    let mut tell = |id| findings.in_frame(id, view.direction, place, expected, found.clone());
-    ids.iter().copied().for_each(&mut tell);
+    let mut report = |id| findings.in_frame(id, view.direction, place, expected, found.clone());
+    ids.iter().copied().for_each(&mut report);
     if write && why == Some(Why::Void) {
-        late(before).iter().copied().for_each(tell);
+        late(before).iter().copied().for_each(report);
     }
 }
 
@@ -314,12 +314,12 @@ mod tests {
 
     #[test]
     fn starts_no_rdma_after_a_cancel() {
-        let writes = |heard: bool| {
+        let writes = |received: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                if heard {
+                if received {
                     talk.hears(way);
                 }
                 talk.say(way, Mid::DATA, "", 0);
@@ -329,11 +329,11 @@ mod tests {
         };
         proves_each_way(requirement!("SDP-9.5.5-7"), writes(true), writes(false));
         proves_each_way(requirement!("SDP-9.5.5-6"), writes(true), writes(false));
-        let reads = |heard: bool| {
+        let reads = |received: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
                 talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
-                if heard {
+                if received {
                     talk.hears(way);
                 }
                 talk.say(way, Mid::DATA, "", 0);
@@ -380,16 +380,16 @@ mod tests {
 
     #[test]
     fn no_write_after_pipelined_mode() {
-        let writes = |behind: bool| {
+        let writes = |after: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
-                if !behind {
+                if !after {
                     talk.write(way, STAG, VA, 50);
                     completes(talk, way, Mid::RDMA_WR_COMPL, 50);
                 }
                 change(talk, way, 2);
-                if behind {
+                if after {
                     talk.write(way, STAG, VA, 50);
                 }
                 acknowledges(talk, way);

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn each_answer_has_its_request() {
         proves(requirement!("SDP-6.4.2-3"), resizes(8192, &[8192, 8192]), resizes(8192, &[8192]));
-        let unasked = |talk: &mut Talk| talk.say(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
-        proves(requirement!("SDP-6.4.2-3"), unasked, resizes(8192, &[4096]));
+        let without_request = |talk: &mut Talk| talk.say(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+        proves(requirement!("SDP-6.4.2-3"), without_request, resizes(8192, &[4096]));
     }
 }

@@ -101,14 +101,14 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         return;
     }
     let (expected, found) = ("Pipelined Mode for the data that the sender receives", name(mode));
-    let mut tell = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
-    tell(pair(before).as_slice());
-    tell(&[requirement!("SDP-12-20")]);
+    let mut report = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
+    report(pair(before).as_slice());
+    report(&[requirement!("SDP-12-20")]);
     if view.payload_len() > 0 {
-        tell(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
+        report(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
     }
     if mode == Mode::Combined {
-        tell(&[requirement!("SDP-11-8")]);
+        report(&[requirement!("SDP-11-8")]);
     }
     if before.changes.sink_left_pipelined {
         let ids = [
@@ -117,9 +117,9 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
             requirement!("SDP-12.4-5"),
             requirement!("SDP-12.5-9"),
         ];
-        tell(&ids);
+        report(&ids);
     } else if mode == Mode::Combined {
-        tell(&[requirement!("SDP-12.5-16")]);
+        report(&[requirement!("SDP-12.5-16")]);
     }
     if is_first(before) {
         findings.note().each(&FIRST_MODE, unit, view.place(3..4), expected, found);

@@ -42,24 +42,24 @@ fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     let before = view.before();
     let (Some(peer), true) = (before.sizes.peer, before.certain) else { return };
     let size = u32::try_from(view.size()).unwrap_or(u32::MAX);
-    let mut tell = |ids: &[RequirementId], expected: &str| {
+    let mut report = |ids: &[RequirementId], expected: &str| {
         findings.each(ids, unit, view.place(4..8), expected, &size.to_string());
     };
-    let wanted = before.sizes.asked.map(|asked| asked.wanted);
+    let wanted = before.sizes.asked.map(|request| request.wanted);
     if size > peer {
         let expected = format!("at most {peer} bytes, the size of the peer's receive Private Buffers");
-        tell(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
+        report(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
         if view.mid().may_carry_payload() && view.payload_len() > 0 {
-            tell(&[requirement!("SDP-9.1-1")], &expected);
+            report(&[requirement!("SDP-9.1-1")], &expected);
         }
         if wanted.is_some_and(|wanted| wanted > peer) {
-            tell(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
+            report(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
         }
         if before.heard.has(Mid::CH_RCV_BUF_ACK) {
-            tell(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
+            report(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
         }
     } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
-        tell(
+        report(
             &[requirement!("SDP-10.6-2")],
             &format!("at most {wanted} bytes, the size that its own ChRcvBuf requests"),
         );
@@ -70,8 +70,8 @@ fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let before = view.before();
     let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
     let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
-    if let Some(asked) = before.sizes.asked {
-        let found = format!("a ChRcvBuf, although the one with MSeq {} has no answer", asked.mseq);
+    if let Some(request) = before.sizes.asked {
+        let found = format!("a ChRcvBuf, although the one with MSeq {} has no answer", request.mseq);
         let expected = "no ChRcvBuf until the previous one has a ChRcvBufAck";
         findings.at(requirement!("SDP-10.6-19"), unit, view.place(3..4), expected, found);
     }
@@ -96,14 +96,14 @@ fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         }
         return;
     };
-    let mut tell = |id, expected: String| findings.at(id, unit, view.place(16..20), &expected, size.to_string());
+    let mut report = |id, expected: String| findings.at(id, unit, view.place(16..20), &expected, size.to_string());
     let wanted = due.wanted;
     if wanted < old && size > old {
-        tell(requirement!("SDP-10.6-8"), format!("{wanted} to {old}: the request is for a smaller size"));
+        report(requirement!("SDP-10.6-8"), format!("{wanted} to {old}: the request is for a smaller size"));
     } else if wanted < old && size < wanted {
-        tell(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, at least the requested size"));
+        report(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, at least the requested size"));
     } else if wanted > old && size < old {
-        tell(requirement!("SDP-10.6-10"), format!("at least {old}: the request is for a larger size"));
+        report(requirement!("SDP-10.6-10"), format!("at least {old}: the request is for a larger size"));
     }
     let ack = view.bsdh.mseq_ack.get();
     if size > old

@@ -90,8 +90,8 @@ mod tests {
 
     /// A finding with `id` for `mid` in a Send with opcode `bad`, and none with opcode `good`.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
-        let say = |opcode: u8| move |talk: &mut Talk| talk.say_in(opcode, 0, mid, extension, 0);
-        proves(id, say(bad), say(good));
+        let send = |opcode: u8| move |talk: &mut Talk| talk.say_in(opcode, 0, mid, extension, 0);
+        proves(id, send(bad), send(good));
     }
 
     #[test]

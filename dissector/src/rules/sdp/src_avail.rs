@@ -56,17 +56,17 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let before = view.before();
     let (Mid::SRC_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
     let payload = view.payload_len();
-    let mut tell = |ids: &[RequirementId], expected: &str, found: &str| {
+    let mut report = |ids: &[RequirementId], expected: &str, found: &str| {
         findings.each(ids, unit, view.place(3..4), expected, found);
     };
     match mode {
         Mode::Buffered => {
             let expected = "no SrcAvail in Buffered Mode";
             let ids = [requirement!("SDP-11-6"), requirement!("SDP-11.1-2"), requirement!("SDP-12-20")];
-            tell(&ids, expected, "one");
-            tell(pair(before).as_slice(), expected, "one");
+            report(&ids, expected, "one");
+            report(pair(before).as_slice(), expected, "one");
             if before.changes.left == Some(Mode::Combined) {
-                tell(
+                report(
                     &[requirement!("SDP-12-18"), requirement!("SDP-12-15")],
                     expected,
                     "one, after its own ModeChange",
@@ -74,7 +74,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
             }
         }
         Mode::Combined => {
-            combined(before, payload, &mut tell);
+            combined(before, payload, &mut report);
             if payload == 0 && is_first(before) {
                 let expected = "at least one byte of payload in Combined Mode";
                 findings.note().each(
@@ -104,7 +104,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[RequirementId], &str, &str)) {
+fn combined(before: &Before, payload: usize, report: &mut impl FnMut(&[RequirementId], &str, &str)) {
     let was_pipelined = before.changes.left == Some(Mode::Pipelined);
     if payload == 0 {
         let expected = "at least one byte of payload in Combined Mode";
@@ -114,19 +114,19 @@ fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[Requirement
             requirement!("SDP-11.2-9"),
             requirement!("SDP-12-17"),
         ];
-        tell(&ids, expected, "none");
+        report(&ids, expected, "none");
         if was_pipelined {
             let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
-            tell(&ids, expected, "none, after its own ModeChange");
+            report(&ids, expected, "none, after its own ModeChange");
         }
     }
     if before.src_avails.count > 0 {
         let (expected, found) =
             ("one SrcAvail at a time in Combined Mode", format!("{} open", before.src_avails.count));
-        tell(&[requirement!("SDP-11.2-7"), requirement!("SDP-11-7")], expected, &found);
-        tell(pair(before).as_slice(), expected, &found);
+        report(&[requirement!("SDP-11.2-7"), requirement!("SDP-11-7")], expected, &found);
+        report(pair(before).as_slice(), expected, &found);
         if was_pipelined {
-            tell(&[requirement!("SDP-12.4-10")], expected, &found);
+            report(&[requirement!("SDP-12.4-10")], expected, &found);
         }
     }
 }

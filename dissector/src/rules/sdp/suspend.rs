@@ -99,10 +99,10 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 
 fn no_rdma(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref() else { return };
-    let said = sdp.ends[usize::from(unit.direction)].said;
-    let (ids, what) = if said.has(Mid::SUSP_COMM_ACK) {
+    let sent = sdp.ends[usize::from(unit.direction)].said;
+    let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
-    } else if said.has(Mid::SUSP_COMM) {
+    } else if sent.has(Mid::SUSP_COMM) {
         (const { &[requirement!("SDP-13.1.1-9"), requirement!("SDP-13.1-2")] }, "SuspComm")
     } else {
         return;
@@ -211,7 +211,7 @@ mod tests {
         talk.reads(0, STAG, VA, 100);
     }
 
-    fn tells(talk: &mut Talk) {
+    fn reports(talk: &mut Talk) {
         talk.say(0, Mid::RDMA_RD_COMPL, &word(100), 0);
     }
 
@@ -224,7 +224,7 @@ mod tests {
                     reads(talk);
                 } else {
                     reads(talk);
-                    tells(talk);
+                    reports(talk);
                     susp_comm_of(0)(talk);
                 }
             })
@@ -238,7 +238,7 @@ mod tests {
                     reads(talk);
                 } else {
                     reads(talk);
-                    tells(talk);
+                    reports(talk);
                     talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
                 }
             })
@@ -249,11 +249,11 @@ mod tests {
 
     #[test]
     fn reports_rdma_before_suspension() {
-        let suspends = |is_told: bool| {
+        let suspends = |is_reported: bool| {
             advertised(move |talk| {
                 reads(talk);
-                if is_told {
-                    tells(talk);
+                if is_reported {
+                    reports(talk);
                 }
                 susp_comm_of(0)(talk);
             })
@@ -261,12 +261,12 @@ mod tests {
         for id in [requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5")] {
             proves(id, suspends(false), suspends(true));
         }
-        let answers = |is_told: bool| {
+        let answers = |is_reported: bool| {
             advertised(move |talk| {
                 reads(talk);
                 susp_comm_of(1)(talk);
-                if is_told {
-                    tells(talk);
+                if is_reported {
+                    reports(talk);
                 }
                 talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
             })

@@ -53,7 +53,7 @@ pub(super) static MOMENT: Rule = Rule {
 };
 
 /// A ModeChange, with the Mode that it ends.
-struct Asked {
+struct Transition {
     /// The Mode of the half-connection, as the sender of the ModeChange knows it.
     now: Mode,
     /// The Mode that the ModeChange starts.
@@ -62,7 +62,7 @@ struct Asked {
     by_sink: bool,
 }
 
-impl Asked {
+impl Transition {
     /// `None` if the message is not a ModeChange, has no valid Mode, or the Mode before it is
     /// unknown.
     fn of(view: &SdpView<'_>, before: &Before) -> Option<Self> {
@@ -71,7 +71,7 @@ impl Asked {
         }
         let raw: RawModeChange = view.extension()?;
         let now = if raw.s() { before.sink_mode } else { before.source_mode }?;
-        Some(Asked { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
+        Some(Transition { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
     }
 
     /// The requirements that its sender violates by sending it (Figures 26 and 27, sections 12.1 to
@@ -129,12 +129,12 @@ impl Asked {
 
 fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
-    let Some(asked) = Asked::of(view, before) else { return };
+    let Some(transition) = Transition::of(view, before) else { return };
     let range = view.place(16..20);
-    let master = if asked.now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
-    let sender = if asked.by_sink { "the Data Sink" } else { "the Data Source" };
-    let found = format!("{} from {sender}, in {}", name(asked.named), name(asked.now));
-    if asked.named == asked.now {
+    let master = if transition.now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
+    let sender = if transition.by_sink { "the Data Sink" } else { "the Data Source" };
+    let found = format!("{} from {sender}, in {}", name(transition.named), name(transition.now));
+    if transition.named == transition.now {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
         findings.each(&ids, unit, range.clone(), "a Mode other than the current one", &found);
         if is_first(before) {
@@ -146,12 +146,12 @@ fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
                 &found,
             );
         }
-    } else if asked.now != Mode::Combined && asked.named != Mode::Combined {
+    } else if transition.now != Mode::Combined && transition.named != Mode::Combined {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
         findings.each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
     } else {
         findings.each(
-            asked.wrong_sender(),
+            transition.wrong_sender(),
             unit,
             range,
             &format!("a ModeChange from {master}, the Mode Master"),
@@ -162,14 +162,14 @@ fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
 
 fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
-    let Some(asked) = Asked::of(view, before).filter(|asked| !asked.by_sink) else { return };
+    let Some(transition) = Transition::of(view, before).filter(|transition| !transition.by_sink) else { return };
     let range = view.place(16..20);
     if before.changes.leaves_pipelined {
         let ids = [requirement!("SDP-12.4-3"), requirement!("SDP-12.5-8"), requirement!("SDP-12.4-5")];
         let found = "a ModeChange before the one that ended Pipelined Mode is acknowledged";
         findings.each(&ids, unit, range.clone(), "no other ModeChange until then", found);
     }
-    if asked.named == Mode::Buffered && before.src_avails.count > 0 {
+    if transition.named == Mode::Buffered && before.src_avails.count > 0 {
         let ids = [requirement!("SDP-12.1-2"), requirement!("SDP-12.5-13")];
         findings.each(
             &ids,
@@ -179,7 +179,7 @@ fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
             "BUFF_MODE while a SrcAvail is open",
         );
     }
-    if asked.now == Mode::Pipelined && before.moved.is_some_and(|moved| moved.writing) {
+    if transition.now == Mode::Pipelined && before.moved.is_some_and(|moved| moved.writing) {
         let ids = [requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2"), requirement!("SDP-12.4-5")];
         findings.each(&ids, unit, range, "first an RdmaWrCompl", "RDMA Writes without RdmaWrCompl");
     }
@@ -306,12 +306,12 @@ mod tests {
 
     #[test]
     fn reports_writes_before_it_leaves_pipelined_mode() {
-        let leaves = |tells: bool| {
+        let leaves = |reports: bool| {
             move |talk: &mut Talk, way: usize| {
                 changes(&[(0, TO_PIPELINED)])(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.write(way, STAG, VA, 100);
-                if tells {
+                if reports {
                     talk.hears(way);
                     talk.say(way, Mid::RDMA_WR_COMPL, &word(100), 0);
                 }

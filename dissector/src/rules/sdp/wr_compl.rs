@@ -29,7 +29,7 @@ pub(super) static IN_MODE: Rule = Rule {
     judge: Judge::Sdp(in_mode),
 };
 
-pub(super) static UNASKED: Rule = Rule {
+pub(super) static WITHOUT_SINK_AVAIL: Rule = Rule {
     requirements: &[
         requirement!("SDP-9.3-1"),
         requirement!("SDP-9.3-8"),
@@ -41,7 +41,7 @@ pub(super) static UNASKED: Rule = Rule {
         requirement!("SDP-12.4-8"),
         requirement!("SDP-12.5-4"),
     ],
-    judge: Judge::Sdp(unasked),
+    judge: Judge::Sdp(without_sink_avail),
 };
 
 pub(super) static AMOUNT: Rule = Rule {
@@ -87,17 +87,17 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         return;
     }
     let (expected, found) = ("Pipelined Mode", name(mode));
-    let mut tell = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
-    tell(pair(before).as_slice());
+    let mut report = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
+    report(pair(before).as_slice());
     if mode == Mode::Combined {
-        tell(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")]);
+        report(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")]);
         if before.changes.left == Some(Mode::Pipelined) {
-            tell(&[requirement!("SDP-12.4-5"), requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2")]);
+            report(&[requirement!("SDP-12.4-5"), requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2")]);
         }
     }
 }
 
-fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn without_sink_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::RDMA_WR_COMPL || !before.certain || before.usable.count > 0 {
         return;
@@ -146,14 +146,14 @@ mod tests {
     use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of `told`
+    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of `reported`
     /// octets.
-    fn writes(written: usize, told: u32) -> impl Fn(&mut Talk, usize) {
+    fn writes(written: usize, reported: u32) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             pipelined(talk, way);
             sink_avail(talk, 1 - way, 9000, 0, 0);
             talk.write(way, STAG, VA, written);
-            completes(talk, way, Mid::RDMA_WR_COMPL, told);
+            completes(talk, way, Mid::RDMA_WR_COMPL, reported);
         }
     }
 
@@ -208,16 +208,16 @@ mod tests {
             }
         };
         proves_each_way(requirement!("SDP-9.3-8"), ends(2), ends(1));
-        let unasked = |asked: bool| {
+        let completes_once = |advertised: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
-                if asked {
+                if advertised {
                     sink_avail(talk, 1 - way, 9000, 0, 0);
                 }
                 completes(talk, way, Mid::RDMA_WR_COMPL, 0);
             }
         };
-        proves_each_way(requirement!("SDP-9.3-1"), unasked(false), unasked(true));
+        proves_each_way(requirement!("SDP-9.3-1"), completes_once(false), completes_once(true));
     }
 
     /// The example of section 9.5.1 with two SinkAvails; the first one is stale.
@@ -289,12 +289,12 @@ mod tests {
 
     #[test]
     fn before_pipelined_mode_is_left() {
-        let leaves = |behind: bool| {
+        let leaves = |after: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.write(way, STAG, VA, 50);
-                if behind {
+                if after {
                     change(talk, way, 2);
                 }
                 completes(talk, way, Mid::RDMA_WR_COMPL, 50);
