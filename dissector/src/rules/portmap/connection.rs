@@ -14,9 +14,9 @@ pub(super) static IN_IWARP_MODE: Rule =
 pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
 
 /// At an address from a PMAccept, only the Hello is sent in streaming mode.
-fn in_iwarp_mode(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn in_iwarp_mode(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
-    let context = books.context();
+    let context = state.context();
     // A Hello shows that the connection is SDP. The Linux daemon also maps connections of other
     // protocols.
     let (Some(exchange), true) = (&context.exchange, context.sdp.is_some()) else { return };

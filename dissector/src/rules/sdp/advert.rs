@@ -70,8 +70,8 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 }
 
 /// RDMA uses a buffer that the peer did not advertise.
-fn stray(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.whole) else {
+fn stray(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.whole) else {
         return;
     };
     for (direction, strays) in sdp.strays.iter().enumerate() {
@@ -94,10 +94,10 @@ fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
 }
 
 /// A Terminate denies a buffer that its sender advertises.
-fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn refused_by_its_owner(state: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let owner = usize::from(unit.direction);
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
-    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
+    let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.target() else { return };
     let is_no_stag = match seen.error {
         TerminateError::RDMAP_INVALID_STAG
@@ -121,7 +121,7 @@ fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, fin
     let end = &sdp.ends[owner];
     let (ids, advert) = match target.opcode() {
         Opcode::READ_REQUEST => {
-            let operations = &books.traffic.sides[1 - owner].operations;
+            let operations = &state.traffic.sides[1 - owner].operations;
             let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
             let Asked::Read(read) = request.asked else { return };
             let mut open = end.source.adverts.open().iter();

@@ -92,9 +92,9 @@ fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
 }
 
 /// The end that sends the first FIN has sent the messages that must precede it.
-fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
-    let (connection, sides, closing) = (&books.connection, &books.traffic.sides, &sdp.closing);
+fn end_of_tcp(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let (connection, sides, closing) = (&state.connection, &state.traffic.sides, &sdp.closing);
     let is_plain = closing.hello_ack.is_some()
         && closing.abort_conn == [None; 2]
         && closing.susp_comm.iter().all(Option::is_none)
@@ -108,7 +108,7 @@ fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
     };
     let Some(fin) = connection.fin[first] else { return };
     let peer = 1 - first;
-    if !is_plain || books.mpa.tcp[peer].may_be_late_at(fin) || closing.dis_conn[peer].is_some() {
+    if !is_plain || state.mpa.tcp[peer].may_be_late_at(fin) || closing.dis_conn[peer].is_some() {
         return;
     }
     if closing.dis_conn[first].is_some() {

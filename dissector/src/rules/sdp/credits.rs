@@ -75,7 +75,7 @@ fn is_set_up(view: &SdpView<'_>) -> bool {
 
 /// MSeq grows by one from each Send to the next.
 fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (Some(sent), Some(last)) = (view.books.latest.sent, view.before().mseq) else { return };
+    let (Some(sent), Some(last)) = (view.state.latest.sent, view.before().mseq) else { return };
     let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
     if sent.follows && mseq != expected && !is_set_up(view) {
         let expected = format!("{expected}: the previous Send has {last}");
@@ -84,8 +84,8 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 }
 
 /// Only an arriving message uses up a posted buffer.
-fn reported(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+fn reported(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);

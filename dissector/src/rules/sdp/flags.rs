@@ -25,7 +25,7 @@ pub(super) static FLAGS: Rule = Rule {
     judge: Judge::Sdp(flags),
 };
 
-fn flags(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn flags(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, flags) = (view.mid(), view.bsdh.flags);
     if flags == 0 {
         return;
@@ -56,7 +56,7 @@ fn flags(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
         }
         let before = view.before();
         // The announcement may precede the suspension of the socket (section 13).
-        let known = before.certain && !books.connection.resumes;
+        let known = before.certain && !state.connection.resumes;
         if known && before.oob_pending == 0 && !flags.oob_pend {
             wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in this message or in an earlier one");
         }

@@ -126,13 +126,13 @@ impl Check<'_, '_, '_> {
     }
 }
 
-fn hello(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.carrier == Carrier::Send || view.direction != view.books.connecting {
+fn hello(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.carrier == Carrier::Send || view.direction != view.state.connecting {
         return;
     }
     // The same rules hold for the Hello of a connection that replaces a suspended one.
     let also: &[RequirementId] =
-        if books.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
+        if state.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
     let mut check = Check { unit, view, findings, also };
     let mid = view.mid();
     let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
@@ -165,7 +165,7 @@ fn hello(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
 }
 
 fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let is_first = view.carrier != Carrier::Send && view.direction != view.books.connecting;
+    let is_first = view.carrier != Carrier::Send && view.direction != view.state.connecting;
     if !is_first && view.mid() != Mid::HELLO_ACK {
         return;
     }
@@ -199,10 +199,10 @@ fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
 /// A peer must not continue after a Hello or HelloAck with a faulty version, MaxAdverts, LocIRD or
 /// LocORD.
 fn refused(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.books.connecting;
-    let goes_on = !view.is_set_up() && view.direction == view.books.connecting && view.before().mseq.is_none();
-    let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.books.ends[view.peer()].setup else { return };
-    let due = match (accepts, goes_on, view.books.ends[view.direction].setup) {
+    let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.state.connecting;
+    let goes_on = !view.is_set_up() && view.direction == view.state.connecting && view.before().mseq.is_none();
+    let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.state.ends[view.peer()].setup else { return };
+    let due = match (accepts, goes_on, view.state.ends[view.direction].setup) {
         (true, ..) => 1,
         (_, true, Some(own)) => own.majv,
         _ => return,

@@ -81,15 +81,15 @@ pub(super) static LENGTHS: Rule = Rule {
 };
 
 /// A Send of one segment is too short for a BSDH.
-fn begins_with_bsdh(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn begins_with_bsdh(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let weft_core::wire::ddp::Segment::Untagged(header, _) = view.segment else { return };
-    if books.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
+    if state.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
         return;
     }
     // The Send with which the Initiator reports that it is ready is not a message (RFC 6581 section
     // 9).
     let is_ready =
-        view.payload_len == 0 && header.msn.get() == 1 && books.connection.startup.iter().any(Option::is_some);
+        view.payload_len == 0 && header.msn.get() == 1 && state.connection.startup.iter().any(Option::is_some);
     if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
         let at = ULPDU_AT + view.header_len;
         let (range, found) = (at..at + view.payload_len as usize, format!("{} bytes", view.payload_len));

@@ -63,7 +63,7 @@ fn read(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
     let moved = before.moved;
     // After this message the buffer is invalid.
-    let is_last = view.books.latest.sent.is_some_and(|sent| sent.invalidates == Some(advert.stag));
+    let is_last = view.state.latest.sent.is_some_and(|sent| sent.invalidates == Some(advert.stag));
     let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
     if len > advert.left || falls_short {
         let expected = format!(

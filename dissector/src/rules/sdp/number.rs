@@ -44,7 +44,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         findings.at(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
     }
     // If the capture misses a Send, it also misses the number of that Send.
-    let Some(sent) = view.books.latest.sent.filter(|sent| sent.follows) else { return };
+    let Some(sent) = view.state.latest.sent.filter(|sent| sent.follows) else { return };
     let expected = before.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
     if mseq == expected {
         return;
@@ -61,8 +61,8 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);

@@ -20,7 +20,7 @@ pub(super) static ANNOUNCED: Rule = Rule {
 
 pub(super) static PLACE: Rule = Rule { requirements: &[requirement!("SDP-9.5.3-8")], judge: Judge::Sdp(place) };
 
-fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn announced(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (flags, urgent) = (view.bsdh.flags, before.urgent);
     if !before.certain || urgent.lost {
@@ -50,7 +50,7 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
     let Some(at) = at else {
         // The announcement may precede the suspension of the socket (section 13).
-        if books.connection.resumes {
+        if state.connection.resumes {
             return;
         }
         let expected = "OOB_PEND in this message or an earlier one";

@@ -84,7 +84,7 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 }
 
 fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let Some(sent) = view.books.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
+    let Some(sent) = view.state.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
     let range = view.place(3..4);
     if matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE) {
         let expected = "Send with SE, with or without Invalidate";
@@ -105,7 +105,7 @@ fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
             // Is it the STag of a newer SrcAvail?
-            let sources = &view.books.ends[view.direction].sink.sources;
+            let sources = &view.state.ends[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
                 findings.each(&ids, unit, range.clone(), &expected, &found);

@@ -67,8 +67,8 @@ pub(super) static AT_THE_END: Rule =
 
 /// RDMA Writes after the last message of an end. The end's SinkCancelAck shows that it knew of the
 /// SinkAvailCancel.
-fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     for direction in 0..2 {
         let Some(write) = sdp.write_behind_cancel_ack(direction) else { continue };
         let found = format!("one to STag {:#010x}, whose SinkAvail was canceled", write.stag);

@@ -34,7 +34,7 @@ fn sizes(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
             _ => wrong(findings),
         }
     }
-    let (own, peer) = (&view.books.ends[view.direction], &view.books.ends[view.peer()]);
+    let (own, peer) = (&view.state.ends[view.direction], &view.state.ends[view.peer()]);
     if view.mid() == Mid::CH_RCV_BUF_ACK && view.before().certain && own.resized > peer.resizes {
         let expected = "a ChRcvBuf from the peer for each ChRcvBufAck";
         let found = format!("ChRcvBufs from the peer: {}; ChRcvBufAcks: {}", peer.resizes, own.resized);

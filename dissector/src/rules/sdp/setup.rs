@@ -52,14 +52,14 @@ pub(super) static DEPTH: Rule = Rule {
 };
 
 fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (books, mid, range) = (view.books, view.mid(), view.place(3..4));
-    let from_connecting = view.direction == books.connecting;
+    let (state, mid, range) = (view.state, view.mid(), view.place(3..4));
+    let from_connecting = view.direction == state.connecting;
     if view.carrier == Carrier::PrivateData && from_connecting {
         let ids = [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")];
         let found = "in the private data of an MPA Request";
         findings.note().each(&ids, unit, 0..view.size(), "the Hello as plain TCP data, before iWARP starts", found);
     }
-    let Some(sent) = books.latest.sent else { return };
+    let Some(sent) = state.latest.sent else { return };
     if mid == Mid::HELLO {
         let ids = [
             requirement!("SDP-8.1.1-2"),
@@ -73,13 +73,13 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
         let found = "a HelloAck from the Connecting Peer".to_owned();
         findings.at(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
     } else if mid == Mid::HELLO_ACK
-        && books.closing.hello_ack.is_some_and(|first| first < unit.frame)
+        && state.closing.hello_ack.is_some_and(|first| first < unit.frame)
         && sent.follows
         && !sent.is_first()
     {
         let expected = "one HelloAck, as the first message of the Accepting Peer";
         findings.at(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck".to_owned());
-    } else if !from_connecting && books.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
+    } else if !from_connecting && state.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
         let ids = [
             requirement!("SDP-6.2-1"),
             requirement!("SDP-6.2.2-3"),
@@ -91,13 +91,13 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 }
 
 /// The Connecting Peer sends no message before it has received the HelloAck.
-fn too_early(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+fn too_early(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     if sdp.carrier == Carrier::PrivateData {
         // In this case the Responder must not send first (reading C42).
         return;
     }
-    let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &books.mpa.tcp) else {
+    let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &state.mpa.tcp) else {
         return;
     };
     let (connecting, accepting) = (sdp.connecting, 1 - sdp.connecting);
@@ -109,11 +109,11 @@ fn too_early(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref() else { return };
+fn framed(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
-        Kind::Unparsed { len } if books.traffic.sides[direction].strayed => {
+        Kind::Unparsed { len } if state.traffic.sides[direction].strayed => {
             let found = format!("{len} other bytes");
             let mut stray = |id| findings.in_frame(id, direction, octets, "only FPDUs", found.clone());
             stray(requirement!("SDP-8.1.1-1"));
@@ -134,14 +134,14 @@ fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 /// A SrcAvail without payload or a SinkAvail before any ModeChange: the first Mode does not allow
 /// it.
 fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (books, mid) = (view.books, view.mid());
+    let (state, mid) = (view.state, view.mid());
     let (half, expected, found) = match mid {
         Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "none"),
         Mid::SINK_AVAIL => (view.peer(), "no SinkAvail", "one"),
         _ => return,
     };
-    if view.before().certain && books.changes[half].count == 0 {
-        let from_connecting = view.direction == books.connecting;
+    if view.before().certain && state.changes[half].count == 0 {
+        let from_connecting = view.direction == state.connecting;
         let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
         let expected = format!("{expected}: Combined Mode is the first Mode");
         findings.at(id, unit, view.place(3..4), &expected, found.to_owned());
@@ -153,10 +153,10 @@ fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
 ///
 /// Only the end of the capture shows which Responses preceded a request: the dissector reads a
 /// direction that waits for missing octets after the other direction.
-fn depth(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
-    for (direction, reads) in books.mpa.reads.iter().enumerate() {
-        let is_in_step = |excess: &Excess| !books.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+fn depth(state: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_whole()) else { return };
+    for (direction, reads) in state.mpa.reads.iter().enumerate() {
+        let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
         let is_connecting = direction == sdp.connecting;
         let limits = [(reads.loc_ord.most, "own LocORD"), (reads.loc_ird.most, "LocIRD of the peer")];
         for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {

@@ -153,7 +153,7 @@ fn max_adverts(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fi
     if !matches!(mid, Mid::SRC_AVAIL | Mid::SINK_AVAIL) || !before.certain {
         return;
     }
-    let Some(most) = view.books.ends[view.peer()].max_adverts.filter(|most| *most > 0) else { return };
+    let Some(most) = view.state.ends[view.peer()].max_adverts.filter(|most| *most > 0) else { return };
     let open = before.src_avails.count + before.sink_avails.count + 1;
     if open <= usize::from(most) {
         return;

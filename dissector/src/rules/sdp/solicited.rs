@@ -63,7 +63,7 @@ fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
 }
 
 fn opcode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let Some(sent) = view.books.latest.sent else { return };
+    let Some(sent) = view.state.latest.sent else { return };
     let Some((solicited, id)) = due(view) else { return };
     let found = format!("{} in a {}", view.mid(), sent.opcode);
     let has_event = matches!(sent.opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);

@@ -87,7 +87,7 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     } else if before.said.has(Mid::SUSP_COMM) {
         // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, reading C31).
         let ids: &[RequirementId] = match mid {
-            Mid::SUSP_COMM_ACK if view.direction == view.books.connecting => return,
+            Mid::SUSP_COMM_ACK if view.direction == view.state.connecting => return,
             Mid::SUSP_COMM_ACK => {
                 const { &[requirement!("SDP-13.1.2-1"), requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] }
             }
@@ -97,8 +97,8 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn no_rdma(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref() else { return };
+fn no_rdma(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(sdp) = state.context().sdp.as_deref() else { return };
     let sent = sdp.ends[usize::from(unit.direction)].said;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")

@@ -11,10 +11,10 @@ use crate::unit::{Carrier, Kind, Unit};
 
 /// An SDP message with a captured BSDH, at the place in the stream where its sender put it.
 ///
-/// `books` already include the message. [`SdpView::before`] is the state of its sender without it.
+/// `state` already includes the message. [`SdpView::before`] is the state of its sender without it.
 pub(crate) struct SdpView<'a> {
     /// The state of the connection, this message included.
-    pub(crate) books: &'a sdp::Books,
+    pub(crate) state: &'a sdp::Books,
     /// What carries the message.
     pub(crate) carrier: Carrier,
     /// The order of its fields.
@@ -29,15 +29,15 @@ pub(crate) struct SdpView<'a> {
 
 impl<'a> SdpView<'a> {
     /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from those sent.
-    pub(crate) fn of(books: &'a Books, unit: &Unit<'a>) -> Option<Self> {
+    pub(crate) fn of(state: &'a Books, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
-        let books = books.context().sdp.as_deref()?;
+        let state = state.context().sdp.as_deref()?;
         let direction = usize::from(unit.direction);
-        if carrier == Carrier::Send && !books.believes(direction) {
+        if carrier == Carrier::Send && !state.believes(direction) {
             return None;
         }
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
-        Some(SdpView { books, carrier, order, part, bsdh, direction })
+        Some(SdpView { state, carrier, order, part, bsdh, direction })
     }
 
     /// Is it a Hello or HelloAck, or a message sent in the place of one?
@@ -51,7 +51,7 @@ impl<'a> SdpView<'a> {
 
     /// The state of the sender when it sent the message.
     pub(crate) fn before(&self) -> &'a sdp::Before {
-        &self.books.latest.before
+        &self.state.latest.before
     }
 
     /// The direction of the receiver.

@@ -109,7 +109,7 @@ fn without_sink_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
 fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (before, mid) = (view.before(), view.place(3..4));
     let Some(raw) = view.extension::<RawRdmaWrCompl>().filter(|_| view.mid() == Mid::RDMA_WR_COMPL) else { return };
-    let sent = view.books.latest.sent;
+    let sent = view.state.latest.sent;
     if let Some(sent) = sent
         && matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE)
     {
