@@ -31,8 +31,8 @@
 //! received the messages that it acknowledges; a rule assumes nothing more.
 //!
 //! A rule about the content of one message ([`SdpView`]) judges it at once. If the order of the
-//! frames does not show what happened first ([`crate::follow::sdp::Strays`]), the rule waits for
-//! the end of the capture.
+//! frames does not show what happened first, the rule waits for the end of the capture
+//! ([`crate::follow::sdp::Books::strays`]).
 
 mod advert;
 mod buffers;

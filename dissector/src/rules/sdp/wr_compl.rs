@@ -146,8 +146,8 @@ mod tests {
     use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of `reported`
-    /// octets.
+    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of
+    /// `reported` octets.
     fn writes(written: usize, reported: u32) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             pipelined(talk, way);
