@@ -34,7 +34,7 @@ fn queue_name(queue: u64) -> Option<&'static str> {
     }
 }
 
-/// A whole ULPDU; gives its ULP payload, unless missing octets leave open where that begins.
+/// A complete ULPDU. Returns its ULP payload, unless missing octets leave open where that begins.
 pub(super) fn segment<'a, V: Visitor>(reader: &mut Reader<'a, '_, V>) -> Option<Part<'a>> {
     let first = reader.rest().get(0..1)?[0];
     let tagged = first & 0x80 != 0;

@@ -1,4 +1,5 @@
-//! What a field is: its name in JSON and filters, its label for people, how its value reads, and where it is specified.
+//! A field's definition: its name in JSON and filters, its label for people, how its value is
+//! shown, and where it is specified.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -8,13 +9,13 @@ use std::ops::Range;
 pub enum Base {
     /// Decimal.
     Dec,
-    /// Hexadecimal of so many digits.
+    /// Hexadecimal with this number of digits.
     Hex(u8),
     /// 0 or 1.
     Flag,
     /// Octets, in hexadecimal.
     Octets,
-    /// Words or an address.
+    /// A name, a sentence or an address.
     Text,
 }
 
@@ -27,17 +28,17 @@ pub struct Field {
     pub label: &'static str,
     /// How its value is shown.
     pub base: Base,
-    /// The bits of the octets at its range that it has; 0: all of them.
+    /// The bits of the octets in its range that belong to it; 0 means all of them.
     pub mask: u64,
     /// Where it is specified.
     pub section: &'static str,
     /// Names of its values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// Its protocol's number, and its bit among the fields of that.
+    /// The number of its protocol, and its bit among that protocol's fields.
     pub(crate) place: (usize, u64),
 }
 
-/// Some of all fields.
+/// A set of fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
@@ -50,24 +51,24 @@ impl FieldSet {
         self.0[field.place.0] |= field.place.1;
     }
 
-    /// Takes a field out.
+    /// Removes a field.
     pub(crate) fn remove(&mut self, field: &Field) {
         self.0[field.place.0] &= !field.place.1;
     }
 
-    /// Is it one of them?
-    #[inline(always)] // of a field that is known when compiling little more is left than a test of a bit
+    /// Does the set contain this field?
+    #[inline(always)] // for a field known at compile time, only a bit test is left
     pub(crate) fn has(&self, field: &Field) -> bool {
         self.0[field.place.0] & field.place.1 != 0
     }
 
-    /// Is there none?
+    /// Is the set empty?
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|bits| *bits == 0)
     }
 }
 
-/// A header or frame: fields that stand together.
+/// A header or frame: a group of fields.
 #[derive(Debug)]
 pub struct Group {
     /// Its name in filters.
@@ -85,7 +86,7 @@ pub enum Value<'a> {
     Uint(u64),
     /// Octets.
     Octets(&'a [u8]),
-    /// A word.
+    /// A name.
     Text(&'static str),
     /// An address.
     Address(IpAddr),
@@ -93,9 +94,9 @@ pub enum Value<'a> {
     Pointers(&'a [Option<[u8; 4]>]),
 }
 
-/// Is told what a grammar meets, in the order of the octets.
+/// Receives the fields that a grammar finds, in the order of the octets.
 pub trait Visitor {
-    /// A header begins; its octets are `at`.
+    /// A header begins; `at` is the range of its octets.
     fn enter(&mut self, group: &'static Group, at: Range<usize>) {
         let _ = (group, at);
     }
@@ -103,16 +104,17 @@ pub trait Visitor {
     /// The header that began last ends.
     fn leave(&mut self) {}
 
-    /// Does it know all of this unit that it wants to? Then the grammar may leave the rest out.
+    /// Does the visitor know all that it needs about this unit? Then the grammar may skip the rest.
     fn is_satisfied(&self) -> bool {
         false
     }
 
-    /// A field. `at` is empty for what is derived and has no octets of its own.
+    /// A field. `at` is empty for a derived value, which has no octets of its own.
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
-/// Declares the fields of a protocol, which has a number of its own, as statics, and the list of them all.
+/// Declares the fields of a protocol as statics, and a list of all of them. Each protocol has its
+/// own number.
 macro_rules! fields {
     ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_holds_what_was_added_and_not_taken_out() {
+    fn a_set_has_what_was_added_and_not_removed() {
         let mut set = FieldSet::default();
         set.add(&grammar::mpa::PAD);
         set.add(&grammar::ddp::STAG);

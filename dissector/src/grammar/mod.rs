@@ -1,14 +1,16 @@
-//! Takes units apart into fields: name, value, octets.
+//! Splits units into fields: name, value, octets.
 //!
-//! One file a protocol holds its fields (Wireshark's names where Wireshark has the field) and the nom grammar that reads
-//! them. A grammar walks over the octets and tells a [`Visitor`] what it meets; JSON, text, the field tree and the display
-//! filter are visitors, so each field is known in one place. Fields with octets that were not captured are not told.
+//! Each protocol has one file with its fields and the nom grammar that reads them. Fields that
+//! Wireshark has keep Wireshark's names. A grammar walks over the octets and passes each field to a
+//! [`Visitor`]. JSON, text, the field tree and the display filter are visitors, so each field is
+//! defined once. A field whose octets were not captured is not passed on.
 //!
-//! **Unit coordinates.** Ranges count octets of the unit: of a start-up frame from its key; of an FPDU from `ULPDU_Length`, with
-//! markers left out, the CRC field behind PAD, and the markers behind the CRC field, in stream order.
-//! [`Unit::locate`](crate::unit::Unit::locate) turns them into frames of the capture.
+//! **Unit coordinates.** Ranges count octets of the unit. A start-up frame is counted from its key,
+//! an FPDU from `ULPDU_Length`. In an FPDU, markers are left out; the CRC field follows PAD, and
+//! the markers follow the CRC field, in stream order. [`Unit::locate`](crate::unit::Unit::locate)
+//! turns ranges into frames of the capture.
 //!
-//! Nothing here judges values.
+//! This module does not judge values.
 
 pub mod ddp;
 pub mod field;
@@ -31,7 +33,7 @@ use crate::context::Context;
 use crate::part::Part;
 use crate::unit::{Kind, Unit};
 
-/// Every field that a grammar tells.
+/// Every field that a grammar passes to visitors.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
     [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS]
         .into_iter()
@@ -39,19 +41,20 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
-/// Those that the monitor must be there for.
+/// The fields whose values come from the monitor's state, not from the octets of the unit.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }
 
-/// What the payload that [`walk`] gives is called: what stands behind a Terminate header is no payload of the ULP's.
+/// The label of the payload that [`walk`] returns. The octets after a Terminate header are not
+/// payload of the ULP.
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     use weft_core::wire::{ddp::Segment, rdmap::Opcode};
     match &unit.kind {
         Kind::Fpdu(fpdu) => match Segment::parse(fpdu.ulpdu().raw().0) {
             Ok(Segment::Untagged(header, _)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
-                "octets behind the Terminate header (HdrCt announces none)"
+                "bytes after the Terminate header (not announced by HdrCt)"
             }
             _ => "ULP payload",
         },
@@ -59,18 +62,18 @@ pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     }
 }
 
-/// Tells `visitor` all fields of `unit`; gives the payload of an FPDU or SDP message, where it is known where that
-/// begins.
+/// Passes all fields of `unit` to `visitor`. Returns the payload of an FPDU or SDP message if its
+/// first octet is known.
 pub fn walk<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
-    let payload = octets(unit, visitor);
+    let payload = visit_octets(unit, visitor);
     if let Some(context) = unit.context {
-        beyond(unit, context, visitor);
+        visit_context(unit, context, visitor);
     }
     payload
 }
 
-/// What the octets of `unit` say.
-fn octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
+/// Visits the fields that have octets in `unit`.
+fn visit_octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
     match &unit.kind {
         Kind::Startup(kind, part) => {
             mpa::startup(*kind, &mut Reader::new(*part, 0, visitor));
@@ -86,21 +89,21 @@ fn octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> 
     }
 }
 
-/// What the monitor knows beside them.
-fn beyond<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
+/// Visits the fields that the monitor knows from earlier units.
+fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
     match (&unit.kind, context) {
-        (Kind::Fpdu(_), context) => ulp::told(context, unit.octets_len(), visitor),
+        (Kind::Fpdu(_), context) => ulp::visit(context, unit.octets_len(), visitor),
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {
-            portmap::followed(exchange, part.len(), visitor);
+            portmap::visit_followed(exchange, part.len(), visitor);
         }
-        (Kind::Sdp(_, _, part), Context { sdp: Some(books), exchange, .. }) => {
-            sdp_books::told(books, part.len(), visitor);
-            if let Some(exchange) = exchange.as_ref().filter(|_| books.closing.hello_ack.is_none()) {
-                portmap::followed(exchange, part.len(), visitor);
+        (Kind::Sdp(_, _, part), Context { sdp: Some(state), exchange, .. }) => {
+            sdp_books::visit(state, part.len(), visitor);
+            if let Some(exchange) = exchange.as_ref().filter(|_| state.closing.hello_ack.is_none()) {
+                portmap::visit_followed(exchange, part.len(), visitor);
             }
         }
         (Kind::PortMapper(part), Context { exchange: Some(exchange), .. }) => {
-            portmap::exchange(exchange, part.len(), visitor);
+            portmap::visit_exchange(exchange, part.len(), visitor);
         }
         _ => {}
     }

@@ -49,7 +49,7 @@ fn revision_name(revision: u64) -> Option<&'static str> {
     }
 }
 
-/// A Request or Reply frame; the reader stands at the key.
+/// A Request or Reply frame; the reader is at the key.
 pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_, V>) {
     let all = reader.left();
     let octets = reader.rest();
@@ -61,7 +61,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.u8(&REV);
     let length = usize::try_from(reader.u16(&PDLENGTH).unwrap_or(0)).unwrap_or(0);
     if revision >= 2 && flags & u64::from(FLAG_S) != 0 && length >= ENHANCED_LEN {
-        // Half of the words says little; both or none are told.
+        // One of the two words is of little use: report both or none.
         if octets.get(HEADER_LEN..HEADER_LEN + ENHANCED_LEN).is_some() {
             let at = reader.position();
             let mut words = Reader::new(octets.from(HEADER_LEN), at, reader.visitor());
@@ -73,7 +73,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.leave();
 }
 
-/// An FPDU; gives the ULP payload of its DDP segment.
+/// An FPDU. Returns the ULP payload of its DDP segment.
 pub(super) fn fpdu<'a, V: Visitor>(fpdu: &Fpdu<'a>, visitor: &mut V) -> Option<Part<'a>> {
     let ulpdu_length = usize::from(fpdu.layout.ulpdu_length);
     let body = fpdu.body.len();
@@ -87,9 +87,9 @@ pub(super) fn fpdu<'a, V: Visitor>(fpdu: &Fpdu<'a>, visitor: &mut V) -> Option<P
         visitor.field(&CRC, Value::Uint(u64::from(u32::from_be_bytes(crc))), body..body + 4);
     }
     visitor.field(&CRC_STATUS, Value::Text(fpdu.crc_status.name()), body..body);
-    let behind = body + 4;
-    visitor.field(&MARKER_FPDUPTR, Value::Pointers(fpdu.markers), behind..behind + 4 * fpdu.markers.len());
-    visitor.field(&MARKER_STATUS, Value::Text(fpdu.marker_status.name()), behind..behind);
+    let after_crc = body + 4;
+    visitor.field(&MARKER_FPDUPTR, Value::Pointers(fpdu.markers), after_crc..after_crc + 4 * fpdu.markers.len());
+    visitor.field(&MARKER_STATUS, Value::Text(fpdu.marker_status.name()), after_crc..after_crc);
     visitor.leave();
     if visitor.is_satisfied() {
         return None;

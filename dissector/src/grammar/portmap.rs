@@ -17,7 +17,7 @@ pub const MESSAGE_LEN: usize = 48;
 /// A port mapper message.
 pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
 
-/// What is known of an exchange of such messages.
+/// What is known about an exchange of such messages.
 pub static EXCHANGE_SO_FAR: Group =
     Group { name: "iwarp_pm.books", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
@@ -36,16 +36,16 @@ fields! { 4:
     EXCHANGE: "iwarp_pm.exchange", "Exchange", Base::Dec, "SDP 7.5";
     STATE: "iwarp_pm.state", "Exchange so far", Base::Text, "SDP 7.5";
     REPEAT: "iwarp_pm.repeat", "Sent again", Base::Flag, "SDP 7.5";
-    ASKED_ADDR: "iwarp_pm.asked_ipaddr", "Address that was asked for", Base::Text, "SDP 7.3";
-    ASKED_PORT: "iwarp_pm.asked_port", "Port that was asked for", Base::Dec, "SDP 7.3";
-    EXTRA_LEN: "iwarp_pm.extra_len", "Octets behind the message", Base::Dec, "SDP 7.3";
+    REQUESTED_ADDR: "iwarp_pm.asked_ipaddr", "Requested address", Base::Text, "SDP 7.3";
+    REQUESTED_PORT: "iwarp_pm.asked_port", "Requested port", Base::Dec, "SDP 7.3";
+    EXTRA_LEN: "iwarp_pm.extra_len", "Bytes after the message", Base::Dec, "SDP 7.3";
 }
 
 fn type_name(message_type: u64) -> Option<&'static str> {
     ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
 }
 
-/// The two times of a PMAccept that are no number of milliseconds.
+/// The two times of a PMAccept that are not a number of milliseconds.
 fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     match pm_time {
         0 => Some("for one connection"),
@@ -54,8 +54,8 @@ fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     }
 }
 
-/// The exchange that a datagram is of, behind it.
-pub(super) fn exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
+/// Visits the exchange that a datagram belongs to, after the datagram itself.
+pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_SO_FAR, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
     visitor.field(&STATE, Value::Text(exchange.state().name()), at..at);
@@ -65,13 +65,13 @@ pub(super) fn exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut
     visitor.leave();
 }
 
-/// The exchange that a connection follows, behind a start-up frame or Hello.
-pub(super) fn followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
+/// Visits the exchange that a connection resulted from, after a start-up frame or Hello.
+pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_SO_FAR, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
-    if let Some(asked) = exchange.asked {
-        visitor.field(&ASKED_ADDR, Value::Address(asked.ip()), at..at);
-        visitor.field(&ASKED_PORT, Value::Uint(u64::from(asked.port())), at..at);
+    if let Some(requested) = exchange.asked {
+        visitor.field(&REQUESTED_ADDR, Value::Address(requested.ip()), at..at);
+        visitor.field(&REQUESTED_PORT, Value::Uint(u64::from(requested.port())), at..at);
     }
     visitor.leave();
 }

@@ -1,4 +1,4 @@
-//! RDMAP: the control octet inside the DDP header, and the headers of each message behind it (RFC 5040, RFC 7306).
+//! RDMAP: the control octet inside the DDP header, and the headers after it (RFC 5040, RFC 7306).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -35,9 +35,9 @@ fields! { 2:
     TERM_ETYPE: "iwarp_rdma.term_etype", "EType", Base::Dec, "RFC 5040 4.8", mask 0x0f;
     TERM_ERRCODE: "iwarp_rdma.term_errcode", "Error Code", Base::Hex(2), "RFC 5040 4.8";
     TERM_ERROR: "iwarp_rdma.term_error", "Error", Base::Text, "RFC 5040 4.8";
-    TERM_HDRCT_M: "iwarp_rdma.term_hdrct_m", "HdrCt M (segment length there)", Base::Flag, "RFC 5040 4.8", mask 0x8000;
-    HDRCT_D: "iwarp_rdma.hdrct_d", "HdrCt D (DDP header there)", Base::Flag, "RFC 5040 4.8", mask 0x4000;
-    HDRCT_R: "iwarp_rdma.hdrct_r", "HdrCt R (RDMAP header there)", Base::Flag, "RFC 5040 4.8", mask 0x2000;
+    TERM_HDRCT_M: "iwarp_rdma.term_hdrct_m", "HdrCt M (segment length present)", Base::Flag, "RFC 5040 4.8", mask 0x8000;
+    HDRCT_D: "iwarp_rdma.hdrct_d", "HdrCt D (DDP header present)", Base::Flag, "RFC 5040 4.8", mask 0x4000;
+    HDRCT_R: "iwarp_rdma.hdrct_r", "HdrCt R (RDMAP header present)", Base::Flag, "RFC 5040 4.8", mask 0x2000;
     TERM_RSVD: "iwarp_rdma.term_rsvd", "Reserved", Base::Hex(4), "RFC 5040 4.8", mask 0x1fff;
     TERM_DDP_SEG_LEN: "iwarp_rdma.term_ddp_seg_len", "DDP Segment Length", Base::Dec, "RFC 5040 4.8";
     TERM_DDP_H: "iwarp_rdma.term_ddp_h", "Terminated DDP Header", Base::Octets, "RFC 5040 4.8";
@@ -79,17 +79,17 @@ fn atomic_name(code: u64) -> Option<&'static str> {
     }
 }
 
-/// Every error that a specification names, as people read it.
+/// Every error that a specification names, in readable form.
 static ERRORS: LazyLock<BTreeMap<TerminateError, String>> = LazyLock::new(|| {
     let named =
         |error: &TerminateError| (*error, format!("{} / {} / {}", error.layer, error.type_name(), error.name()));
     TerminateError::ALL.iter().map(named).collect()
 });
 
-/// A Terminate's layer, type and code in words; "reserved" where no specification names them.
+/// The names of a Terminate's layer, type and code; "reserved" if no specification names them.
 #[must_use]
 pub fn error_name(error: TerminateError) -> &'static str {
-    // Of a Local Catastrophic Error any code is acceptable (RFC 5040 Figure 9).
+    // For a Local Catastrophic Error, any code is acceptable (RFC 5040 Figure 9).
     let key = if error.is_assigned() && error.error_type == 0 && !ERRORS.contains_key(&error) {
         TerminateError { code: 0, ..error }
     } else {
@@ -98,7 +98,7 @@ pub fn error_name(error: TerminateError) -> &'static str {
     ERRORS.get(&key).map_or("reserved", String::as_str)
 }
 
-/// Names the values of EType and Error Code, which depend on what a Terminate said before them.
+/// Names the values of EType and Error Code, which depend on the earlier fields of a Terminate.
 #[derive(Debug, Default)]
 pub struct TerminateNames {
     layer: u8,
@@ -106,7 +106,8 @@ pub struct TerminateNames {
 }
 
 impl TerminateNames {
-    /// Takes note of a field; gives the name of its value where only the fields before it tell.
+    /// Notes the value of a field. Returns the name of a value whose meaning depends on the fields
+    /// before it.
     pub fn name(&mut self, field: &'static Field, value: Value<'_>) -> Option<&'static str> {
         let Value::Uint(value) = value else { return None };
         let value = u8::try_from(value).ok()?;
@@ -122,7 +123,7 @@ impl TerminateNames {
     }
 }
 
-/// The control octet; gives the opcode.
+/// The control octet. Returns the opcode.
 pub(super) fn control<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> Option<u8> {
     let octet = reader.bits(1, &[&VERSION, &RSV, &OPCODE])?;
     Some((octet & 0xf) as u8)
@@ -137,7 +138,8 @@ pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     }
 }
 
-/// What follows an untagged DDP header; `false` when missing octets leave open where the payload begins.
+/// What follows an untagged DDP header. Returns `false` if missing octets leave open where the
+/// payload begins.
 pub(super) fn message<V: Visitor>(opcode: Opcode, reader: &mut Reader<'_, '_, V>) -> bool {
     match opcode {
         Opcode::READ_REQUEST => {
@@ -165,7 +167,7 @@ pub(super) fn message<V: Visitor>(opcode: Opcode, reader: &mut Reader<'_, '_, V>
     true
 }
 
-/// RFC 5040 4.8: what stands behind the control word is there as HdrCt says.
+/// RFC 5040 4.8: HdrCt announces which parts follow the control word.
 fn terminate<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
     let all = reader.left();
     reader.enter(&TERMINATE, all);
@@ -191,7 +193,8 @@ fn terminate_fields<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
     if octets.get(2..4).is_some() {
         reader.bits(2, &[&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R, &TERM_RSVD]);
     } else {
-        // Only the first of the two octets is there: the flags are, the reserved bits are not.
+        // Only the first of the two octets was captured: it has the flags, but not all reserved
+        // bits.
         for field in [&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R] {
             reader.derived(field, super::Value::Uint(u64::from(flags & field.mask != 0)), 1);
         }

@@ -1,4 +1,5 @@
-//! The way of a grammar over octets: reads a field with nom, tells it, goes on.
+//! Reads the octets of a unit for a grammar: parses a field with nom, passes it to the visitor,
+//! moves on.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::part::Part;
 
 use super::field::{Field, Group, Value, Visitor};
 
-/// A place in the octets of a unit.
+/// A position in the octets of a unit.
 pub struct Reader<'a, 'v, V> {
     part: Part<'a>,
     /// Unit coordinate of the part's first octet.
@@ -20,23 +21,23 @@ pub struct Reader<'a, 'v, V> {
 }
 
 impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
-    /// A reader at the first octet of `part`, which stands at `base` of the unit.
+    /// A reader at the first octet of `part`, which begins at unit coordinate `base`.
     pub fn new(part: Part<'a>, base: usize, visitor: &'v mut V) -> Self {
         Reader { part, base, at: 0, visitor }
     }
 
-    /// The octets that are not read.
+    /// The octets that are not read yet.
     #[inline]
     pub fn rest(&self) -> Part<'a> {
         self.part.from(self.at)
     }
 
-    /// Who is told.
+    /// The visitor that receives the fields.
     pub fn visitor(&mut self) -> &mut V {
         self.visitor
     }
 
-    /// Octets that are not read.
+    /// How many octets are not read yet.
     pub fn left(&self) -> usize {
         self.part.len() - self.at.min(self.part.len())
     }
@@ -58,7 +59,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.visitor.leave();
     }
 
-    /// Applies a parser to the octets here; moves on by `len` whether they were captured or not.
+    /// Applies a parser to the octets here; moves on by `len` even if they were not captured.
     #[inline]
     fn parse<O>(
         &mut self,
@@ -72,7 +73,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     #[inline]
-    fn tell(&mut self, field: &'static Field, (value, at): (Option<u64>, Range<usize>)) -> Option<u64> {
+    fn report(&mut self, field: &'static Field, (value, at): (Option<u64>, Range<usize>)) -> Option<u64> {
         if let Some(value) = value {
             self.visitor.field(field, Value::Uint(value), at);
         }
@@ -83,28 +84,28 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     #[inline]
     pub fn u8(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(1, be_u8);
-        self.tell(field, (value.map(u64::from), at))
+        self.report(field, (value.map(u64::from), at))
     }
 
     /// Two octets that are a field.
     #[inline]
     pub fn u16(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(2, be_u16);
-        self.tell(field, (value.map(u64::from), at))
+        self.report(field, (value.map(u64::from), at))
     }
 
     /// Four octets that are a field.
     #[inline]
     pub fn u32(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(4, be_u32);
-        self.tell(field, (value.map(u64::from), at))
+        self.report(field, (value.map(u64::from), at))
     }
 
     /// Eight octets that are a field.
     #[inline]
     pub fn u64(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(8, be_u64);
-        self.tell(field, (value, at))
+        self.report(field, (value, at))
     }
 
     /// `len` octets that are one field.
@@ -116,8 +117,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         value
     }
 
-    /// `len` (1, 2 or 4) octets that hold several fields, each in the bits of its mask.
-    #[inline(always)] // so that a visitor that knows which fields it wants costs nothing for the others
+    /// `len` (1, 2 or 4) octets that contain several fields, each in the bits of its mask.
+    #[inline(always)] // a visitor with a fixed set of fields then pays nothing for the others
     pub fn bits(&mut self, len: usize, fields: &[&'static Field]) -> Option<u64> {
         let (value, at) = match len {
             1 => widen(self.parse(1, be_u8)),
@@ -132,27 +133,28 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         Some(word)
     }
 
-    /// Tells a field whose value the grammar worked out itself from the `len` octets behind here.
+    /// Reports a field whose value the grammar derived from the next `len` octets.
     pub fn derived(&mut self, field: &'static Field, value: Value<'_>, len: usize) {
         let at = self.position();
         self.visitor.field(field, value, at..at + len);
     }
 
-    /// The number that the octets `range`, counted from the next one, hold; at most eight. Does not move on.
+    /// Reports the number in the octets `range`, counted from the next one; at most eight. Does not
+    /// move on.
     pub fn uint_at(&mut self, field: &'static Field, range: Range<usize>) -> Option<u64> {
         let octets = self.rest().get(range.clone())?;
         let value = octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
-        self.tell_at(field, Value::Uint(value), range);
+        self.report_at(field, Value::Uint(value), range);
         Some(value)
     }
 
-    /// Tells a field of the octets `range`, counted from the next one.
-    pub fn tell_at(&mut self, field: &'static Field, value: Value<'_>, range: Range<usize>) {
+    /// Reports a field of the octets `range`, counted from the next one.
+    pub fn report_at(&mut self, field: &'static Field, value: Value<'_>, range: Range<usize>) {
         let at = self.position();
         self.visitor.field(field, value, at + range.start..at + range.end);
     }
 
-    /// Passes octets that are no field.
+    /// Skips octets that belong to no field.
     pub fn skip(&mut self, len: usize) {
         self.at += len;
     }

@@ -1,6 +1,7 @@
 //! SDP messages (draft-pinkerton-iwarp-sdp-01, section 6), in both field orders.
 //!
-//! The tables say where each field stands in the figures; [`FieldOrder::place`] says where that is in the order at hand.
+//! The tables have the positions from the figures; [`FieldOrder::place`] converts them for the
+//! order in use.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -60,7 +61,7 @@ fn mid_name(mid: u64) -> Option<&'static str> {
     u8::try_from(mid).ok().map(|mid| Mid(mid).name())
 }
 
-/// The flags of Figure 4 that are set; a reserved bit shows in the number alone.
+/// Names of the flags of Figure 4 that are set. A reserved bit is visible only in the number.
 pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
     match flags & 7 {
         0 => None,
@@ -74,7 +75,7 @@ pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
     }
 }
 
-/// Whose half-connection S is about.
+/// The half-connection that S is about.
 pub(crate) fn half_name(s: u64) -> Option<&'static str> {
     Some(if s == 0 { "receiver's receive half" } else { "receiver's send half" })
 }
@@ -113,7 +114,8 @@ static CH_RCV_BUF: &[Row] = &[(&CRBH_DESSZ, 16, 4)];
 static CH_RCV_BUF_ACK: &[Row] = &[(&CRBAH_ACTSZ, 16, 4)];
 static SUSP_COMM: &[Row] = &[(&SUSPCH_CONSTANT1, 16, 4), (&SUSPCH_PORT, 20, 2), (&SUSPCH_CONSTANT2, 22, 2)];
 
-/// The extended header of a message; version octet and the parts of a mode word are told apart from these.
+/// The extended header of a message. The version octet and the parts of a mode word are reported
+/// separately.
 fn extension(mid: Mid) -> &'static [Row] {
     match mid {
         Mid::HELLO => HELLO,
@@ -130,7 +132,7 @@ fn extension(mid: Mid) -> &'static [Row] {
     }
 }
 
-/// One message; the reader stands at its first octet. Gives its payload, unless its MID is missing.
+/// One message; the reader is at its first octet. Returns its payload, unless its MID is missing.
 pub(super) fn message<'a, V: Visitor>(
     carrier: Carrier,
     order: FieldOrder,
@@ -159,8 +161,8 @@ pub(super) fn message<'a, V: Visitor>(
                 FieldOrder::Figure => (word >> 1 & 7, word & 1),
                 FieldOrder::Mirrored => (word >> 28 & 7, word >> 31),
             };
-            reader.tell_at(&MCH_MODE, Value::Uint(mode), 16..20);
-            reader.tell_at(&MCH_S, Value::Uint(s), 16..20);
+            reader.report_at(&MCH_MODE, Value::Uint(mode), 16..20);
+            reader.report_at(&MCH_S, Value::Uint(s), 16..20);
         }
     }
     if let Some(mid @ (0 | 1)) = mid {
@@ -168,8 +170,8 @@ pub(super) fn message<'a, V: Visitor>(
         if let Some(octet) = reader.rest().get(at.clone()) {
             let octet = if order == FieldOrder::Mirrored { octet[0].rotate_left(4) } else { octet[0] };
             let fields = if mid == 0 { [&HH_MINV, &HH_MAJV] } else { [&HAH_MINV, &HAH_MAJV] };
-            reader.tell_at(fields[0], Value::Uint(u64::from(octet >> 4)), at.clone());
-            reader.tell_at(fields[1], Value::Uint(u64::from(octet & 15)), at);
+            reader.report_at(fields[0], Value::Uint(u64::from(octet >> 4)), at.clone());
+            reader.report_at(fields[1], Value::Uint(u64::from(octet & 15)), at);
         }
     }
     reader.leave();

@@ -1,14 +1,15 @@
-//! What the books of an SDP connection say behind a message: fields without octets of their own.
+//! The state of an SDP connection after a message: fields without octets of their own.
 //!
-//! All of them are of the end that sent the message, as it was when it had sent it; what is not sure is left out. The words
-//! of `iwarp_sdp.state`: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`, `suspended`.
+//! All of them describe the sender of the message, after it sent the message. Values that are not
+//! certain are left out. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`,
+//! `closed`, `aborted`, `suspending` and `suspended`.
 
 use crate::follow::sdp::Books;
 
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
-/// The books.
-pub static BOOKS: Group = Group { name: "iwarp_sdp.books", label: "SDP, as followed so far", section: "SDP 8" };
+/// The state.
+pub static STATE_SO_FAR: Group = Group { name: "iwarp_sdp.books", label: "SDP, as followed so far", section: "SDP 8" };
 
 fields! { 5:
     PROFILE: "iwarp_sdp.profile", "Start-up sequence", Base::Text, "SDP 8.1.1";
@@ -20,52 +21,52 @@ fields! { 5:
     SRCAVAILS: "iwarp_sdp.srcavails", "Own SrcAvails open", Base::Dec, "SDP 9.2";
     SINKAVAILS: "iwarp_sdp.sinkavails", "Own SinkAvails open", Base::Dec, "SDP 9.3";
     ADVERT_FRAME: "iwarp_sdp.advert.frame", "Advertised in frame", Base::Dec, "SDP 9";
-    ADVERT_LEFT: "iwarp_sdp.advert.left", "Octets of it that are left", Base::Dec, "SDP 9";
-    OWED: "iwarp_sdp.owed", "Octets of Data that a SendSm asked for", Base::Dec, "SDP 9.2";
+    ADVERT_LEFT: "iwarp_sdp.advert.left", "Bytes of it that are left", Base::Dec, "SDP 9";
+    OWED: "iwarp_sdp.owed", "Bytes of Data that a SendSm requested", Base::Dec, "SDP 9.2";
     NONDISCARDS: "iwarp_sdp.nondiscards", "NonDiscards", Base::Dec, "SDP 6.3.3.4";
     POTENTIALNONDISCARDS: "iwarp_sdp.potentialnondiscards", "PotentialNonDiscards", Base::Dec, "SDP 9.5.1";
-    OOB_PENDING: "iwarp_sdp.oob_pending", "Out-Of-Band octets announced", Base::Dec, "SDP 9.5.3";
+    OOB_PENDING: "iwarp_sdp.oob_pending", "Out-Of-Band bytes announced", Base::Dec, "SDP 9.5.3";
 }
 
-/// What stands in `books` of the sender of the last message.
-pub(super) fn told<V: Visitor>(books: &Books, at: usize, visitor: &mut V) {
-    let latest = &books.latest;
+/// Visits the state of the sender of the last message.
+pub(super) fn visit<V: Visitor>(connection: &Books, at: usize, visitor: &mut V) {
+    let latest = &connection.latest;
     let (own, peer) = (latest.direction, 1 - latest.direction);
-    let (end, closing) = (&books.ends[own], &books.closing);
-    visitor.enter(&BOOKS, at..at);
-    let mut tell = |field: &'static Field, value: Value<'_>| visitor.field(field, value, at..at);
+    let (end, closing) = (&connection.ends[own], &connection.closing);
+    visitor.enter(&STATE_SO_FAR, at..at);
+    let mut report = |field: &'static Field, value: Value<'_>| visitor.field(field, value, at..at);
     if latest.hello_ack
-        && let Some(profile) = books.profile
+        && let Some(profile) = connection.profile
     {
-        tell(&PROFILE, Value::Text(profile.name()));
+        report(&PROFILE, Value::Text(profile.name()));
     }
-    tell(&STATE, Value::Text(closing.state().name()));
-    for (field, mode) in [(&MODE, books.modes[own]), (&PEER_MODE, books.modes[peer])] {
+    report(&STATE, Value::Text(closing.state().name()));
+    for (field, mode) in [(&MODE, connection.modes[own]), (&PEER_MODE, connection.modes[peer])] {
         if let Some(mode) = mode {
-            tell(field, Value::Text(mode_word(mode)));
+            report(field, Value::Text(mode_word(mode)));
         }
     }
-    if let Some(left) = books.credits[own].left().filter(|_| closing.hello_ack.is_some()) {
-        tell(&CREDITS, Value::Uint(u64::from(left)));
+    if let Some(left) = connection.credits[own].left().filter(|_| closing.hello_ack.is_some()) {
+        report(&CREDITS, Value::Uint(u64::from(left)));
     }
     if latest.gratuitous {
-        tell(&CREDIT_UPDATE, Value::Uint(1));
+        report(&CREDIT_UPDATE, Value::Uint(1));
     }
-    if books.certain && closing.hello_ack.is_some() {
-        tell(&SRCAVAILS, Value::Uint(end.source.adverts.open().len() as u64));
-        tell(&SINKAVAILS, Value::Uint(end.sink.adverts.open().len() as u64));
+    if connection.certain && closing.hello_ack.is_some() {
+        report(&SRCAVAILS, Value::Uint(end.source.adverts.open().len() as u64));
+        report(&SINKAVAILS, Value::Uint(end.sink.adverts.open().len() as u64));
         if let Some(subject) = latest.subject {
-            tell(&ADVERT_FRAME, Value::Uint(subject.frame));
-            tell(&ADVERT_LEFT, Value::Uint(subject.left));
+            report(&ADVERT_FRAME, Value::Uint(subject.frame));
+            report(&ADVERT_LEFT, Value::Uint(subject.left));
         }
         if end.source.owed > 0 {
-            tell(&OWED, Value::Uint(end.source.owed));
+            report(&OWED, Value::Uint(end.source.owed));
         }
-        tell(&NONDISCARDS, Value::Uint(u64::from(end.sink.non_discards)));
-        tell(&POTENTIALNONDISCARDS, Value::Uint(u64::from(end.source.potential_non_discards)));
+        report(&NONDISCARDS, Value::Uint(u64::from(end.sink.non_discards)));
+        report(&POTENTIALNONDISCARDS, Value::Uint(u64::from(end.source.potential_non_discards)));
     }
     if end.oob_pending > 0 {
-        tell(&OOB_PENDING, Value::Uint(u64::from(end.oob_pending)));
+        report(&OOB_PENDING, Value::Uint(u64::from(end.oob_pending)));
     }
     visitor.leave();
 }

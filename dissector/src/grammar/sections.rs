@@ -1,9 +1,10 @@
-//! The sections that fields cite are in their specifications. Tests only.
+//! Tests that the sections that fields cite exist in their specifications.
 
 use crate::filter::known;
 
-/// Sections 5 to 13 of draft-pinkerton-iwarp-sdp-01 with their titles, without the numbers of bits behind some of them. Four
-/// headings stand within a paragraph of the draft's text: 6.2.1.8, 6.2.2.7, 6.3.8.1 and 8.1.1.
+/// Sections 5 to 13 of draft-pinkerton-iwarp-sdp-01 with their titles, without the bit numbers that
+/// follow some of them. Four headings are inside a paragraph of the draft's text: 6.2.1.8, 6.2.2.7,
+/// 6.3.8.1 and 8.1.1.
 const SDP: &[(&str, &str)] = &[
     ("5", "Definitions"),
     ("6", "SDP Message Formats"),
@@ -131,7 +132,7 @@ const SDP: &[(&str, &str)] = &[
     ("13.2", "SDP Managed Failover"),
 ];
 
-/// The title of the section that is cited so.
+/// The title of a section.
 fn title(section: &str) -> Option<&'static str> {
     SDP.iter().find(|(number, _)| *number == section).map(|(_, title)| *title)
 }
@@ -143,7 +144,7 @@ fn sections_of_sdp_exist() {
     assert!(cited.len() > 60, "{}", cited.len());
     for (known, section) in cited {
         let title = title(section).unwrap_or_else(|| panic!("{} cites SDP {section}", known.name));
-        // A section of one field is titled with it.
+        // The title of a field's section contains the field's name.
         let is_of_a_field = section.starts_with("6.1.") || section.split('.').count() == 4;
         let word = known.label.split(' ').next().unwrap_or_default();
         assert!(!is_of_a_field || title.contains(word), "{} ({word}) cites SDP {section}, {title}", known.name);

@@ -9,9 +9,9 @@ use crate::unit::Carrier;
 
 /// Each field as `name = value @ range`.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct ReportedFields(Vec<String>);
 
-impl Visitor for Told {
+impl Visitor for ReportedFields {
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: std::ops::Range<usize>) {
         let value = match value {
             Value::Uint(value) => format!("{value:#x}"),
@@ -24,33 +24,33 @@ impl Visitor for Told {
     }
 }
 
-fn told(part: Part<'_>, grammar: impl FnOnce(&mut Reader<'_, '_, Told>)) -> Vec<String> {
-    let mut told = Told::default();
-    grammar(&mut Reader::new(part, 0, &mut told));
-    told.0
+fn report(part: Part<'_>, grammar: impl FnOnce(&mut Reader<'_, '_, ReportedFields>)) -> Vec<String> {
+    let mut fields = ReportedFields::default();
+    grammar(&mut Reader::new(part, 0, &mut fields));
+    fields.0
 }
 
 fn segment(ulpdu: &str) -> (Vec<String>, Option<usize>) {
     let octets = hex(ulpdu);
     let mut payload = None;
-    let fields = told(Part::whole(&octets), |reader| payload = ddp::segment(reader).map(|rest| rest.len()));
+    let fields = report(Part::whole(&octets), |reader| payload = ddp::segment(reader).map(|rest| rest.len()));
     (fields, payload)
 }
 
-/// The lines of `expected`, each a field, in this order, among those told.
-fn has(told: &[String], expected: &str) {
+/// Asserts that the fields include the lines of `expected`, in this order.
+fn assert_has(fields: &[String], expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let found: Vec<&str> = told.iter().map(String::as_str).filter(|line| expected.contains(line)).collect();
-    assert_eq!(found, expected, "{told:#?}");
+    let found: Vec<&str> = fields.iter().map(String::as_str).filter(|line| expected.contains(line)).collect();
+    assert_eq!(found, expected, "{fields:#?}");
 }
 
 /// RFC 6581 section 9: S, then A, B and IRD, C, D and ORD in front of the private data, which they are part of.
 #[test]
-fn a_request_of_revision_2() {
+fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
-    let told = told(Part::whole(&octets), |reader| mpa::startup(StartupKind::Request, reader));
-    has(
-        &told,
+    let fields = report(Part::whole(&octets), |reader| mpa::startup(StartupKind::Request, reader));
+    assert_has(
+        &fields,
         "iwarp_mpa.marker_flag = 0x0 @ 16..17
          iwarp_mpa.crc_flag = 0x1 @ 16..17
          iwarp_mpa.rej_flag = 0x0 @ 16..17
@@ -69,24 +69,24 @@ fn a_request_of_revision_2() {
 
 /// RFC 5044 section 7.1.1: the bit of S is Res in revision 1, and there are no words.
 #[test]
-fn a_reply_of_revision_1() {
+fn reads_a_reply_of_revision_1() {
     let octets = [b"MPA ID Rep Frame".as_slice(), &hex("b0 01 0004 8001c002")].concat();
-    let told = told(Part::whole(&octets), |reader| mpa::startup(StartupKind::Reply, reader));
-    has(
-        &told,
+    let fields = report(Part::whole(&octets), |reader| mpa::startup(StartupKind::Reply, reader));
+    assert_has(
+        &fields,
         "iwarp_mpa.marker_flag = 0x1 @ 16..17
          iwarp_mpa.crc_flag = 0x0 @ 16..17
          iwarp_mpa.rej_flag = 0x1 @ 16..17
          iwarp_mpa.res = 0x10 @ 16..17
          iwarp_mpa.privatedata = 8001c002 @ 20..24",
     );
-    assert!(!told.iter().any(|field| field.contains("s_flag") || field.contains("ird")), "{told:#?}");
+    assert!(!fields.iter().any(|field| field.contains("s_flag") || field.contains("ird")), "{fields:#?}");
 }
 
 /// RFC 5041 Figure 4 and RFC 5040 section 4.1: an RDMA Write.
 #[test]
-fn a_tagged_segment() {
-    let (told, payload) = segment("c140 11223344 0000000000001000 0102030405");
+fn reads_a_tagged_segment() {
+    let (fields, payload) = segment("c140 11223344 0000000000001000 0102030405");
     let all = "iwarp_ddp.tagged_flag = 0x1 @ 0..1
         iwarp_ddp.last_flag = 0x1 @ 0..1
         iwarp_ddp.rsvd = 0x0 @ 0..1
@@ -96,18 +96,18 @@ fn a_tagged_segment() {
         iwarp_rdma.opcode = 0x0 @ 1..2
         iwarp_ddp.stag = 0x11223344 @ 2..6
         iwarp_ddp.tagged_offset = 0x1000 @ 6..14";
-    has(&told, all);
-    assert_eq!((told.len(), payload), (9, Some(5)));
+    assert_has(&fields, all);
+    assert_eq!((fields.len(), payload), (9, Some(5)));
 }
 
-/// RFC 5040 section 4.4: SinkSTag, SinkTO, RDMARDSZ, SrcSTag, SrcTO behind an untagged header.
+/// RFC 5040 section 4.4: SinkSTag, SinkTO, RDMARDSZ, SrcSTag, SrcTO after an untagged header.
 #[test]
-fn a_read_request() {
-    let (told, payload) = segment(
+fn reads_a_read_request() {
+    let (fields, payload) = segment(
         "4141 00000000 00000001 00000002 00000000  00000100 0000000000001000 00000040 00000200 0000000000002000 ff",
     );
-    has(
-        &told,
+    assert_has(
+        &fields,
         "iwarp_rdma.reserved = 00000000 @ 2..6
          iwarp_ddp.qn = 0x1 @ 6..10
          iwarp_ddp.msn = 0x2 @ 10..14
@@ -121,13 +121,14 @@ fn a_read_request() {
     assert_eq!(payload, Some(1));
 }
 
-/// RFC 5040 section 4.8: what HdrCt announces, and nothing else; and the four octets of a Send with Invalidate.
+/// RFC 5040 section 4.8: the parts that HdrCt announces, and no others. Also the Invalidate STag of
+/// a Send with Invalidate.
 #[test]
-fn a_terminate_has_what_it_announces() {
+fn a_terminate_has_only_the_parts_that_hdrct_announces() {
     let header = "4147 00000000 00000002 00000001 00000000";
-    let (told, payload) = segment(&format!("{header} 1100 c000 000f c140 deadbeef 0000000000002000"));
-    has(
-        &told,
+    let (fields, payload) = segment(&format!("{header} 1100 c000 000f c140 deadbeef 0000000000002000"));
+    assert_has(
+        &fields,
         "iwarp_rdma.term_layer = 0x1 @ 18..19
          iwarp_rdma.term_etype = 0x1 @ 18..19
          iwarp_rdma.term_errcode = 0x0 @ 19..20
@@ -138,14 +139,14 @@ fn a_terminate_has_what_it_announces() {
          iwarp_rdma.term_ddp_h = c140deadbeef0000000000002000 @ 24..38",
     );
     assert_eq!(payload, Some(0));
-    let (told, payload) = segment(&format!("{header} 2002 0000 aabb"));
-    assert!(!told.iter().any(|field| field.contains("term_ddp")), "{told:#?}");
+    let (fields, payload) = segment(&format!("{header} 2002 0000 aabb"));
+    assert!(!fields.iter().any(|field| field.contains("term_ddp")), "{fields:#?}");
     assert_eq!(payload, Some(2));
-    let (told, _) = segment("4144 cafe0001 00000000 00000001 00000000");
-    has(&told, "iwarp_rdma.inval_stag = 0xcafe0001 @ 2..6");
+    let (fields, _) = segment("4144 cafe0001 00000000 00000001 00000000");
+    assert_has(&fields, "iwarp_rdma.inval_stag = 0xcafe0001 @ 2..6");
 }
 
-/// RFC 7306 section 5.2.1: the same octets are add data of a FetchAdd, and swap data of a CmpSwap.
+/// RFC 7306 section 5.2.1: the same octets are Add Data of a FetchAdd, and Swap Data of a CmpSwap.
 #[test]
 fn atomic_requests_differ_by_their_opcode() {
     let request = |code: &str| {
@@ -153,7 +154,7 @@ fn atomic_requests_differ_by_their_opcode() {
             "00000007 00000300 0000000000003000 0000000000000001 0000000000000002 0000000000000003 0000000000000004";
         segment(&format!("414a 00000000 00000001 00000001 00000000  0000000{code} {words}")).0
     };
-    has(
+    assert_has(
         &request("0"),
         "iwarp_rdma.atomic.opcode = 0x0 @ 18..22
          iwarp_rdma.atomic.request_identifier = 0x7 @ 22..26
@@ -164,7 +165,7 @@ fn atomic_requests_differ_by_their_opcode() {
          iwarp_rdma.atomic.compare_data = 0x3 @ 54..62
          iwarp_rdma.atomic.compare_mask = 0x4 @ 62..70",
     );
-    has(
+    assert_has(
         &request("2"),
         "iwarp_rdma.atomic.opcode = 0x2 @ 18..22
          iwarp_rdma.atomic.swap_data = 0x1 @ 38..46
@@ -172,40 +173,40 @@ fn atomic_requests_differ_by_their_opcode() {
     );
 }
 
-/// What was not captured is not told, and what stands behind it is.
+/// A field that was not captured is not reported; the fields after it are.
 #[test]
 fn missing_octets_are_no_fields() {
     let octets = hex("4143 00000000 00000000 00000001 00000000 0102");
     let mut known = vec![1; octets.len()];
     known[12] = 0;
-    let told_of = |known: &[u8]| {
-        told(Part::with_known(&octets, known), |reader| {
+    let fields_with = |known: &[u8]| {
+        report(Part::with_known(&octets, known), |reader| {
             ddp::segment(reader);
         })
     };
-    let told = told_of(&known);
-    has(&told, "iwarp_ddp.qn = 0x0 @ 6..10\niwarp_ddp.mo = 0x0 @ 14..18");
-    assert!(!told.iter().any(|field| field.contains("msn")), "{told:#?}");
-    // Without the opcode nobody knows what follows.
+    let fields = fields_with(&known);
+    assert_has(&fields, "iwarp_ddp.qn = 0x0 @ 6..10\niwarp_ddp.mo = 0x0 @ 14..18");
+    assert!(!fields.iter().any(|field| field.contains("msn")), "{fields:#?}");
+    // If the opcode is missing, the rest of the header has no known layout.
     known[1] = 0;
-    assert_eq!(told_of(&known).len(), 4);
+    assert_eq!(fields_with(&known).len(), 4);
 }
 
 /// The draft's section 6.1 as drawn, and with the fields of each word the other way round.
 #[test]
-fn sdp_in_both_orders() {
+fn reads_sdp_in_both_orders() {
     let figure = hex("0008 00 ff 00000011 00000003 00000002 2a");
     let mirrored = hex("ff 00 0008 00000011 00000003 00000002 2a");
     for (octets, order, places) in
         [(&figure, FieldOrder::Figure, [(0, 2), (3, 4)]), (&mirrored, FieldOrder::Mirrored, [(2, 4), (0, 1)])]
     {
-        let told = told(Part::whole(octets), |reader| {
+        let fields = report(Part::whole(octets), |reader| {
             let payload = sdp::message(Carrier::Send, order, reader);
             assert_eq!(payload.map(|rest| rest.len()), Some(1));
         });
         let [bufs, mid] = places;
-        has(
-            &told,
+        assert_has(
+            &fields,
             &format!(
                 "iwarp_sdp.bufs = 0x8 @ {}..{}
                  iwarp_sdp.mid = 0xff @ {}..{}
@@ -218,14 +219,14 @@ fn sdp_in_both_orders() {
     }
 }
 
-/// The draft's section 7.3: IPV says how addresses read.
+/// The draft's section 7.3: IPV determines the format of addresses.
 #[test]
-fn a_port_mapper_message() {
+fn reads_a_port_mapper_message() {
     let octets = hex("14 08 0000 1389 9c41 000000000000004d
         0a000002 000000000000000000000000 0a000001 000000000000000000000000 ee");
-    let told = told(Part::whole(&octets), portmap::message);
-    has(
-        &told,
+    let fields = report(Part::whole(&octets), portmap::message);
+    assert_has(
+        &fields,
         "iwarp_pm.ver = 0x0 @ 0..1
          iwarp_pm.mt = 0x1 @ 0..1
          iwarp_pm.ipv = 0x4 @ 0..1
