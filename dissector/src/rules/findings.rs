@@ -1,4 +1,4 @@
-//! Where rules put what they find.
+//! Collects the findings of rules.
 
 use std::ops::Range;
 
@@ -9,38 +9,39 @@ use crate::finding::Finding;
 use crate::follow::Remark;
 use crate::unit::{Located, Unit};
 
-/// How a breach weighs beside the level of its row.
+/// How severe a breach is, beside the level of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
-    /// By level; a lower-case row fixes a format or a value.
+    /// By level; a lower-case row that defines a format or a value counts as an error.
     Format,
-    /// By level; a lower-case row asks for a manner.
+    /// By level; a lower-case row that describes behaviour counts as a warning.
     Manner,
-    /// A reading of an ambiguity, an informative text, a default: a note.
+    /// A note: the interpretation of an ambiguity, an informative text, a default.
     Note,
 }
 
-/// What shows a breach, where the unit is not at hand.
-pub(crate) enum Shown {
+/// Evidence of a breach in a unit that is no longer at hand.
+pub(crate) enum Evidence {
     /// A frame.
     Frame(u64),
-    /// Octets that were located when their unit was at hand; only their frame, if it was not known where they are.
+    /// Octets that were located when their unit was at hand. If their place was not known, only
+    /// their frame.
     Octets(Located),
 }
 
-impl From<u64> for Shown {
+impl From<u64> for Evidence {
     fn from(frame: u64) -> Self {
-        Shown::Frame(frame)
+        Evidence::Frame(frame)
     }
 }
 
-impl From<Located> for Shown {
+impl From<Located> for Evidence {
     fn from(located: Located) -> Self {
-        Shown::Octets(located)
+        Evidence::Octets(located)
     }
 }
 
-/// Collects what rules find about one connection.
+/// Collects the findings about one connection.
 pub(crate) struct Findings<'f> {
     stream: Option<u32>,
     found: &'f mut Vec<Finding>,
@@ -48,22 +49,23 @@ pub(crate) struct Findings<'f> {
 }
 
 impl<'f> Findings<'f> {
-    /// Of connection `stream`, behind what `found` holds already.
+    /// Findings of connection `stream`, appended to `found`.
     pub(crate) fn new(stream: Option<u32>, found: &'f mut Vec<Finding>) -> Self {
         Findings { stream, found, weight: Weight::Format }
     }
 
-    /// For rows that ask for a manner: a lower-case one is a warning.
+    /// For rows that describe behaviour: a lower-case one is a warning.
     pub(crate) fn manner(&mut self) -> Findings<'_> {
         Findings { stream: self.stream, found: self.found, weight: Weight::Manner }
     }
 
-    /// For readings of ambiguities, informative texts, defaults: whatever the level, a note.
+    /// For interpretations of ambiguities, informative texts and defaults: a note, whatever the
+    /// level.
     pub(crate) fn note(&mut self) -> Findings<'_> {
         Findings { stream: self.stream, found: self.found, weight: Weight::Note }
     }
 
-    /// Octets `range` of `unit` break `requirement`.
+    /// Octets `range` of `unit` violate `requirement`.
     pub(crate) fn at(
         &mut self,
         requirement: RequirementId,
@@ -77,25 +79,25 @@ impl<'f> Findings<'f> {
         self.push(requirement, unit.direction, frame, (range, located), expected, found);
     }
 
-    /// What direction `direction` did in a frame, or in octets of an earlier unit, breaks `requirement`.
+    /// Direction `direction` violates `requirement` in a frame, or with octets of an earlier unit.
     pub(crate) fn in_frame(
         &mut self,
         requirement: RequirementId,
         direction: usize,
-        shown: impl Into<Shown>,
+        evidence: impl Into<Evidence>,
         expected: &str,
         found: String,
     ) {
-        let (frame, located) = match shown.into() {
-            Shown::Frame(frame) => (frame, Vec::new()),
-            Shown::Octets(located) => {
+        let (frame, located) = match evidence.into() {
+            Evidence::Frame(frame) => (frame, Vec::new()),
+            Evidence::Octets(located) => {
                 (located.frame, Some(located).filter(|located| located.len > 0).into_iter().collect())
             }
         };
         self.push(requirement, u8::from(direction == 1), frame, (0..0, located), expected, found);
     }
 
-    /// Octets `range` of `unit` break each of `requirements`.
+    /// Octets `range` of `unit` violate each of `requirements`.
     pub(crate) fn each(
         &mut self,
         requirements: &[RequirementId],
@@ -109,7 +111,7 @@ impl<'f> Findings<'f> {
         }
     }
 
-    /// What `remark`, made at `unit`, is about breaks each of `requirements`.
+    /// The subject of `remark`, made at `unit`, violates each of `requirements`.
     pub(crate) fn remarked(
         &mut self,
         requirements: &[RequirementId],

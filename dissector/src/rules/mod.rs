@@ -1,8 +1,10 @@
-//! The monitor's rules: each judges units, or a connection at its end, against requirements of the catalogue.
+//! The monitor's rules. Each judges units, or a connection at its end, against requirements of the
+//! catalogue.
 //!
-//! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its protocol. It never fires on what
-//! the capture does not hold: octets that were lost or cut off, and what an FPDU with a bad CRC says. Each id that it judges
-//! has a test with a stream that makes it fire and one, as close as possible, that does not (`testing::proves`).
+//! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its
+//! protocol. It never reports what the capture does not contain: octets that were lost or cut off,
+//! or the content of an FPDU with a bad CRC. Each requirement id that it judges has a test with a
+//! stream that violates it, and a stream as similar as possible that does not (`testing::proves`).
 
 mod ddp;
 mod findings;
@@ -31,27 +33,27 @@ use crate::unit::{Fpdu, Kind, Unit};
 
 /// One rule.
 pub struct Rule {
-    /// The requirements that it judges.
+    /// The requirements that the rule judges.
     pub requirements: &'static [RequirementId],
-    /// When and how.
+    /// When it is called, and its function.
     pub(crate) judge: Judge,
 }
 
-/// When a rule looks, and at what. The books of the connection already know the unit.
+/// When a rule is called, and with what. The connection's state already includes the unit.
 #[derive(Clone, Copy)]
 pub(crate) enum Judge {
     /// At each start-up frame.
     Startup(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU, whatever its state.
+    /// At each FPDU, in any state.
     Fpdu(fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment whose header was captured and whose FPDU can be trusted.
     Segment(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each such segment of which a bit or a field besides STag, TO, MSN, MO and payload is out of the ordinary
+    /// At each such segment with an unusual bit or field, apart from STag, TO, MSN, MO and payload
     /// ([`SegmentView::is_ordinary`]).
     Header(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each such segment whose opcode has its bit in the mask (bit 0: RDMA Write).
     Opcode(u16, fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each thing that the books remark on while they take a unit in.
+    /// At each remark that the connection's state makes while it takes a unit in.
     Remark(fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>)),
     /// At every other unit.
     Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
@@ -75,7 +77,7 @@ type OnSdp = fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>);
 type OnDatagram = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
 type OnRemark = fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>);
 
-/// The rules by what they look at, so that a unit meets only those that it concerns.
+/// The rules by when they are called, so that a unit meets only rules that concern it.
 #[derive(Default)]
 struct Tables {
     startup: Vec<OnUnit>,
@@ -112,7 +114,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     tables
 });
 
-/// Lets every rule that is concerned look at `unit`; `view` is its segment, when it is one that rules may believe.
+/// Calls every rule that concerns `unit`. `view` is its segment, if rules may trust it.
 pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentView<'_>>, findings: &mut Findings<'_>) {
     let tables = &*TABLES;
     match &unit.kind {
@@ -140,12 +142,12 @@ pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentVi
     }
 }
 
-/// Lets every rule of the port mapper look at a datagram.
+/// Calls every rule of the port mapper for a datagram.
 pub(crate) fn judge_datagram(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     TABLES.port_mapper.iter().for_each(|judge| judge(view, unit, findings));
 }
 
-/// Lets the rules look that judge a connection as a whole.
+/// Calls the rules that judge the complete connection.
 pub(crate) fn judge_end(books: &Books, findings: &mut Findings<'_>) {
     TABLES.end.iter().for_each(|judge| judge(books, findings));
 }

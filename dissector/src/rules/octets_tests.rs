@@ -1,4 +1,5 @@
-//! Findings about units that are not at hand any more, or in several pieces, have their octets all the same.
+//! Findings about units that are no longer at hand, or are in several pieces, still have their
+//! octets.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};
@@ -71,7 +72,7 @@ fn a_key_is_located() {
     request[7] ^= 0x20;
     let key = request[..16].iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let mut wire = Wire::connected();
-    // The key in two segments: what is located is all of it.
+    // The key is in two segments; the finding locates all of it.
     wire.send(0, &request[..9]);
     wire.send(0, &request[9..]);
     wire.fin(1);

@@ -1,7 +1,9 @@
-//! Correct traffic that a reader of the specifications calls odd, as the wire and captures have it: no error and no warning.
+//! Correct but unusual traffic, as it occurs on the wire and in captures. It must cause no error
+//! and no warning.
 //!
-//! Each story is judged whole, in other clothes (VLAN, IPv6), and with what captures do to it: a frame missed, had twice, out
-//! of its place, cut by the snap length, the capture begun late or of one direction alone.
+//! Each story is judged complete, over VLANs and IPv6, and with the usual defects of captures: a
+//! frame is missing, duplicated, out of order, or cut by the snap length. Or the capture begins
+//! late, or has only one direction.
 
 use crate::testing::{self, Marked, Wire, fpdu, hex};
 
@@ -27,8 +29,8 @@ fn response(sink: u32, len: usize) -> Vec<u8> {
     tagged(true, 2, sink, 0x1000, len)
 }
 
-fn terminate(what: &str) -> Vec<u8> {
-    untagged(7, 2, 1, what)
+fn terminate(content: &str) -> Vec<u8> {
+    untagged(7, 2, 1, content)
 }
 
 fn closed(mut wire: Wire) -> Wire {
@@ -37,8 +39,8 @@ fn closed(mut wire: Wire) -> Wire {
     wire
 }
 
-/// Messages without payload, of each kind that may have none.
-fn nothing_in_them() -> Wire {
+/// Messages without payload, of each kind that allows this.
+fn without_payload() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&untagged(3, 0, 1, "")));
     wire.send(1, &fpdu(&untagged(5, 0, 1, "")));
@@ -53,7 +55,7 @@ fn nothing_in_them() -> Wire {
     closed(wire)
 }
 
-/// The longest ULPDU that MPA knows, in many segments of TCP (no MSS is known).
+/// The longest ULPDU that MPA allows, in many segments of TCP (no MSS is known).
 fn longest() -> Wire {
     let mut wire = Wire::started();
     let mut write = tagged(true, 0, 0x1100, 0, 0);
@@ -68,7 +70,7 @@ fn longest() -> Wire {
     closed(wire)
 }
 
-/// The largest ULPDUs that a segment has room for, without and with markers, and small ones between them.
+/// The longest ULPDUs that fit a segment, without and with markers, with short ones between them.
 fn filled(markers: bool) -> Wire {
     let flags = if markers { 0xc0 } else { 0x40 };
     let mut wire = Wire::connected_with_mss(1460);
@@ -86,10 +88,11 @@ fn filled(markers: bool) -> Wire {
     closed(wire)
 }
 
-/// Sends of every size up to 600 octets, so that markers fall on every place of an FPDU; markers towards one end or both.
+/// Sends of every size up to 600 octets, so that each place of an FPDU meets a marker. Markers are
+/// sent to one end or both.
 fn marked(towards: [bool; 2]) -> Wire {
     let flags = |wants: bool| if wants { 0xc0 } else { 0x40 };
-    // Who is sent markers to asks for them.
+    // The receiver of markers requests them.
     let request = testing::startup_frame(flags(towards[0]), 1, &[]);
     let mut wire = Wire::started_as(&request, &testing::reply_frame(flags(towards[1]), 1, &[]));
     let mut senders = [towards[1], towards[0]].map(|markers| Marked { none: !markers, ..Marked::default() });
@@ -101,7 +104,7 @@ fn marked(towards: [bool; 2]) -> Wire {
     closed(wire)
 }
 
-/// CRC is asked for by one end alone, and so used both ways.
+/// Only one end requires CRC, so both directions use it.
 fn crc_for_one(request: u8, reply: u8) -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(request, 1, &[]), &testing::reply_frame(reply, 1, &[]));
     wire.send(0, &fpdu(&testing::send_of(1, 31)));
@@ -109,7 +112,7 @@ fn crc_for_one(request: u8, reply: u8) -> Wire {
     closed(wire)
 }
 
-/// No CRC either way; the fields hold anything.
+/// No CRC either way; the CRC fields have arbitrary values.
 fn no_crc() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
     for (msn, direction) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
@@ -121,19 +124,20 @@ fn no_crc() -> Wire {
     closed(wire)
 }
 
-/// The peer-to-peer start-up with one kind of ready-to-receive message; what it is, and what answers it.
+/// The peer-to-peer start-up with one ready-to-receive message; its name, the message, and its
+/// answer.
 fn ready(words: &str, message: &[u8], answer: Option<Vec<u8>>) -> Wire {
     let frame = hex(words);
     let mut wire = Wire::started_as(&testing::startup_frame(0x50, 2, &frame), &testing::reply_frame(0x50, 2, &frame));
     wire.send(0, &fpdu(message));
     answer.into_iter().for_each(|answer| wire.send(1, &fpdu(&answer)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
-    // The Send that says that the Initiator is ready has MSN 1.
+    // The Send that reports that the Initiator is ready has MSN 1.
     wire.send(0, &fpdu(&testing::send_of(if message[1] & 0xf == 3 { 2 } else { 1 }, 30)));
     closed(wire)
 }
 
-/// Both ends give up at once.
+/// Both ends send a Terminate at once.
 fn crossing_terminates(reset: bool) -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -150,8 +154,8 @@ fn crossing_terminates(reset: bool) -> Wire {
     wire
 }
 
-/// One end says why it ends; what the other sent meanwhile meets a closed socket.
-fn reset_behind_terminate() -> Wire {
+/// One end sends a Terminate; what the other end sent meanwhile reaches a closed socket.
+fn reset_after_terminate() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
     wire.at_once(
@@ -168,7 +172,8 @@ fn reset_behind_terminate() -> Wire {
     wire
 }
 
-/// Many Reads under way, their Responses in pieces with Sends, Writes and Reads of the other end between them.
+/// Many outstanding Reads. Between the parts of their Responses are Sends, Writes and Reads of the
+/// same end.
 fn interleaved() -> Wire {
     let mut wire = Wire::started();
     let (mut sends, mut reads) = (0, 0);
@@ -188,7 +193,8 @@ fn interleaved() -> Wire {
     closed(wire)
 }
 
-/// Several Sends open at a time would be odd; a Write open while Sends pass is, too.
+/// Several incomplete Sends at a time would be unusual; a Write that is incomplete while Sends pass
+/// is, too.
 fn write_around_sends() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&tagged(false, 0, 5, 0, 64)));
@@ -199,7 +205,7 @@ fn write_around_sends() -> Wire {
     closed(wire)
 }
 
-/// What TCP does on its own: other boundaries of retransmissions, keep-alives, window probes.
+/// What TCP does by itself: other boundaries of retransmissions, keep-alives, window probes.
 fn tcp_at_work() -> Wire {
     let mut wire = Wire::started();
     let octets: Vec<u8> = (1..=8).flat_map(|msn| fpdu(&testing::send_of(msn, 50))).collect();
@@ -208,12 +214,13 @@ fn tcp_at_work() -> Wire {
     for (from, to) in [(0, 100), (30, 200), (100, octets.len())] {
         wire.send_again(0, len - from as u32, &octets[from..to]);
     }
-    // A keep-alive of one octet, which need not be the one that was sent; one without; their answers.
+    // A keep-alive of one octet, which may differ from the octet that was sent; one without an
+    // octet; their answers.
     wire.send_again(0, 1, &[0xff]);
     wire.send(1, &[]);
     wire.send_again(0, 1, &[]);
     wire.send(1, &[]);
-    // The window is shut; one octet of the next FPDU probes it, again and again, until it opens.
+    // The window is closed; one octet of the next FPDU probes it, again and again, until it opens.
     wire.window = 0;
     wire.send(1, &[]);
     wire.window = 65535;
@@ -229,21 +236,22 @@ fn tcp_at_work() -> Wire {
     closed(wire)
 }
 
-/// The last octets come with the FIN; keep-alives follow it.
+/// The FIN has octets; keep-alives follow it.
 fn fin_with_octets() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
     let last = fpdu(&testing::send_of(2, 30));
     wire.fin_with(0, &last);
-    // The other half is open for long: a keep-alive of one octet that stands in the place of the FIN, and its answer.
+    // The other half stays open for long: a keep-alive of one octet at the position of the FIN, and
+    // its answer.
     wire.send_again(0, 1, &[0]);
     wire.send(1, &[]);
     wire.fin_with(1, &last);
     wire
 }
 
-/// Both halves are closed at once, and what was asked for last stays unanswered.
+/// Both halves are closed at once, and the last request stays unanswered.
 fn simultaneous_close() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -258,7 +266,7 @@ fn simultaneous_close() -> Wire {
     wire
 }
 
-/// The Responder gives up before the Request reaches it.
+/// The Responder closes before the Request reaches it.
 fn closed_before_the_request() -> Wire {
     let mut wire = Wire::connected();
     wire.at_once(|wire| wire.send(0, &testing::request()), |wire| wire.fin(1));
@@ -280,7 +288,7 @@ fn start_up_in_pieces() -> Wire {
     closed(wire)
 }
 
-/// A connection that is refused, with a reason, and used for something else.
+/// A connection that is rejected, with a reason, and then used for another protocol.
 fn rejected() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[1; 9]), &testing::reply_frame(0x60, 1, b"no"));
     wire.send(0, b"QUIT\r\n");
@@ -288,7 +296,7 @@ fn rejected() -> Wire {
     closed(wire)
 }
 
-/// Streaming mode for a while, the start-up by the end that was called, then FPDUs.
+/// Streaming mode for a while; then the end that was called starts up MPA; then FPDUs.
 fn delayed() -> Wire {
     let mut wire = Wire::connected();
     wire.send(0, b"HELO\r\n");
@@ -319,13 +327,13 @@ fn extensions() -> Wire {
     closed(wire)
 }
 
-/// Seeds that each story is shaken with.
+/// The seeds for the random changes of each story.
 const ROUNDS: u64 = 20;
 
 fn stories() -> Vec<(&'static str, Wire)> {
     let empty_read = read_request(1, 0, 0);
     let mut stories = vec![
-        ("nothing in them", nothing_in_them()),
+        ("without payload", without_payload()),
         ("longest", longest()),
         ("filled", filled(false)),
         ("filled, markers", filled(true)),
@@ -340,7 +348,7 @@ fn stories() -> Vec<(&'static str, Wire)> {
         ("ready: Read", ready("8004 4004", &empty_read, Some(response(0, 0)))),
         ("Terminates cross", crossing_terminates(false)),
         ("Terminates cross, then resets", crossing_terminates(true)),
-        ("reset behind a Terminate", reset_behind_terminate()),
+        ("reset after a Terminate", reset_after_terminate()),
         ("interleaved", interleaved()),
         ("a Write around Sends", write_around_sends()),
         ("TCP at work", tcp_at_work()),
@@ -357,7 +365,7 @@ fn stories() -> Vec<(&'static str, Wire)> {
     stories
 }
 
-/// The stories whose findings say more than a note, as `change` makes them.
+/// The stories that `change` modifies so that they cause more than notes.
 fn alarms(change: impl Fn(&Wire) -> Vec<(String, Wire)>) -> Vec<String> {
     let mut alarms = Vec::new();
     for (name, wire) in stories() {
@@ -379,12 +387,12 @@ fn quiet(change: impl Fn(&Wire) -> Vec<(String, Wire)>) {
 }
 
 #[test]
-fn whole() {
-    quiet(|wire| vec![("whole".to_owned(), wire.changed(|frames| frames))]);
+fn complete() {
+    quiet(|wire| vec![("complete".to_owned(), wire.changed(|frames| frames))]);
 }
 
 #[test]
-fn behind_tags_and_over_ipv6() {
+fn after_tags_and_over_ipv6() {
     quiet(|wire| {
         vec![
             ("VLAN".to_owned(), wire.over(&hex("8100 0007"))),
@@ -457,7 +465,7 @@ fn cut_by_the_snap_length() {
     });
 }
 
-/// All of these together, by chance.
+/// All of these at once, at random.
 #[test]
 fn much_at_once() {
     let first = 0x5eed_2026_u64;

@@ -1,4 +1,4 @@
-//! A DDP segment that rules may believe.
+//! A DDP segment that rules may trust.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -6,15 +6,17 @@ use weft_core::wire::rdmap::Opcode;
 use crate::part::Part;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 
-/// Where the ULPDU begins in unit coordinates: behind `ULPDU_Length`.
+/// Where the ULPDU begins in unit coordinates: after `ULPDU_Length`.
 pub(crate) const ULPDU_AT: usize = 2;
 
-/// A DDP segment whose header was captured, in an FPDU whose octets are those that were sent where they were sent.
+/// A DDP segment whose header was captured, in an FPDU whose octets are those that were sent, in
+/// their place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentView<'a> {
-    /// Its header by T bit; the payload there may have missing octets, [`SegmentView::payload`] tells.
+    /// Its header by T bit. The payload in it may lack octets; [`SegmentView::payload`] knows
+    /// which.
     pub(crate) segment: Segment<'a>,
-    /// What follows the DDP header, as far as the capture reaches.
+    /// The octets after the DDP header, as far as they were captured.
     pub(crate) payload: Part<'a>,
     /// How many octets follow the DDP header, captured or not.
     pub(crate) payload_len: u32,
@@ -25,7 +27,8 @@ pub(crate) struct SegmentView<'a> {
 }
 
 impl<'a> SegmentView<'a> {
-    /// The segment of an FPDU; `None` for other units, and where the octets may not be those that were sent.
+    /// The segment of an FPDU. `None` for other units, and if the octets may differ from those that
+    /// were sent.
     pub(crate) fn of(unit: &Unit<'a>) -> Option<Self> {
         match &unit.kind {
             Kind::Fpdu(fpdu) => Self::new(fpdu),
@@ -33,8 +36,8 @@ impl<'a> SegmentView<'a> {
         }
     }
 
-    /// `None` where the CRC is bad, octets of the header are missing, or the ULPDU is shorter than its header. Wrong markers
-    /// take the trust away unless a good CRC gives it back.
+    /// `None` if the CRC is bad, octets of the header are missing, or the ULPDU is shorter than its
+    /// header. Wrong markers remove the trust unless the CRC is good.
     pub(crate) fn new(fpdu: &Fpdu<'a>) -> Option<Self> {
         if !is_trusted(fpdu) {
             return None;
@@ -57,8 +60,9 @@ impl<'a> SegmentView<'a> {
         self.segment.control().last()
     }
 
-    /// Versions 1, reserved bits zero, T and QN as the opcode has them, and zero where no STag is named: the header of nearly
-    /// every segment, about which no rule of its fixed fields has anything to say.
+    /// Has the segment versions 1, reserved bits of zero, T and QN as the opcode requires, and zero
+    /// instead of an STag if it invalidates none? Nearly every segment has such a header, and no
+    /// rule about its fixed fields concerns it.
     pub(crate) fn is_ordinary(&self) -> bool {
         let opcode = self.opcode();
         if self.header[0] & 0x3f != 1 || self.header[1] & 0xf0 != 0x40 {
@@ -73,7 +77,7 @@ impl<'a> SegmentView<'a> {
     }
 }
 
-/// Are the octets of `fpdu` those that were sent, as far as the capture can tell?
+/// Are the octets of `fpdu` those that were sent, as far as the capture shows?
 pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     match fpdu.crc_status {
         CrcStatus::Good => true,

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn values_of_a_run_are_left_out() {
         for (text, left) in [
-            ("STag 0x7110e000, refused in frame 12: Invalid", "STag …, refused in frame …: Invalid"),
+            ("STag 0x7110e000, rejected in frame 12: Invalid", "STag …, rejected in frame …: Invalid"),
             ("FIN after 12.3 ms, no octet before", "FIN after … ms, no octet before"),
             ("none within 30 s", "none within … s"),
             ("CRC de ad be ef, and it is 01 02 03 04.", "CRC …, and it is …."),

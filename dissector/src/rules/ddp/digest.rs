@@ -1,4 +1,4 @@
-//! The digest that RFC 5041 section 3 wants below DDP.
+//! The digest that RFC 5041 section 3 requires below DDP.
 
 use weft_core::requirement;
 
@@ -7,12 +7,13 @@ use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
 
-/// MPA lets peers agree on no CRC; DDP asks for a digest without exception. So it is worth a note, once a direction.
+/// MPA lets peers agree to omit the CRC; DDP requires a digest without exception. So this is a
+/// note, once for each direction.
 fn digest(books: &Books, findings: &mut Findings<'_>) {
     for (direction, side) in books.traffic.sides.iter().enumerate() {
         let Some((frame, has_field)) = side.unguarded else { continue };
         if has_field && !books.traffic.crc_is_off() {
-            // Nobody saw the start-up frames: there may well be CRCs.
+            // The start-up frames were not captured: the CRCs may well be valid.
             continue;
         }
         let expected = "a digest at least as strong as CRC32c over each DDP segment";
@@ -38,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn ddp_wants_a_digest() {
+    fn notes_segments_without_a_digest() {
         proves(requirement!("DDP-3-7"), &with_flags(0), &with_flags(0x40));
     }
 }

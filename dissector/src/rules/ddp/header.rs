@@ -1,4 +1,4 @@
-//! The first two octets of a segment: T, L, Rsvd, DV, and what DDP carries for RDMAP.
+//! The first two octets of a segment: T, L, Rsvd, DV, and the octet that DDP carries for RDMAP.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -45,21 +45,21 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     {
         wrong += 1;
         let (id, expected) = if should {
-            (requirement!("DDP-4.1-2"), "T=1: it goes to a Tagged Buffer")
+            (requirement!("DDP-4.1-2"), "T=1: the message goes to a Tagged Buffer")
         } else {
-            (requirement!("DDP-4.1-3"), "T=0: it goes to an Untagged Buffer")
+            (requirement!("DDP-4.1-3"), "T=0: the message goes to an Untagged Buffer")
         };
         findings.at(id, unit, CONTROL, expected, format!("T={} in {opcode}", u8::from(control.tagged())));
     }
     if wrong > 1 {
-        let expected = "T, L, four bits of Rsvd and two of DV, from the most significant bit on";
+        let expected = "T, L, four bits of Rsvd and two of DV, from the most significant bit";
         findings.at(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
     }
     let second = view.segment.ulp_control();
     let is_right = |version| books.traffic.wrong_version(version).is_none();
     let goes_with = second.version() == control.version() || !is_right(control.version()) && is_right(second.version());
     let fits = goes_with && second.reserved() == 0;
-    let handed_on = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
+    let report_ulp_octets = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
         findings.at(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
     };
     match &view.segment {
@@ -71,7 +71,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
                 findings.at(requirement!("DDP-4.2-2"), unit, range, expected, found);
             }
             if view.payload_len == 0 && (wrong > 0 || !fits) {
-                let expected = "a valid first and second octet, without payload too";
+                let expected = "a valid first and second octet, even without payload";
                 let found = format!("{octet:#04x} {:#04x}", view.header[1]);
                 findings.at(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
             }
@@ -80,7 +80,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
             if !fits || opcode.is_tagged() == Some(true) || word {
                 let expected = "RDMAP's control octet, and zero where it names no STag";
-                handed_on(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
+                report_ulp_octets(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
             }
         }
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn bits_of_the_first_octet() {
-        // 0x41 with its bits the other way round.
+        // 0x41 with its bits in reverse order.
         let mirrored = one("8243 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-4.1-1"), &mirrored, &one(SEND));
         proves(requirement!("DDP-4.1-2"), &one("4140 11223344 0000000000001000 2a2a2a2a"), &one(WRITE));
@@ -128,7 +128,7 @@ mod tests {
         proves(requirement!("DDP-4.2-2"), &one("c150 11223344 0000000000001000 2a"), &one(WRITE));
         let word = one("4143 00000007 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-4.3-2"), &word, &one(SEND));
-        // A wrong DV, an opcode that is not assigned: RDMAP's octets may well be as RDMAP gave them.
+        // A wrong DV or an unassigned opcode does not prove that DDP changed RDMAP's octets.
         proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
         proves(
@@ -138,7 +138,7 @@ mod tests {
         );
     }
 
-    /// The capture begins behind the start-up frames: the peers may have agreed on version 0.
+    /// The capture begins after the start-up frames: the peers may have agreed on version 0.
     #[test]
     fn version_0_in_mid_stream_may_be_agreed_on() {
         let mut wire = Wire::connected();

@@ -1,4 +1,4 @@
-//! FPDUs that are too short for a DDP segment.
+//! FPDUs that are too short or too long for a DDP segment.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -26,8 +26,8 @@ fn fits_mulpdu(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut F
     if let Some(room) = room.filter(|room| length > room.mulpdu)
         && is_trusted(fpdu)
     {
-        let expected = format!("a segment of at most {} octets, the MULPDU by EMSS {}", room.mulpdu, room.emss);
-        findings.at(requirement!("DDP-5.2-12"), unit, 0..ULPDU_AT, &expected, format!("{length} octets"));
+        let expected = format!("a segment of at most {} bytes, the MULPDU for EMSS {}", room.mulpdu, room.emss);
+        findings.at(requirement!("DDP-5.2-12"), unit, 0..ULPDU_AT, &expected, format!("{length} bytes"));
     }
 }
 
@@ -45,13 +45,13 @@ fn header(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'
     let (expected, all): (_, &[RequirementId]) = match (len, tagged) {
         (0, _) => ("a DDP segment", &[]),
         (_, true) => {
-            ("at least 14 octets, a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
+            ("at least 14 bytes, a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
         }
         (_, false) => {
-            ("at least 18 octets, an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
+            ("at least 18 bytes, an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
         }
     };
-    let found = format!("a ULPDU of {len} octets");
+    let found = format!("a ULPDU of {len} bytes");
     findings.each(all, unit, 0..ULPDU_AT + len, expected, &found);
     let always = [requirement!("DDP-4.4-1"), requirement!("RDMAP-3.1-1")];
     findings.each(&always, unit, 0..ULPDU_AT + len, expected, &found);
@@ -63,7 +63,7 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// EMSS 536 brings a MULPDU of 530 (RFC 5044 section 4.5), 516 octets of which a Write fills.
+    /// An EMSS of 536 gives a MULPDU of 530 (RFC 5044 section 4.5); a Write fills 516 octets of it.
     #[test]
     fn a_segment_fits_the_mulpdu() {
         let writes = |len: usize| {
@@ -84,7 +84,7 @@ mod tests {
         proves(requirement!("DDP-4.3-1"), &exchange(&[(0, "4143 00000000 00000000 00000001 000000")]), &untagged);
         proves(requirement!("DDP-4.4-1"), &exchange(&[(0, "")]), &untagged);
         proves(requirement!("RDMAP-3.1-1"), &exchange(&[(0, "4143")]), &untagged);
-        // Fourteen octets: one octet of RsvdULP would be enough for them, but T is 0.
+        // Fourteen octets are enough for a tagged header, but T is 0.
         proves(requirement!("RDMAP-3.1-5"), &exchange(&[(0, "4143 00000000 00000001 00000000")]), &tagged);
     }
 }

@@ -1,10 +1,14 @@
-//! Messages in segments: MO and TO, L, MSN and QN, and what is the same in all segments of one.
+//! Messages in segments: MO and TO, L, MSN and QN, and the fields that all segments of a message
+//! share.
 //!
-//! A message of another queue or kind between the segments of one, a Send in the middle of a Write, breaks nothing here. RFC 5041 section 5.3
-//! wants messages in the order of their submission, and segments of one message by MO or TO; that the segments of a message stand
-//! together it does not say. The Send begins behind the Write, as it was submitted, and the sink delivers it behind it (section 5.4). Whoever
-//! takes the section to mean whole messages may call it a breach of DDP-5.3-1, which a finding must not. In one queue, among Writes and among
-//! Read Responses a message that begins ends the one before it: of tagged segments nothing but their place tells to which message they belong.
+//! A message of another queue or kind may come between the segments of a message, for example a
+//! Send in the middle of a Write. That violates nothing here. RFC 5041 section 5.3 requires
+//! messages in the order of their submission, and the segments of one message by MO or TO. It does
+//! not require the segments of a message to be contiguous. The Send begins after the Write, as it
+//! was submitted, and the sink delivers it after the Write (section 5.4). A stricter reading of the
+//! section would call it a breach of DDP-5.3-1; a finding must not. In one queue, among Writes, and
+//! among Read Responses, a new message ends the one before it: only their order shows which message
+//! tagged segments belong to.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -84,12 +88,12 @@ fn offsets(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<
             let found = format!("{} {found:#x}", name(tagged));
             findings.remarked(&ids, unit, remark, &expected, &found);
             if missing {
-                let found = format!("{found}, and no segment for what lies between");
-                findings.remarked(&[requirement!("DDP-5.2-3")], unit, remark, "all octets of the message", &found);
+                let found = format!("{found}, and no segment for the bytes between");
+                findings.remarked(&[requirement!("DDP-5.2-3")], unit, remark, "all bytes of the message", &found);
             }
         }
         What::ResponseLength { expected, found, .. } if found < u64::from(expected) => {
-            let (expected, found) = (format!("{expected} octets in the Read Response"), format!("{found} octets"));
+            let (expected, found) = (format!("{expected} bytes in the Read Response"), format!("{found} bytes"));
             findings.remarked(&[requirement!("DDP-5.2-3")], unit, remark, &expected, &found);
         }
         What::Order { tagged, expected, found } => {
@@ -111,22 +115,22 @@ fn last(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>
             let (id, expected) = if again {
                 (requirement!("DDP-4.1-5"), "L=1 in the last segment only")
             } else if found < last {
-                (requirement!("DDP-4.1-6"), "the segment with L=1 behind all others of its message")
+                (requirement!("DDP-4.1-6"), "the segment with L=1 after all others of its message")
             } else {
                 (requirement!("DDP-4.1-7"), "the highest MO in the segment with L=1")
             };
-            let found = format!("a segment with MO {found} behind the one with L=1 and MO {last}");
+            let found = format!("a segment with MO {found} after the one with L=1 and MO {last}");
             findings.remarked(&[id], unit, remark, expected, &found);
         }
         What::Headless => {
-            let expected = "a DDP header in front of each share of the message";
-            let found = "octets that are no DDP header, in the middle of a message";
+            let expected = "a DDP header in front of each part of the message";
+            let found = "bytes that are not a DDP header, in the middle of a message";
             findings.remarked(&[requirement!("DDP-5.2-1")], unit, remark, expected, found);
         }
         What::EmptySegments(segments) => {
             let found = format!("{segments} segments without payload");
             let ids = [requirement!("DDP-5.2-8")];
-            findings.remarked(&ids, unit, remark, "one segment for a message of no octets", &found);
+            findings.remarked(&ids, unit, remark, "one segment for a message of no bytes", &found);
         }
         _ => {}
     }
@@ -141,7 +145,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<
         }
         What::MsnBack { queue, found, .. } => {
             let expected = "messages of a queue in the order of their MSN";
-            let found = format!("MSN {found} on queue {queue} behind a higher one");
+            let found = format!("MSN {found} on queue {queue} after a higher MSN");
             findings.remarked(&[requirement!("DDP-5.3-1")], unit, remark, expected, &found);
             return;
         }

@@ -4,7 +4,7 @@ use weft_core::requirement;
 
 use crate::testing::{self, Wire, exchange, proves};
 
-/// Direction 0 sends these.
+/// Direction 0 sends these ULPDUs.
 fn forth(ulpdus: &[&str]) -> Wire {
     let all: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
     exchange(&all)
@@ -48,11 +48,11 @@ fn offsets_of_tagged_messages() {
     let right = forth(&WRITE_THIRDS);
     let ahead = "c140 11223344 0000000000001009 090a0b0c";
     proves(requirement!("DDP-4.2-9"), &forth(&[WRITE_THIRDS[0], WRITE_THIRDS[1], ahead]), &right);
-    let behind = "8140 11223344 0000000000001003 05060708";
-    proves(requirement!("DDP-5.2-6"), &forth(&[WRITE_THIRDS[0], behind, WRITE_THIRDS[2]]), &right);
+    let too_low = "8140 11223344 0000000000001003 05060708";
+    proves(requirement!("DDP-5.2-6"), &forth(&[WRITE_THIRDS[0], too_low, WRITE_THIRDS[2]]), &right);
 }
 
-/// Segments of one Write that lie further apart than a signed number tells.
+/// The segments of one Write are further apart than a signed number can express.
 #[test]
 fn offsets_at_both_ends_of_the_address_space() {
     let low = "8140 11223344 c000000000000000 01020304";
@@ -80,8 +80,8 @@ fn the_last_segment() {
     let early = "4143 00000000 00000000 00000001 00000004 05060708";
     proves(requirement!("DDP-4.1-5"), &forth(&[THIRDS[0], early, THIRDS[2]]), &right);
     proves(requirement!("DDP-4.1-6"), &forth(&[THIRDS[0], THIRDS[2], THIRDS[1]]), &right);
-    let behind = "0143 00000000 00000000 00000001 0000000c 05060708";
-    proves(requirement!("DDP-4.1-7"), &forth(&[THIRDS[0], THIRDS[1], THIRDS[2], behind]), &right);
+    let beyond_last = "0143 00000000 00000000 00000001 0000000c 05060708";
+    proves(requirement!("DDP-4.1-7"), &forth(&[THIRDS[0], THIRDS[1], THIRDS[2], beyond_last]), &right);
     let headless = "fefefefefefefefefefefefefefefefefefefefefefefefe";
     proves(requirement!("DDP-5.2-1"), &forth(&[THIRDS[0], headless, THIRDS[2]]), &right);
     let nothing = ["0143 00000000 00000000 00000001 00000000", "4143 00000000 00000000 00000001 00000000"];
@@ -100,7 +100,8 @@ fn numbers_of_messages() {
 
 #[test]
 fn the_number_space_wraps_and_each_queue_has_its_own() {
-    // The capture begins in mid-stream, just before the wrap; nothing tells what the first MSN should be.
+    // The capture begins in mid-stream, just before the wrap; the first MSN that should come is
+    // unknown.
     let mut wire = Wire::started();
     wire.lose(0, &testing::fpdu(&testing::hex(SEND_1)));
     for msn in ["fffffffe", "ffffffff", "00000000", "00000001"] {
@@ -112,7 +113,7 @@ fn the_number_space_wraps_and_each_queue_has_its_own() {
 }
 
 #[test]
-fn what_segments_of_an_untagged_message_share() {
+fn segments_of_an_untagged_message_share_fields() {
     let right = forth(&THIRDS);
     let second = |octets: &str| forth(&[THIRDS[0], octets, THIRDS[2]]);
     let other_opcode = second("0145 00000000 00000000 00000001 00000004 05060708");
@@ -128,7 +129,7 @@ fn what_segments_of_an_untagged_message_share() {
 }
 
 #[test]
-fn what_segments_of_a_tagged_message_share() {
+fn segments_of_a_tagged_message_share_fields() {
     let right = forth(&WRITE_THIRDS);
     let second = |octets: &str| forth(&[WRITE_THIRDS[0], octets, WRITE_THIRDS[2]]);
     let other_opcode = second("8142 11223344 0000000000001004 05060708");
@@ -142,7 +143,7 @@ fn what_segments_of_a_tagged_message_share() {
 }
 
 #[test]
-fn the_stag_of_a_response_is_the_sinks() {
+fn a_response_has_the_stag_of_the_sink() {
     let right = exchange(&[
         (0, READ),
         (1, "8142 00000100 0000000000001000 01020304"),
@@ -160,7 +161,7 @@ fn the_stag_of_a_response_is_the_sinks() {
 
 #[test]
 fn two_messages_are_not_taken_for_one() {
-    // Each Write is whole; the second begins where the first ends.
+    // Each Write is complete; the second begins where the first ends.
     let next = "c140 11223344 000000000000100c 2a";
     assert_eq!(forth(&[WRITE_THIRDS[0], WRITE_THIRDS[1], WRITE_THIRDS[2], next]).findings(), []);
     // A Response between two segments of a Send.

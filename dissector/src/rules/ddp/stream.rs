@@ -1,4 +1,4 @@
-//! How a DDP stream begins, ends, and meets errors.
+//! How a DDP stream begins and ends, and how errors end it.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -20,25 +20,26 @@ pub(super) static UNENDED: Rule =
 
 pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], judge: Judge::End(errors) };
 
-/// Octets that are no FPDU, with every octet before them captured and understood.
+/// Octets that are not an FPDU. Every octet before them was captured and understood.
 fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
     let side = &books.traffic.sides[usize::from(unit.direction)];
-    // Behind a start-up frame alone nobody knows whether the other end accepted.
+    // After a start-up frame alone it is unknown whether the other end accepted.
     let in_rdma_mode = side.fpdus.is_some() || books.connection.pair().is_some_and(|pair| pair.accepted());
-    // Nothing to explain: they may be the beginning of an FPDU that the capture does not have.
+    // Unexplained: they may be the beginning of an FPDU that was captured only in part.
     if !(side.strayed && in_rdma_mode) || unit.misread.is_none() {
         return;
     }
-    let found = format!("{len} octets that are none");
+    let found = format!("{len} other bytes");
     let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
     let expected = "nothing but RDMA messages once the stream is in RDMA mode";
     findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// A message without L=1 before a graceful close of the own half. Who began and ended another message behind it did not cut it off by
-/// that close. If a segment with L=1 stands before it, for the octets right behind its own, that one came too early.
+/// A message without L=1 before its sender closes gracefully. If the sender then sent another
+/// complete message, the close did not cut the first one off. If a segment with L=1 came before it,
+/// for the octets right after its own, that one came too early.
 fn unended(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
     if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
@@ -52,8 +53,8 @@ fn unended(books: &Books, findings: &mut Findings<'_>) {
         }
         let opcode = message.opcode;
         if let Some(last) = message.early_last.filter(|_| message.passed || opcode == Opcode::READ_RESPONSE) {
-            let expected = "the segment with L=1 behind all others of its message";
-            let found = format!("a segment with L=0 of the {opcode} behind it, for the octets before its own");
+            let expected = "the segment with L=1 after all others of its message";
+            let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
             findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
         } else if message.passed && books.mpa.tcp[direction].had_fin(fin, &books.mpa.tcp[1 - direction]) != Some(true) {
             let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
@@ -76,17 +77,17 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
-            // Whether the ULP asked for a graceful end is not on the wire.
+            // The wire does not show whether the ULP requested a graceful close.
             findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &books.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[1 - direction]) == Some(true) {
-                let expected = "messages that go on although the other half is closed";
+                let expected = "messages that continue although the other half is closed";
                 findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
             }
         }
         let Some(peer_fin) = connection.fin[1 - direction] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
-        // A peer that resets the connection behind its FIN takes no more answers.
+        // A peer that resets the connection after its FIN accepts no more answers.
         let given_up = connection.rst[1 - direction].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &books.mpa.tcp;
@@ -103,21 +104,21 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         }
         if connection.rst[direction] == Some(ended) && !terminated && own.fpdus.is_some() {
             let expected = "a graceful close of this half too, unless the ULP aborts";
-            let found = "a reset behind the other side's FIN".to_owned();
+            let found = "a reset after the other side's FIN".to_owned();
             findings.note().in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
         }
     }
 }
 
-/// A bad CRC that the receiver must have noticed, and a close without a word about it. Section 6.2.2 asks DDP to let its ULP send
-/// more after an error; a ULP that sends nothing keeps that.
+/// The receiver must have noticed a bad CRC, and closed without reporting it. Section 6.2.2 asks
+/// DDP to let its ULP send more messages after an error; a ULP that sends nothing complies.
 fn errors(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
     for direction in 0..2 {
         let (own, receiver) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
         let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
-        // A Responder may not send before it has a first FPDU that is right.
+        // A Responder may not send before it has received a valid first FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
             continue;
         };
@@ -125,7 +126,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         match &receiver.terminate {
             None => {
                 if let Some(closed) = closed.filter(|at| books.mpa.may_know(1 - direction, *at, bad, end)) {
-                    let found = format!("a close without Terminate behind the bad CRC of frame {bad}");
+                    let found = format!("a close without Terminate after the bad CRC of frame {bad}");
                     let expected = "a Terminate of layer 2 about the CRC";
                     findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
                 }
@@ -134,7 +135,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
                 let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
                 let knew = books.mpa.may_know(1 - direction, seen.frame, bad, end);
                 if seen.error.layer.0 != 2 && knew && !about_earlier {
-                    let found = format!("{} behind the bad CRC of frame {bad}", seen.error);
+                    let found = format!("{} after the bad CRC of frame {bad}", seen.error);
                     let expected = "a Terminate of layer 2 about the CRC";
                     findings.in_frame(requirement!("DDP-7-1"), 1 - direction, seen.frame, expected, found);
                 }
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_fpdus_behind_the_startup() {
+    fn nothing_but_fpdus_after_the_startup() {
         let stray = || then(&[(0, SEND)], |wire| wire.send(0, &[0xee; 64]));
         let second = "4143 00000000 00000000 00000002 00000000 2a";
         let clean = exchange(&[(0, SEND), (0, second)]);
@@ -221,12 +222,13 @@ mod tests {
     const WRITE_ON: &str = "8140 11223344 0000000000001000 2a2a2a2a";
     const WRITE_LAST: &str = "c140 11223344 0000000000001004 2b2b2b2b";
 
-    /// Whoever sends another message behind a Write and then closes has not cut the Write off.
+    /// If an endpoint sends another message after a Write and then closes, the close did not cut
+    /// the Write off.
     #[test]
     fn a_message_is_ended_before_the_close() {
         let closed = |ulpdus: &[&str], first: usize| {
-            let said: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
-            then(&said, |wire| {
+            let sent: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
+            then(&sent, |wire| {
                 wire.fin(first);
                 wire.fin(1 - first);
             })
@@ -240,15 +242,15 @@ mod tests {
     #[test]
     fn the_last_segment_comes_last() {
         let closed = |ulpdus: &[&str]| {
-            let said: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
-            then(&said, |wire| {
+            let sent: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
+            then(&sent, |wire| {
                 wire.fin(0);
                 wire.fin(1);
             })
         };
         let id = requirement!("DDP-4.1-6");
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
-        // The Write that begins may go on behind the other one; its sender closed in the middle of it.
+        // The Write may continue after the other message; its sender closed in the middle of it.
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
         let response = |last_first: bool| {
             let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];
@@ -261,16 +263,17 @@ mod tests {
             })
         };
         proves(id, &response(true), &response(false));
-        let unasked =
+        let unrequested =
             response(true).findings().iter().any(|finding| finding.requirement == requirement!("RDMAP-1.2-1"));
-        assert!(!unasked, "the segment with L=0 is no second Response");
+        assert!(!unrequested, "the segment with L=0 is not a second Response");
     }
 
     #[test]
     fn errors_are_answered() {
         // QN 9 does not exist.
         let bad = "4143 00000000 00000009 00000001 00000000 2a";
-        // "DDP SHOULD continue to allow the ULP to transfer additional DDP Messages": it need not have any.
+        // "DDP SHOULD continue to allow the ULP to transfer additional DDP Messages": the ULP need
+        // not have any.
         let silent = then(&[(0, bad)], |wire| wire.fin(1));
         let found = silent.findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("DDP-6.2.2-3")), "{found:?}");
@@ -287,7 +290,7 @@ mod tests {
         let of_mpa = answered("4147 00000000 00000002 00000001 00000000 20020000");
         let rdmap = "4147 00000000 00000002 00000001 00000000 02ff0000";
         proves(requirement!("DDP-7-1"), &answered(rdmap), &of_mpa);
-        // A Terminate about something else, and the bad CRC, cross each other.
+        // A Terminate about another error crosses the bad CRC.
         let crossing = then(&[(0, SEND)], |wire| {
             wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.say(1, rdmap));
             wire.fin(1);

@@ -32,7 +32,7 @@ fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut
         return;
     };
     let at = ULPDU_AT + 18;
-    // Of a segment that is too short for a header there is nothing to tell.
+    // A segment that is too short for a header has no header to copy.
     let nothing = seen.error.error_type == 0 && !seen.control.m() && !seen.control.d();
     if !nothing && (!seen.control.m() || !seen.control.d()) {
         let expected = "the length and the DDP header of the segment (M=1, D=1)";
@@ -43,14 +43,14 @@ fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-14"), unit, at..at + 2, "type 3 left to the LLP", found);
     } else if !seen.error.is_assigned() {
-        // Where the bits are in another order, that is the finding (RDMAP-4.8-37).
+        // If the bits are in another order, that is the finding (RDMAP-4.8-37).
         if is_turned(unit, view) {
             return;
         }
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
     } else if let Some(target) = seen.target() {
-        // Both kinds of segments have an error of their own for their version.
+        // Tagged and untagged segments each have an error code for a wrong version.
         let is_tagged = target.header().len() == RawTagged::LEN;
         let (id, expected) = match seen.error {
             TerminateError::DDP_TAGGED_INVALID_VERSION if !is_tagged => {
@@ -65,21 +65,21 @@ fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut
     }
 }
 
-/// The receiver says that it knows no such STag, or not on this stream.
+/// The receiver reports that it does not know the STag, or not on this stream.
 fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = books.traffic.terminate_at(unit) else { return };
     let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
-    // The STag of a message without payload means nothing (DDP-5.2-9).
+    // The STag of a message without payload has no meaning (DDP-5.2-9).
     let names_one = |header: &[u8], octets: u32| header.len() == RawTagged::LEN && octets as usize > RawTagged::LEN;
     if let Some(target) = seen.target().filter(|target| unknown && names_one(target.header(), target.ulpdu_len)) {
         let (sender, header) = (usize::from(unit.direction == 0), target.header());
         let found = format!(
-            "STag {:#010x}, refused in frame {}",
+            "STag {:#010x}, rejected in frame {}",
             u32::from_be_bytes([header[2], header[3], header[4], header[5]]),
             seen.frame
         );
         let expected = "an STag that is valid on this stream";
-        // One that was good before may have become invalid, and may be refused without reason.
+        // An STag that was valid before may have become invalid, or the receiver may be wrong.
         let was_good = books.traffic.sides[sender].log.used_before(header);
         if was_good {
             findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
@@ -93,9 +93,9 @@ fn one_more(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Find
     let What::AfterTerminate(opcode) = remark.what else { return };
     let terminate = books.traffic.sides[remark.direction].terminate;
     if terminate.is_some_and(|seen| seen.error.layer == ErrorLayer::DDP) {
-        let expected = "one message behind the error, the Terminate";
+        let expected = "one message after the error, the Terminate";
         let ids = [requirement!("DDP-7.1-19")];
-        findings.remarked(&ids, unit, remark, expected, &format!("{opcode} behind it"));
+        findings.remarked(&ids, unit, remark, expected, &format!("{opcode} after it"));
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
 
     const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
 
-    /// A Write is refused with what stands behind the DDP header of a Terminate.
-    fn refused(report: &str) -> Wire {
+    /// A Terminate rejects a Write; `report` is its content after the DDP header.
+    fn rejected(report: &str) -> Wire {
         exchange(&[(0, WRITE), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
 
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn errors_of_ddp() {
-        let right = || refused("1101c000 000f c140 deadbeef 0000000000002000");
-        proves(requirement!("DDP-7.1-17"), &refused("11010000"), &right());
-        proves(requirement!("DDP-7.2-1"), &refused("1109c000 000f c140 deadbeef 0000000000002000"), &right());
+        let right = || rejected("1101c000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("DDP-7.1-17"), &rejected("11010000"), &right());
+        proves(requirement!("DDP-7.2-1"), &rejected("1109c000 000f c140 deadbeef 0000000000002000"), &right());
         let version = |segment: &str, header: &str, error: &str, octets: &str| {
             exchange(&[
                 (0, segment),
@@ -141,15 +141,15 @@ mod tests {
         let of_write = |error: &str| version(&format!("{write} 2a"), write, error, "000f");
         proves(requirement!("DDP-7.2-13"), &of_send("1104"), &of_send("1206"));
         proves(requirement!("DDP-7.2-7"), &of_write("1206"), &of_write("1104"));
-        proves(requirement!("DDP-7.2-14"), &refused("1301c000 000f c140 deadbeef 0000000000002000"), &right());
-        let unknown = refused("1100c000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("DDP-7.2-14"), &rejected("1301c000 000f c140 deadbeef 0000000000002000"), &right());
+        let unknown = rejected("1100c000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("DDP-4.2-5"), &unknown, &right());
-        // Without payload the STag means nothing, whatever the Terminate says.
+        // Without payload the STag has no meaning, whatever the Terminate reports.
         let empty = "c140 deadbeef 0000000000002000";
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000e c140 deadbeef 0000000000002000";
         let found = exchange(&[(0, empty), (1, report)]).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("DDP-4.2-5")), "{found:?}");
-        // A segment without header has none to give back.
+        // A segment without header has none to copy.
         let found =
             exchange(&[(0, "c140 deadbeef 00000000"), (1, "4147 00000000 00000002 00000001 00000000 10000000")]);
         let found: Vec<_> = found.findings().into_iter().filter(|finding| finding.direction == 1).collect();

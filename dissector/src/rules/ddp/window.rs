@@ -9,13 +9,13 @@ pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-
 
 fn right_edge(books: &Books, findings: &mut Findings<'_>) {
     if books.connection.startup.iter().all(Option::is_none) {
-        // Whether this is DDP's business is not certain.
+        // It is not certain that the connection carries DDP.
         return;
     }
     for (direction, window) in books.mpa.windows.iter().enumerate() {
         let Some(pulled) = window.pulled_back else { continue };
-        let found = format!("an edge {} octets before that of frame {}", pulled.octets, pulled.before);
-        let expected = "a receive window whose right edge stays or moves on";
+        let found = format!("an edge {} bytes before that of frame {}", pulled.octets, pulled.before);
+        let expected = "a receive window whose right edge does not move back";
         findings.note().in_frame(requirement!("DDP-A-2"), direction, pulled.frame, expected, found);
     }
 }
@@ -26,10 +26,11 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// MSS and window scale: 128 octets a unit.
+    /// MSS and window scale: a unit of 128 octets.
     const SCALED: &str = "020405b4 01 030307";
 
-    /// The acceptor acknowledges three FPDUs of 36 octets, one after the other, with these windows.
+    /// The acceptor acknowledges three FPDUs of 36 octets, one after the other, and announces these
+    /// windows.
     fn windows(options: &str, windows: [u16; 3]) -> Wire {
         let mut wire = Wire::connected_with_options(&testing::hex(options));
         wire.send(0, &testing::request());
@@ -45,11 +46,12 @@ mod tests {
 
     #[test]
     fn the_right_edge_is_not_pulled_back() {
-        // No window scale: FPDUs of 36 octets may take as many from the window, and no more.
+        // No window scale: an FPDU of 36 octets may reduce the window by 36, but not by more.
         let plain = "020405b4 0402 0101";
         let (bad, good) = (windows(plain, [65535, 65498, 65462]), windows(plain, [65535, 65499, 65463]));
         proves(requirement!("DDP-A-2"), &bad, &good);
-        // With a scale, a window that shrinks by its unit was rounded; one that shrinks by two was not: 256 > 36 + 127.
+        // With a scale, a window that shrinks by one unit may have been rounded. One that shrinks
+        // by two was not: 256 > 36 + 127.
         let (bad, good) = (windows(SCALED, [65535, 65533, 65533]), windows(SCALED, [65535, 65534, 65534]));
         proves(requirement!("DDP-A-2"), &bad, &good);
     }
@@ -63,7 +65,7 @@ mod tests {
             }
         };
         let mut wire = windows("020405b4 0402 0101", [65535; 3]);
-        // The edge moves on twice; the capture has the second move first.
+        // The edge moves forward twice; the capture has the second move first.
         wire.swapped(acknowledge(4), acknowledge(5));
         let ids: Vec<_> = wire.findings().iter().map(|finding| finding.requirement).collect();
         assert!(!ids.contains(&requirement!("DDP-A-2")), "{ids:?}");

@@ -1,4 +1,4 @@
-//! CRC32c of FPDUs; where it is wrong, what it was taken of instead.
+//! CRC32c of FPDUs. If it is wrong, the finding reports which octets or algorithm it fits instead.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -31,9 +31,9 @@ pub(super) static CRC_IS_RIGHT: Rule = Rule {
     judge: Judge::Fpdu(crc_is_right),
 };
 
-/// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets behind the first marker.
+/// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets after the first marker.
 const FIGURE_5: [u8; 48] = figure(&[0, 0, 0, 0, 0, 0x2a, 0x41, 0x43], 19, 1, None);
-/// RFC 5044 Figure 6: the same with MSN 2, and a marker within.
+/// RFC 5044 Figure 6: the same with MSN 2, and a marker inside.
 const FIGURE_6: [u8; 48] = figure(&[0, 0x2a, 0x41, 0x43], 15, 2, Some((20, 0x14)));
 
 const fn figure(head: &[u8], msn_at: usize, msn: u8, marker: Option<(usize, u8)>) -> [u8; 48] {
@@ -57,7 +57,8 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     let layout = &fpdu.layout;
     let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
     let direction = usize::from(unit.direction);
-    // Two Requests agree on nothing: what is said behind them (a Terminate) need not have the CRC that one of them asks for.
+    // Two Requests agree on nothing: messages after them (a Terminate) need not have the CRC that
+    // one of them requires.
     let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;
     if field == [0; 4] && books.connection.startup.iter().flatten().filter(requests).count() == 2 {
         return;
@@ -66,19 +67,19 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     let right = crc::to_octets(crc::crc32c(octets));
     let expected = format!("CRC32c {}", hex(right));
     if unit.incomplete {
-        let found = format!("{} in a segment whose TCP checksum is wrong: damaged in the network", hex(field));
+        let found = format!("{} in a segment with a wrong TCP checksum: damaged in the network", hex(field));
         return findings.note().at(requirement!("MPA-4.1-6"), unit, at, &expected, found);
     }
     findings.at(requirement!("MPA-4.1-6"), unit, at.clone(), &expected, hex(field));
     let mut also = |id: RequirementId, found: &str| {
         findings.at(id, unit, at.clone(), &expected, format!("{}: {found}", hex(field)));
     };
-    for (id, what) in explain(fpdu, octets, field) {
-        also(id, what);
+    for (id, cause) in explain(fpdu, octets, field) {
+        also(id, cause);
     }
     match octets {
-        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "another CRC than Figure 5"),
-        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "another CRC than Figure 6"),
+        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "not the CRC of Figure 5"),
+        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "not the CRC of Figure 6"),
         _ => {}
     }
     let none = field == [0; 4];
@@ -95,7 +96,7 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
         let mut notes = findings.note();
         notes.at(requirement!("MPA-B.1-1"), unit, at.clone(), "each record protected by its CRC32c", hex(field));
         if let Some(pair) = books.connection.pair().filter(Pair::is_rdmac) {
-            let found = || format!("{}, towards a peer in the manner of the RDMA Consortium", hex(field));
+            let found = || format!("{}, to a peer of the RDMA Consortium", hex(field));
             notes.at(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
             if pair.initiator == direction && pair.request.revision > 0 {
                 notes.at(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());
@@ -104,14 +105,14 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
 }
 
-/// What the field is the CRC of.
+/// Finds the octets and the algorithm that the field is the CRC of.
 fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId, &'static str)> {
     let is = |octets: &[u8]| crc::to_octets(crc::crc32c(octets)) == field;
     let mut swapped = field;
     swapped.reverse();
     let mut found = Vec::new();
     if crc::to_octets(crc::crc32c(octets)) == swapped {
-        found.push((requirement!("MPA-4.4-18"), "the right value, most significant octet first"));
+        found.push((requirement!("MPA-4.4-18"), "the right value, most significant byte first"));
     }
     let (other, plain) = (crc32fast::hash(octets), !crc::crc32c(octets));
     if [other.to_le_bytes(), other.to_be_bytes()].contains(&field) {
@@ -121,24 +122,24 @@ fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId
     }
     let leading = fpdu.layout.has_leading_marker();
     if leading && is(&octets[4..]) {
-        found.push((requirement!("MPA-4.4-17"), "taken without the marker in front"));
-        found.push((requirement!("MPA-4.3-8"), "taken without the marker in front"));
+        found.push((requirement!("MPA-4.4-17"), "computed without the leading marker"));
+        found.push((requirement!("MPA-4.3-8"), "computed without the leading marker"));
     }
     let last_is_marker = fpdu.layout.pieces().last().is_some_and(|piece| matches!(piece, Piece::Marker { .. }));
     if last_is_marker && !octets.is_empty() && is(&octets[..octets.len() - 4]) {
-        found.push((requirement!("MPA-4.4-16"), "taken without the marker behind PAD"));
+        found.push((requirement!("MPA-4.4-16"), "computed without the marker after PAD"));
     }
     if let Some(body) = fpdu.body.all() {
         let within = fpdu.markers.len() > usize::from(leading);
         if within && is(body) {
-            found.push((requirement!("MPA-4.3-1"), "taken without the markers"));
+            found.push((requirement!("MPA-4.3-1"), "computed without the markers"));
         }
         let front = if leading { &octets[4..] } else { octets };
         let pad = fpdu.pad().len();
         if front.len() > 2 + pad && (is(&front[2..]) || pad > 0 && is(&octets[..octets.len() - pad])) {
-            found.push((requirement!("MPA-4.4-15"), "taken without ULPDU_Length or PAD"));
+            found.push((requirement!("MPA-4.4-15"), "computed without ULPDU_Length or PAD"));
         } else if within && is(body) {
-            found.push((requirement!("MPA-4.4-15"), "taken without embedded markers"));
+            found.push((requirement!("MPA-4.4-15"), "computed without embedded markers"));
         }
     }
     found
@@ -156,14 +157,14 @@ mod tests {
 
     const SEND: &str = "0013 4143 00000000 00000000 00000001 00000000 2a 000000";
 
-    /// A Send whose CRC field is what `field` makes of the octets before it.
+    /// A Send whose CRC field is computed by `field` from the octets before it.
     fn send(field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started();
         append(&mut wire, 0, &testing::hex(SEND), field);
         wire
     }
 
-    /// Sends an FPDU whose CRC field is what `field` makes of it, and a good one behind.
+    /// Sends an FPDU whose CRC field is computed by `field`, and a valid FPDU after it.
     fn append(wire: &mut Wire, direction: usize, covered: &[u8], field: impl Fn(&[u8]) -> [u8; 4]) {
         wire.send(direction, &[covered, &field(covered)].concat());
         wire.send(direction, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000")));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_field_holds_instead_is_told() {
+    fn reports_what_the_field_has_instead() {
         proves(requirement!("MPA-4.4-18"), &send(reversed), &send(right));
         let ethernet = send(|octets| crc32fast::hash(octets).to_le_bytes());
         proves(requirement!("MPA-4.4-14"), &ethernet, &send(right));
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn two_requests_ask_for_no_crc() {
+    fn two_requests_do_not_require_crc() {
         let found = |second: &[u8]| {
             let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), second);
             append(&mut wire, 0, &testing::hex(SEND), |_| [0; 4]);
@@ -219,7 +220,7 @@ mod tests {
         assert!(!found(&testing::startup_frame(0x40, 1, &[])));
     }
 
-    /// Sends of such lengths, markers due; the CRC of FPDU `index` is what `field` makes of it.
+    /// Sends of these lengths, with markers; `field` computes the CRC of FPDU `index`.
     fn marked(ulpdus: &[usize], index: usize, field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -234,7 +235,7 @@ mod tests {
         wire
     }
 
-    /// Without its markers: those at 512, as the first FPDU starts with one.
+    /// The octets without these markers.
     fn without(octets: &[u8], markers: &[usize]) -> Vec<u8> {
         let mut kept = octets.to_vec();
         for at in markers.iter().rev() {

@@ -1,4 +1,4 @@
-//! FPDUs: their padding, their CRC field, the one ULPDU of each.
+//! FPDUs: their padding, their CRC field, and that each has one ULPDU.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -10,20 +10,21 @@ use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
 pub(super) static PAD_IS_ZERO: Rule =
     Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], judge: Judge::Fpdu(pad_is_zero) };
 
-pub(super) static CRC_FIELD_IS_THERE: Rule = Rule {
+pub(super) static HAS_CRC_FIELD: Rule = Rule {
     requirements: &[
         requirement!("MPA-4.4-13"),
         requirement!("MPA-4.1-8"),
         requirement!("MPA-4.1-9"),
         requirement!("MPA-7.1.1-13"),
     ],
-    judge: Judge::Fpdu(crc_field_is_there),
+    judge: Judge::Fpdu(has_crc_field),
 };
 
 pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], judge: Judge::Fpdu(one_ulpdu) };
 
 fn pad_is_zero(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    // A bad CRC means that the octets are not those sent; misplaced markers that they may not be the pad.
+    // With a bad CRC the octets may not be those that were sent; with misplaced markers they may
+    // not be the pad.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
         || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
     {
@@ -33,27 +34,27 @@ fn pad_is_zero(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findi
     if pad.iter().any(|octet| *octet != 0) {
         let start = fpdu.body.len() - pad.len();
         let found = pad.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ");
-        findings.at(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero octets", found.clone());
-        findings.at(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD octets of zero", found);
+        findings.at(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero bytes", found.clone());
+        findings.at(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD bytes of zero", found);
     }
 }
 
-/// A sender that leaves the field out does so in every FPDU; the first shows it.
-fn crc_field_is_there(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+/// A sender that omits the field omits it in every FPDU; the first one is enough evidence.
+fn has_crc_field(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.crc_status != CrcStatus::Absent || books.mpa.streams[usize::from(unit.direction)].no_field != 1 {
         return;
     }
-    let whole = 0..fpdu.body.len();
+    let all = 0..fpdu.body.len();
     let overhead = 2 + fpdu.pad().len();
     let none = || "no CRC field".to_owned();
-    findings.at(requirement!("MPA-4.4-13"), unit, whole.clone(), "a CRC field in every FPDU", none());
-    findings.at(requirement!("MPA-4.1-8"), unit, whole.clone(), "4 octets of CRC field with any value", none());
-    findings.at(requirement!("MPA-7.1.1-13"), unit, whole.clone(), "the CRC field, used or not", none());
-    let found = format!("{overhead} octets besides the ULPDU");
-    findings.at(requirement!("MPA-4.1-9"), unit, whole, "at least 6 octets besides the ULPDU", found);
+    findings.at(requirement!("MPA-4.4-13"), unit, all.clone(), "a CRC field in every FPDU", none());
+    findings.at(requirement!("MPA-4.1-8"), unit, all.clone(), "4 bytes of CRC field with any value", none());
+    findings.at(requirement!("MPA-7.1.1-13"), unit, all.clone(), "the CRC field, used or not", none());
+    let found = format!("{overhead} bytes besides the ULPDU");
+    findings.at(requirement!("MPA-4.1-9"), unit, all, "at least 6 bytes besides the ULPDU", found);
 }
 
-/// Octets of ULPDU of the messages whose length is fixed.
+/// Octets of the ULPDU of messages with a fixed length.
 fn fixed_len(opcode: Opcode) -> Option<usize> {
     match opcode {
         Opcode::READ_REQUEST => Some(46),
@@ -64,7 +65,8 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
     }
 }
 
-/// The ULPDU is one DDP segment: it has room for a header, and no second segment stands behind a message of fixed length.
+/// The ULPDU is one DDP segment: it has room for a header, and no second segment follows a message
+/// of fixed length.
 fn one_ulpdu(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
@@ -74,7 +76,7 @@ fn one_ulpdu(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Finding
     let id = requirement!("MPA-3-7");
     let header = if octets.first().is_some_and(|octet| octet & 0x80 != 0) { 14 } else { 18 };
     if length < header {
-        let expected = format!("one ULPDU: a DDP segment of at least {header} octets");
+        let expected = format!("one ULPDU: a DDP segment of at least {header} bytes");
         findings.at(id, unit, 0..2 + length, &expected, format!("ULPDU_Length {length}"));
         return;
     }
@@ -84,7 +86,7 @@ fn one_ulpdu(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Finding
         && rdmap & 0xf0 == octets[1] & 0xf0
         && Opcode(rdmap & 0xf).is_tagged() == Some(ddp & 0x80 != 0)
     {
-        let found = format!("a second DDP segment behind the first {fixed} octets");
+        let found = format!("a second DDP segment after the first {fixed} bytes");
         findings.at(id, unit, 2 + fixed..2 + length, "one ULPDU in an FPDU", found);
     }
 }
@@ -110,7 +112,7 @@ mod tests {
         proves(requirement!("MPA-2-5"), &send_with_pad([0, 0, 1]), &send_with_pad([0, 0, 0]));
     }
 
-    /// Three Sends without CRC in use, the field written or left out.
+    /// Three Sends without CRC, with or without the CRC field.
     fn without_crc(field: &[u8]) -> Wire {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         for msn in 1..4 {
@@ -132,7 +134,7 @@ mod tests {
 
     /// The capture ends before the CRC field, or has a hole there.
     #[test]
-    fn a_crc_field_that_is_not_captured_may_be_there() {
+    fn a_crc_field_that_was_not_captured_is_not_missing() {
         let without_field =
             |msn: u32| testing::hex(&format!("0014 4143 00000000 00000000 {msn:08x} 00000000 2a2b 0000"));
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
@@ -141,15 +143,15 @@ mod tests {
         wire.lose(0, &[0; 4]);
         wire.send(0, &without_field(2));
         assert_eq!(wire.errors(), []);
-        // Before a FIN nothing is missing.
+        // Nothing is missing before a FIN.
         wire.fin(0);
         let ids: Vec<_> = wire.errors().iter().map(|finding| finding.requirement).collect();
         assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");
     }
 
-    /// One end has proven that it sends none; the other end's last FPDU is followed by a reset.
+    /// One end has proven that it sends no field; a reset follows the other end's last FPDU.
     #[test]
-    fn what_one_end_leaves_out_the_other_end_leaves_out_as_well() {
+    fn both_ends_that_omit_the_crc_field_are_reported() {
         let without_field = testing::hex("0014 4143 00000000 00000000 00000001 00000000 2a2b 0000");
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         wire.send(0, &without_field);
@@ -163,9 +165,9 @@ mod tests {
         assert!(accused(0) && accused(1), "{errors:?}");
     }
 
-    /// A stack that pads (length + 2) mod 4 instead of what is missing up to a multiple of 4.
+    /// A stack that pads (length + 2) mod 4 octets instead of up to a multiple of 4.
     #[test]
-    fn a_wrong_pad_is_no_missing_crc_field() {
+    fn a_wrong_pad_is_not_a_missing_crc_field() {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         for msn in 1..=3 {
             wire.send(0, &testing::hex(&format!("0013 4143 00000000 00000000 {msn:08x} 00000000 2a 00 00000000")));
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_fpdu_says_nothing_of_its_pad() {
+    fn the_pad_of_a_damaged_fpdu_is_not_judged() {
         let mut wire = Wire::started();
         let mut octets = testing::with_crc(testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a 000000"));
         octets[22] = 1;

@@ -25,14 +25,14 @@ pub(super) static CRC_BY_DEFAULT: Rule = Rule {
     judge: Judge::Startup(crc_by_default),
 };
 
-pub(super) static REVISION_IS_MEANT: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-20")], judge: Judge::Segment(revision_is_meant) };
+pub(super) static REVISION_FITS_VERSION: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-20")], judge: Judge::Segment(revision_fits_version) };
 
 const FLAGS_AT: usize = KEY_LEN;
 const REVISION_AT: usize = KEY_LEN + 1;
 const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
-/// The frame that `unit` is.
+/// The start-up frame in `unit`.
 fn frame_of<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
     books.connection.startup[usize::from(unit.direction)].as_ref()
 }
@@ -55,23 +55,24 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let revision_wrong = revision > MAX_REVISION || revision == 0 && !consortium;
     if revision_wrong {
         let found = format!("Rev = {revision}");
-        at(requirement!("MPA-7.1.1-20"), REVISION_AT, REVISION_AT + 1, "Rev = 1, or 2 by RFC 6581", found);
+        at(requirement!("MPA-7.1.1-20"), REVISION_AT, REVISION_AT + 1, "Rev = 1, or 2 with RFC 6581", found);
     }
     let length = frame.pd_length;
     let swapped = length.swap_bytes();
     let too_long = length > MAX_PD_LENGTH;
     if too_long {
         let found = format!("PD_Length = {length}");
-        at(requirement!("MPA-7.1.1-28"), PD_LENGTH_AT, HEADER_LEN, "at most 512 octets of Private Data", found);
+        at(requirement!("MPA-7.1.1-28"), PD_LENGTH_AT, HEADER_LEN, "at most 512 bytes of Private Data", found);
         if usize::from(swapped) == frame.private_len() {
-            let found = format!("PD_Length = {length} before {swapped} octets, which it says little-endian");
+            let found = format!("PD_Length = {length} before {swapped} bytes, which is its value in little-endian");
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    // The two octets swapped: a revision where the flags should be, and flags, reserved bits zero, where Rev should be.
+    // The two octets are swapped: a revision is in place of the flags. In place of Rev are flags
+    // with reserved bits of zero.
     if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
         let found = format!("{flags:#04x} {revision:#04x}");
-        at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in octet 16, Rev in octet 17", found);
+        at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in byte 16, Rev in byte 17", found);
     }
     if is_request && (revision > MAX_REVISION || too_long) {
         let found = format!("Rev = {revision}, PD_Length = {length}");
@@ -79,7 +80,7 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What a frame says of CRC without anybody's asking is not known; so these are notes.
+/// A frame does not show whether an administrator configured its CRC flag; so these are notes.
 fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(frame) = frame_of(books, unit) else { return };
     if frame.wants_crc() || frame.rejects() {
@@ -87,7 +88,7 @@ fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
     let mut notes = findings.note();
     let at = FLAGS_AT..FLAGS_AT + 1;
-    let expected = "C = 1, unless an administrator asked for no CRC";
+    let expected = "C = 1, unless an administrator disabled CRC";
     notes.at(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0".to_owned());
     let is_off = books.connection.pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
     if is_off {
@@ -98,8 +99,9 @@ fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Revision 0 announces version 0 of DDP and RDMAP; who then sends version 1 did not mean it.
-fn revision_is_meant(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+/// Revision 0 announces version 0 of DDP and RDMAP. A sender that then uses version 1 should have
+/// sent another revision.
+fn revision_fits_version(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     if books.mpa.streams[direction].fpdus != 1 {
         return;
@@ -111,7 +113,7 @@ fn revision_is_meant(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, fin
         requirement!("MPA-7.1.1-20"),
         direction,
         frame.header.part(17..18),
-        "Rev = 1, or 2 by RFC 6581",
+        "Rev = 1, or 2 with RFC 6581",
         found,
     );
 }
@@ -122,7 +124,7 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with such octets 16 and 17, and a Reply.
+    /// A Request with these octets 16 and 17, and a Reply.
     fn request(flags: u8, revision: u8) -> Wire {
         Wire::started_as(&testing::startup_frame(flags, revision, &[]), &testing::reply_frame(0x40, 1, &[]))
     }

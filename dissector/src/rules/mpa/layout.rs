@@ -1,4 +1,4 @@
-//! FPDU follows FPDU: what stands where one was due.
+//! FPDUs are contiguous: what is in place of an FPDU that was due.
 
 use weft_core::requirement;
 
@@ -6,7 +6,7 @@ use crate::follow::{Behind, Books};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
-pub(super) static FRAMING_HOLDS: Rule = Rule {
+pub(super) static FRAMING_IS_INTACT: Rule = Rule {
     requirements: &[
         requirement!("MPA-4.1-1"),
         requirement!("MPA-4.1-2"),
@@ -15,16 +15,18 @@ pub(super) static FRAMING_HOLDS: Rule = Rule {
         requirement!("MPA-4.4-13"),
         requirement!("MPA-4.1-6"),
     ],
-    judge: Judge::Other(framing_holds),
+    judge: Judge::Other(framing_is_intact),
 };
 
-/// Octets without FPDU count when nothing before them is missing, and only once behind what was good.
-fn framing_holds(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+/// Octets that are not an FPDU count if nothing before them is missing, and only the first ones
+/// after a valid FPDU.
+fn framing_is_intact(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = usize::from(unit.direction);
     let Some(misread) = unit.misread else { return };
     let stream = &books.mpa.streams[direction];
-    // The books know this unit already; a direction broken before says nothing more.
+    // The connection's state includes this unit already. A direction whose framing broke before is
+    // not judged again.
     let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
     if !(first || stream.fpdus > 0) {
         return;
@@ -39,14 +41,15 @@ fn framing_holds(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         Misread::LengthCounts(more) => found(
             requirement!("MPA-4.1-2"),
             "ULPDU_Length counts only the ULPDU",
-            format!("{more} octets more than the ULPDU has"),
+            format!("{more} bytes more than the ULPDU has"),
         ),
-        // What looks like four octets of PAD too many may be a marker, where nobody knows whether there are any.
+        // What looks like four octets of PAD too many may be a marker, if it is unknown whether
+        // there are markers.
         Misread::Pad(4..) if books.connection.peer_startup(direction).is_none() => {}
         Misread::Pad(pad) => {
-            let expected = "PAD up to a multiple of four octets";
-            found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD octets"));
-            found(requirement!("MPA-2-5"), "PAD only as needed, 1 to 3 octets", format!("{pad} PAD octets"));
+            let expected = "PAD up to a multiple of four bytes";
+            found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD bytes"));
+            found(requirement!("MPA-2-5"), "PAD only as needed, 1 to 3 bytes", format!("{pad} PAD bytes"));
         }
         Misread::NoCrcField => {
             let expected = "a CRC field at the end of each FPDU";
@@ -54,8 +57,8 @@ fn framing_holds(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             found(requirement!("MPA-4.1-6"), "CRC32c of the FPDU", "no CRC field".to_owned());
         }
         Misread::Unexplained => {
-            let expected = "ULPDU_Length, ULPDU, PAD, CRC, one FPDU behind the other";
-            found(requirement!("MPA-4.1-1"), expected, format!("{len} octets that are no FPDU"));
+            let expected = "ULPDU_Length, ULPDU, PAD, CRC, one FPDU after the other";
+            found(requirement!("MPA-4.1-1"), expected, format!("{len} bytes that are not an FPDU"));
         }
     }
 }
@@ -69,7 +72,7 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
     const NEXT: &str = "4143 00000000 00000000 00000002 00000000 2b2c2d2e";
 
-    /// The octets, and a good FPDU behind them.
+    /// The octets, and valid FPDUs after them.
     fn then_good(octets: &[u8]) -> Wire {
         let mut wire = Wire::started();
         wire.send(0, octets);
@@ -78,10 +81,11 @@ mod tests {
         wire
     }
 
-    /// Without CRC nothing but the next FPDUs tells whether a sender counts the CRC field in ULPDU_Length, or makes none.
+    /// Without CRC, only the next FPDUs show whether a sender counts the CRC field in ULPDU_Length,
+    /// or omits the field.
     #[test]
     fn without_crc_a_length_that_counts_the_field_is_found() {
-        let says = |first: &[u8], next: &[u8]| {
+        let sent = |first: &[u8], next: &[u8]| {
             let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
             wire.send(0, &fpdu(&testing::hex("4143 00000000 00000000 00000001 00000000 01020304 05060708")));
             wire.send(0, first);
@@ -92,12 +96,12 @@ mod tests {
         let third = fpdu(&testing::hex("4143 00000000 00000000 00000003 00000000 01020304 05060708"));
         let mut counts = second.clone();
         counts[1] += 4;
-        let wrong = says(&counts, &third);
-        proves(requirement!("MPA-4.1-2"), &wrong, &says(&second, &third));
+        let wrong = sent(&counts, &third);
+        proves(requirement!("MPA-4.1-2"), &wrong, &sent(&second, &third));
         let field = |wire: &Wire| wire.findings().iter().any(|found| found.requirement == requirement!("MPA-4.4-13"));
         assert!(!field(&wrong));
-        // A sender that makes no fields at all.
-        let bare = says(&second[..second.len() - 4], &third[..third.len() - 4]);
+        // A sender that omits all CRC fields.
+        let bare = sent(&second[..second.len() - 4], &third[..third.len() - 4]);
         assert!(field(&bare));
         assert!(bare.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-2")));
     }
@@ -107,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fpdu_is_found() {
+    fn octets_that_are_not_an_fpdu_are_found() {
         let stray = then_good(&[fpdu(&testing::hex(SEND)), vec![0xab; 12]].concat());
         proves(requirement!("MPA-4.1-1"), &stray, &good());
         let swapped = with_crc(testing::hex("1300 4143 00000000 00000000 00000001 00000000 2a 000000"));
         let many = |first: &[u8]| {
             let mut wire = then_good(first);
-            // As many octets as the length says when it is read in network byte order, and more.
+            // More octets than the length announces if it is read in network byte order.
             (0..200).for_each(|_| wire.send(0, &fpdu(&testing::send_of(3, 34))));
             wire
         };

@@ -1,4 +1,5 @@
-//! Where markers stand: at every multiple of 512 octets behind the start-up frame, towards a peer that asked for them.
+//! The positions of markers: at every multiple of 512 octets after the start-up frame, to a peer
+//! that requested them.
 
 use weft_core::marker::INTERVAL;
 use weft_core::requirement;
@@ -28,7 +29,7 @@ pub(super) static WHERE_DUE: Rule = Rule {
     judge: Judge::Fpdu(where_due),
 };
 
-pub(super) static NOT_ASKED_FOR: Rule = Rule {
+pub(super) static NOT_REQUESTED: Rule = Rule {
     requirements: &[
         requirement!("MPA-1.2-5"),
         requirement!("MPA-7.1.1-8"),
@@ -36,10 +37,11 @@ pub(super) static NOT_ASKED_FOR: Rule = Rule {
         requirement!("MPA-C.2-2"),
         requirement!("MPA-C.3-1"),
     ],
-    judge: Judge::Other(not_asked_for),
+    judge: Judge::Other(not_requested),
 };
 
-/// The octets that are where the first marker was due in an FPDU without any; its length, if that is not known.
+/// The octets in place of the first due marker in an FPDU without markers; its length, if that
+/// place is not known.
 fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
     let Some(own) = books.connection.startup[direction] else { return 0..2 };
@@ -51,7 +53,7 @@ fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<u
     at..at + 4
 }
 
-/// Misplaced markers are told for each FPDU; what follows from them once.
+/// Misplaced markers are reported for each FPDU, their consequences once.
 fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.marker_status != MarkerStatus::Misplaced {
         return;
@@ -62,7 +64,7 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     if !books.markers_are_certain(direction) {
         return;
     }
-    // How far the marker places are from the due ones shows in the distance to the phase that should be.
+    // The distance between actual and due markers is that between their phases.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
@@ -72,11 +74,12 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
         }
         return;
     }
-    let expected = "a marker at every multiple of 512 octets behind the start-up frame";
+    let expected = "a marker at every multiple of 512 bytes after the start-up frame";
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(books, fpdu, direction);
         findings.at(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
-        // A sender that has sent markers makes them; here it missed some, as those that do not count their CRC fields do.
+        // A sender that has sent markers can send them. It missed some here, for example because it
+        // does not count its CRC fields.
         if stream.unmarked > 1
             || stream.marked
             || books.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
@@ -93,12 +96,12 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
             none(),
         );
         if let Some(pair) = pair {
-            let (id, what) = if pair.initiator == direction {
+            let (id, expected) = if pair.initiator == direction {
                 (requirement!("MPA-7.1.1-7"), "markers, as the Reply has M=1")
             } else {
                 (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
             };
-            findings.at(id, unit, due.clone(), what, none());
+            findings.at(id, unit, due.clone(), expected, none());
         }
         if first_fpdu {
             let first = "00 00 00 00, then ULPDU_Length";
@@ -116,21 +119,22 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     };
     let found = || match stream.interval {
         Some(interval) if interval != INTERVAL => {
-            format!("the first marker here stands {interval} octets behind the last")
+            format!("the first marker here is {interval} bytes after the last one")
         }
         _ => match books.connection.startup[direction] {
-            // How far from the due places: a multiple of four, as FPDUs and markers are.
+            // The distance to the due places is a multiple of four, as is the length of FPDUs and
+            // markers.
             Some(own) => {
-                format!("markers {} octets behind the due places", u64::from(phase).wrapping_sub(own.end) % INTERVAL)
+                format!("markers {} bytes after the due places", u64::from(phase).wrapping_sub(own.end) % INTERVAL)
             }
-            None => "markers elsewhere than those before them".to_owned(),
+            None => "markers in another phase than those before".to_owned(),
         },
     };
     findings.at(requirement!("MPA-4.3-4"), unit, octets.clone(), expected, found());
     let counted = "markers where (SeqNum - SeqStart) mod 512 is 0";
     findings.at(requirement!("MPA-4.3-12"), unit, octets.clone(), counted, found());
     if stream.interval.is_some_and(|interval| interval != INTERVAL) {
-        findings.at(requirement!("MPA-2-3"), unit, octets.clone(), "512 octets from marker to marker", found());
+        findings.at(requirement!("MPA-2-3"), unit, octets.clone(), "512 bytes from marker to marker", found());
     }
     if stream.misplaced == 1 && books.connection.peer_startup(direction).is_some_and(StartupSeen::wants_markers) {
         let id = requirement!("MPA-7.1.1-9");
@@ -143,11 +147,11 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     }
 }
 
-/// Appendix C of RFC 5044 says once more when markers are due.
+/// Appendix C of RFC 5044 repeats when markers are due.
 fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair() else { return };
     let mut notes = findings.note();
-    let found = || "markers missing or elsewhere".to_owned();
+    let found = || "markers missing or misplaced".to_owned();
     if pair.is_rdmac() {
         let expected = "markers both ways with a peer of the RDMA Consortium";
         notes.at(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found());
@@ -161,12 +165,12 @@ fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut 
     }
 }
 
-/// Did the receiver of what `direction` sends say that it wants no markers?
+/// Did the receiver of what `direction` sends declare that it wants no markers?
 fn is_declined(books: &Books, direction: usize) -> bool {
     books.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
-/// The first FPDU with markers towards a peer that wants none. `octets`: its markers.
+/// The first FPDU with markers to a peer that wants none. `octets`: its markers.
 fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, findings: &mut Findings<'_>) {
     let found = || "an FPDU with markers".to_owned();
     let none = "no markers, as the peer sent M=0";
@@ -181,8 +185,8 @@ fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, 
     notes.at(requirement!("MPA-C.3-1"), unit, octets, expected, found());
 }
 
-/// Where no FPDU could be read, a marker in front of one explains it, though the receiver sent M=0.
-fn not_asked_for(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+/// No FPDU could be read. A marker in front of one explains this, although the receiver sent M=0.
+fn not_requested(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !Stream::is_marker_not_asked_for(unit) {
         return;
     }
@@ -192,7 +196,7 @@ fn not_asked_for(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !declined || stream.fpdus > 0 {
         return;
     }
-    let found = || "00 00 00 00 in front of the first FPDU".to_owned();
+    let found = || "00 00 00 00 before the first FPDU".to_owned();
     let marker = unit.locate_first(0..4);
     let none = "no markers, as the peer sent M=0";
     findings.in_frame(requirement!("MPA-7.1.1-8"), direction, marker, none, found());
@@ -210,7 +214,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// `count` Sends of `len` octets of ULPDU from `direction`, from a sender whose markers are `sender`'s.
+    /// `count` Sends from `direction`, each with a ULPDU of `len` octets; `sender` adds the
+    /// markers.
     fn sends(frames: [u8; 2], direction: usize, mut sender: Marked, len: usize, count: u32) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(frames[0], 1, &[]), &testing::reply_frame(frames[1], 1, &[]));
@@ -243,12 +248,12 @@ mod tests {
         let shifted = sends(MARKERS, 0, Marked { shift: 64, ..Marked::default() }, 600, 4);
         proves(requirement!("MPA-4.3-10"), &shifted, &good);
         proves(requirement!("MPA-2-3"), &drifting, &shifted);
-        let told = shifted.findings().into_iter().find(|finding| finding.requirement == requirement!("MPA-4.3-12"));
-        assert_eq!(told.unwrap().found, "markers 64 octets behind the due places");
+        let shift = shifted.findings().into_iter().find(|finding| finding.requirement == requirement!("MPA-4.3-12"));
+        assert_eq!(shift.unwrap().found, "markers 64 bytes after the due places");
     }
 
     #[test]
-    fn markers_asked_for_are_sent() {
+    fn requested_markers_are_sent() {
         let none = Marked { none: true, ..Marked::default() };
         let good = sends(MARKERS, 0, Marked::default(), 600, 2);
         let bad = sends(MARKERS, 0, none.clone(), 600, 2);
@@ -260,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_not_asked_for_are_left_out() {
+    fn markers_that_were_not_requested_are_omitted() {
         let bad = sends(NO_MARKERS, 0, Marked::default(), 30, 3);
         let good = sends(NO_MARKERS, 0, Marked { none: true, ..Marked::default() }, 30, 3);
         proves(requirement!("MPA-7.1.1-8"), &bad, &good);

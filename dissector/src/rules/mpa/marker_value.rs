@@ -1,4 +1,5 @@
-//! What markers say: RESERVED of zero, and the distance back to `ULPDU_Length` of the FPDU that they stand in.
+//! The values of markers: RESERVED of zero, and the distance back to `ULPDU_Length` of the FPDU
+//! that contains them.
 
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
@@ -29,7 +30,7 @@ struct Marker {
     /// The due FPDUPTR.
     due: u16,
     reserved: u16,
-    /// FPDUPTR, in the byte order that makes sense of it.
+    /// FPDUPTR, in the byte order in which it makes sense.
     value: u16,
     little_endian: bool,
 }
@@ -44,7 +45,8 @@ impl Marker {
         Marker { due, reserved: u16::from_be_bytes([a, b]), value, little_endian }
     }
 
-    /// The requirements on one marker that it breaks. `first`: it is the direction's very first.
+    /// The requirements on one marker that it violates. `first`: it is the first marker of its
+    /// direction.
     fn breaches(&self, leading: bool, first: bool) -> Vec<RequirementId> {
         let mut ids = Vec::new();
         let mut add = |is: bool, id: RequirementId| {
@@ -57,7 +59,7 @@ impl Marker {
         add(self.little_endian, requirement!("MPA-4.2-1"));
         add(self.reserved != 0, requirement!("MPA-4.2-2"));
         add(low_bits, requirement!("MPA-4.2-5"));
-        // Beside its low bits, which a receiver takes as zero.
+        // Without its low bits, which a receiver takes as zero.
         let wrong = self.value & !3 != self.due & !3;
         add(wrong && leading, requirement!("MPA-4.3-15"));
         add(wrong && leading && first, requirement!("MPA-4.3-11"));
@@ -82,7 +84,7 @@ fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &
     }
     let stream = &books.mpa.streams[direction];
     let layout = &fpdu.layout;
-    let behind_crc = fpdu.body.len() + 4;
+    let after_crc = fpdu.body.len() + 4;
     let mut inner: Option<u16> = None;
     let mut differ = false;
     let due = layout.pieces().filter_map(|piece| match piece {
@@ -95,7 +97,7 @@ fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &
         let from_leading = (layout.has_leading_marker() && !leading).then_some(fpduptr.wrapping_add(4));
         let marker = Marker::new(octets, fpduptr, from_leading);
         let first = leading && stream.fpdus == 1 && !stream.broken;
-        let at = behind_crc + 4 * index..behind_crc + 4 * index + 4;
+        let at = after_crc + 4 * index..after_crc + 4 * index + 4;
         for id in marker.breaches(leading, first) {
             let expected = format!("00 00 {:02x} {:02x} (FPDUPTR {fpduptr})", fpduptr >> 8, fpduptr & 0xff);
             let order = if marker.little_endian { ", little-endian" } else { "" };
@@ -110,8 +112,8 @@ fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &
         }
     }
     if differ {
-        let at = behind_crc..behind_crc + 4 * fpdu.markers.len();
-        let found = "pointers to different octets".to_owned();
+        let at = after_crc..after_crc + 4 * fpdu.markers.len();
+        let found = "pointers to different places".to_owned();
         findings.at(requirement!("MPA-4.3-13"), unit, at, "all markers of an FPDU point to its ULPDU_Length", found);
     }
 }
@@ -122,7 +124,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Sends of such lengths; `change` makes marker number n of the direction from the right one.
+    /// Sends of these lengths; `change` computes marker number n of the direction from the correct
+    /// one.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -136,7 +139,7 @@ mod tests {
         marker
     }
 
-    /// Marker `index` gets another pointer.
+    /// Marker `index` has another pointer.
     fn pointer(index: usize, to: impl Fn(u16) -> u16) -> impl Fn(usize, [u8; 4]) -> [u8; 4] {
         move |i, marker| {
             if i != index {
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn a_marker_points_to_its_fpdu() {
         let good = sends(&[600, 30], right);
-        // Counted from the marker in front: 512 in place of 508.
+        // Counted from the leading marker: 512 instead of 508.
         let from_marker = sends(&[600, 30], pointer(1, |p| p + 4));
         proves(requirement!("MPA-4.2-4"), &from_marker, &good);
         proves(requirement!("MPA-4.3-5"), &from_marker, &good);
@@ -183,7 +186,8 @@ mod tests {
         );
     }
 
-    /// A sender of the field: its host's byte order, and CRC fields that it does not count. Sixteen FPDUs of 1052 octets.
+    /// A sender that exists in the field: it uses its host's byte order, and does not count CRC
+    /// fields. Sixteen FPDUs of 1052 octets.
     #[test]
     fn drifting_little_endian_markers() {
         let sends = |crc_counts: bool, swap: bool| {

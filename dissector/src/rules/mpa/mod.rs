@@ -2,12 +2,12 @@
 //!
 //! | file | what it judges |
 //! | --- | --- |
-//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, each field, the manner of the RDMA Consortium |
-//! | [`order`], [`switch`] | who may send what when; where streaming mode ends |
+//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, each field, start-up by the RDMA Consortium |
+//! | [`order`], [`switch`] | the order of messages; the end of streaming mode |
 //! | [`fpdu`], [`layout`], [`crc`] | FPDUs |
 //! | [`marker_place`], [`marker_value`] | markers |
 //! | [`size`], [`segments`] | FPDUs against TCP segments |
-//! | [`version`], [`terminate`] | what DDP and RDMAP tell of MPA |
+//! | [`version`], [`terminate`] | what DDP and RDMAP show about MPA |
 
 mod crc;
 mod fpdu;
@@ -30,11 +30,11 @@ use super::Rule;
 pub(super) static RULES: &[&Rule] = &[
     &fpdu::PAD_IS_ZERO,
     &fpdu::ONE_ULPDU,
-    &fpdu::CRC_FIELD_IS_THERE,
-    &layout::FRAMING_HOLDS,
+    &fpdu::HAS_CRC_FIELD,
+    &layout::FRAMING_IS_INTACT,
     &crc::CRC_IS_RIGHT,
     &marker_place::WHERE_DUE,
-    &marker_place::NOT_ASKED_FOR,
+    &marker_place::NOT_REQUESTED,
     &marker_value::POINTS_TO_HEADER,
     &size::FITS_SEGMENT,
     &size::FILLS_SEGMENT,
@@ -45,22 +45,22 @@ pub(super) static RULES: &[&Rule] = &[
     &startup::REQUEST_IS_ANSWERED_BY_A_REPLY,
     &frame::FIELDS,
     &frame::CRC_BY_DEFAULT,
-    &frame::REVISION_IS_MEANT,
+    &frame::REVISION_FITS_VERSION,
     &rdmac::CONSORTIUM_FRAMES,
     &rdmac::CONSORTIUM_ANSWERS,
     &order::REQUEST_COMES_FIRST,
     &order::NO_FPDU_BEFORE_BOTH,
     &order::INITIATOR_BEGINS,
     &order::REQUEST_IS_ANSWERED,
-    &order::NOTHING_BEHIND_REJECTION,
+    &order::NOTHING_AFTER_REJECTION,
     &switch::FRAME_ENDS_STREAMING,
     &switch::FRAME_IS_PLAIN,
     &switch::FRAME_IS_NO_LONGER,
-    &switch::FRAME_IS_WHOLE,
+    &switch::FRAME_IS_COMPLETE,
     &terminate::ERROR_IS_KNOWN,
     &terminate::ENDS_CONNECTION,
     &terminate::MARKERS_AS_DECLARED,
-    &segments::WHOLE_FPDUS,
-    &segments::HALF_ENDS_WHOLE,
-    &segments::TCP_MANNERS,
+    &segments::COMPLETE_FPDUS,
+    &segments::HALF_ENDS_WITH_FPDU,
+    &segments::TCP_RULES,
 ];

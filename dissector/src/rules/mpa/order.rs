@@ -1,4 +1,5 @@
-//! Who may send what when (RFC 5044 section 7.1.2). Judged at the end, by the order of frames in the capture.
+//! The order of messages (RFC 5044 section 7.1.2). Judged at the end, by the order of frames in the
+//! capture.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -32,12 +33,12 @@ pub(super) static REQUEST_IS_ANSWERED: Rule = Rule {
     judge: Judge::End(request_is_answered),
 };
 
-pub(super) static NOTHING_BEHIND_REJECTION: Rule = Rule {
+pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.1-17"), requirement!("P2P-9.1-22")],
-    judge: Judge::Other(nothing_behind_rejection),
+    judge: Judge::Other(nothing_after_rejection),
 };
 
-/// Is direction `direction` in the capture from its first octet on, without a hole?
+/// Was direction `direction` captured from its first octet on, without a hole?
 pub(super) fn is_complete(books: &Books, direction: usize) -> bool {
     books.connection.syn[direction] && !books.mpa.streams[direction].broken && !books.mpa.tcp[direction].missed
 }
@@ -50,27 +51,27 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     let Some(reply) = connection.startup[responder] else { return };
     let initiator = 1 - responder;
     let request = connection.startup[initiator].map(|request| request.frame);
-    // A Request that never came shows only where no octet of that direction is missing.
+    // A missing Request is certain only if no octet of that direction is missing.
     let silent = connection.beginning[initiator].is_none() && books.mpa.streams[initiator].behind.is_none();
     if request.is_none() && !(is_complete(books, initiator) && silent && is_complete(books, responder)) {
         return;
     }
-    let told = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
-    // Frames may stand in the capture in another order than that of the wire; what was acknowledged tells.
+    let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
+    // The capture may order frames differently from the wire; acknowledgements show the real order.
     let tcp = &books.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
     let had_not = |frame: u64| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
     let too_early = |at: u64| request.is_none_or(|frame| at < frame && had_not(at));
     if too_early(reply.frame) {
-        let expected = "a Reply only behind a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, told());
+        let expected = "a Reply only after a Request";
+        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, found());
     }
     let own = &books.mpa.streams[responder];
     if let Some(first) = own.first
         && too_early(first)
     {
         let expected = "no FPDU from the Responder before a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, own.first_octets, expected, told());
+        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, own.first_octets, expected, found());
     }
 }
 
@@ -80,10 +81,10 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
-    // What is missing may be an SDP Hello, behind which there need be none.
+    // What is missing may be an SDP Hello, after which no start-up frames are needed.
     let may_be_sdp = books.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
-        // No start-up frames at all, though the capture has the connection from its beginning.
+        // No start-up frames at all, although the connection was captured from its beginning.
         for (direction, stream) in books.mpa.streams.iter().enumerate() {
             if stream.first.is_none() || stream.behind != Some(Behind::Fpdu) {
                 continue;
@@ -117,20 +118,21 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         if tcp[direction].had_received(first, &tcp[1 - direction], other) != Some(false) {
             continue;
         }
-        let found = format!("an FPDU, and the other frame only in frame {both}");
+        let found = format!("an FPDU, and the other start-up frame only in frame {both}");
         let expected = "no FPDU before both start-up frames";
         findings.in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
     }
 }
 
-/// The Responder sends nothing before it has a valid FPDU. Rule 4 of section 7.1.2 has no exception: not for a ULP in which the
-/// Responder speaks first, nor for one that knows that the Initiator is ready; the note below it says that this was debated.
+/// The Responder sends nothing before it has received a valid FPDU. Rule 4 of section 7.1.2 has no
+/// exception. It also applies to a ULP in which the Responder sends first, and to one that knows
+/// that the Initiator is ready. The note below the rule mentions that this was debated.
 fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair().filter(Pair::accepted) else { return };
     let (own, other) = (&books.mpa.streams[pair.responder], &books.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
-    // What the Initiator sent first may be missing in the capture.
+    // The Initiator's first octets may not have been captured.
     let known = match other.behind {
         Some(Behind::Fpdu) => true,
         Some(_) => false,
@@ -139,15 +141,16 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     if !known || allowed.is_some_and(|allowed| allowed <= first) {
         return;
     }
-    // Frames may stand in the capture in another order than that of the wire; what the Responder acknowledged tells.
+    // The capture may order frames differently from the wire; the Responder's acknowledgements show
+    // the real order.
     let tcp = &books.mpa.tcp;
     let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
     if allowed.is_some() && had != Some(false) {
         return;
     }
     let found = || match (allowed, other.first) {
-        (Some(frame), _) => format!("an FPDU; the first of the Initiator comes in frame {frame}"),
-        (None, Some(frame)) => format!("an FPDU; that of the Initiator in frame {frame} is not valid"),
+        (Some(frame), _) => format!("an FPDU; the Initiator sends its first one in frame {frame}"),
+        (None, Some(frame)) => format!("an FPDU; the Initiator's in frame {frame} is not valid"),
         (None, None) => "an FPDU; the Initiator sent none".to_owned(),
     };
     let expected = "no FPDU from the Responder before a valid one of the Initiator";
@@ -160,12 +163,13 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-/// A good Request without RFC 6581's words gets a Reply, whatever the ULP thinks of it.
+/// A valid Request without RFC 6581's words gets a Reply, even if the ULP does not accept it.
 fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let connection = &books.connection;
     let Some(initiator) = connection.initiator() else { return };
     let responder = 1 - initiator;
-    // Who does not accept the SDP Hello in front of the Request ends TCP: SDP has no other way to say so (SDP-8.1.1-14 to SDP-8.1.1-18).
+    // A Responder that does not accept the SDP Hello before the Request closes TCP: SDP has no
+    // other way to reject (SDP-8.1.1-14 to SDP-8.1.1-18).
     if connection.streaming_hello == Some(initiator) {
         return;
     }
@@ -186,15 +190,15 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
     let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };
-    // Who closes before the Request reaches it owes no Reply.
+    // A Responder that closes before the Request reaches it owes no Reply.
     let tcp = &books.mpa.tcp;
     let had = tcp[responder].had_received(frame, &tcp[initiator], request.end) == Some(true);
     if !(good && silent && alone && had) {
         return;
     }
     let found = || "the connection closed without a Reply".to_owned();
-    let expected = "a Reply: R = 0, or R = 1 when the Private Data does not please";
-    // Whether revision 0 is to be answered depends on the Responder (RFC 5044 Appendix C). Whether
+    let expected = "a Reply: R = 0, or R = 1 if the Private Data is not acceptable";
+    // Whether revision 0 must be answered depends on the Responder (RFC 5044 Appendix C). Whether
     // the Private Data was acceptable is not on the wire. A Responder that closes most likely did
     // not accept it, and rule 6 repeats rule 2 for that case: one warning.
     let unacceptable = requirement!("MPA-7.1.2-5");
@@ -207,8 +211,8 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-/// An FPDU at the head of what follows a rejecting Reply.
-fn nothing_behind_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+/// An FPDU at the beginning of what follows a rejecting Reply.
+fn nothing_after_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { head, .. } = &unit.kind else { return };
     if books.connection.pair().is_none_or(|pair| pair.accepted()) {
         return;
@@ -223,7 +227,7 @@ fn nothing_behind_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findi
     }
     let (direction, frame) = (usize::from(unit.direction), unit.frame);
     let found = format!("an FPDU of opcode {}", rdmap & 0xf);
-    let expected = "no FPDU behind a Reply with R = 1";
+    let expected = "no FPDU after a Reply with R = 1";
     findings.in_frame(requirement!("MPA-7.1.1-17"), direction, frame, expected, found);
     if (length, ddp, rdmap) == (22, 0x41, 0x47)
         && let Some(&[layer, code]) = head.get(20..22)
@@ -245,43 +249,43 @@ mod tests {
     }
 
     #[derive(Clone, Copy)]
-    enum Does {
+    enum Step {
         Request,
         Reply,
         Rejects,
-        /// An FPDU of the direction.
+        /// An FPDU in this direction.
         Sends(usize),
         /// An FPDU with a bad CRC.
         Damages(usize),
         Closes(usize),
     }
 
-    fn play(does: &[Does]) -> Wire {
-        play_as(0x40, 1, &[], does)
+    fn play(steps: &[Step]) -> Wire {
+        play_as(0x40, 1, &[], steps)
     }
 
-    fn play_as(flags: u8, revision: u8, words: &[u8], does: &[Does]) -> Wire {
+    fn play_as(flags: u8, revision: u8, words: &[u8], steps: &[Step]) -> Wire {
         let mut wire = Wire::connected();
         let mut msn = 0;
-        for step in does {
+        for step in steps {
             msn += 1;
             match *step {
-                Does::Request => wire.send(0, &testing::startup_frame(flags, revision, words)),
-                Does::Reply => wire.send(1, &testing::reply_frame(flags, revision, words)),
-                Does::Rejects => wire.send(1, &testing::reply_frame(flags | 0x20, revision, words)),
-                Does::Sends(direction) => wire.send(direction, &send(msn)),
-                Does::Damages(direction) => {
+                Step::Request => wire.send(0, &testing::startup_frame(flags, revision, words)),
+                Step::Reply => wire.send(1, &testing::reply_frame(flags, revision, words)),
+                Step::Rejects => wire.send(1, &testing::reply_frame(flags | 0x20, revision, words)),
+                Step::Sends(direction) => wire.send(direction, &send(msn)),
+                Step::Damages(direction) => {
                     let mut octets = send(msn);
                     octets[22] ^= 1;
                     wire.send(direction, &octets);
                 }
-                Does::Closes(direction) => wire.fin(direction),
+                Step::Closes(direction) => wire.fin(direction),
             }
         }
         wire
     }
 
-    use Does::{Closes, Damages, Rejects, Reply, Request, Sends};
+    use Step::{Closes, Damages, Rejects, Reply, Request, Sends};
 
     #[test]
     fn the_request_comes_first() {
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn fpdus_come_behind_both_frames() {
+    fn fpdus_come_after_both_frames() {
         let good = play(&[Request, Reply, Sends(0), Sends(1)]);
         proves(requirement!("MPA-7.1.2-11"), &play(&[Request, Sends(0), Reply, Sends(0)]), &good);
         proves(requirement!("MPA-7.1.2-11"), &play(&[Request, Sends(0), Closes(1)]), &play(&[Request, Closes(1)]));
@@ -310,7 +314,7 @@ mod tests {
         proves(requirement!("MPA-7.1.3-2"), &bad, &good);
         // A, C and D, IRD and ORD of 1.
         let words = testing::hex("8001 c001");
-        let peer_to_peer = |does: &[Does]| play_as(0x50, 2, &words, does);
+        let peer_to_peer = |steps: &[Step]| play_as(0x50, 2, &words, steps);
         let good = peer_to_peer(&[Request, Reply, Sends(0), Sends(1)]);
         let bad = peer_to_peer(&[Request, Reply, Sends(1), Sends(0)]);
         proves(requirement!("P2P-3-4"), &bad, &good);
@@ -318,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_responder_acknowledged_came_before() {
-        // The capture has the two FPDUs the wrong way round.
+    fn acknowledged_fpdus_came_before() {
+        // The capture has the two FPDUs in the wrong order.
         let mut wire = play(&[Request, Reply]);
         wire.swapped(|wire| wire.send(0, &send(1)), |wire| wire.send(1, &send(1)));
         assert_eq!(wire.errors(), []);
@@ -331,7 +335,7 @@ mod tests {
         let bad = play(&[Request, Closes(1)]);
         proves(requirement!("MPA-7.1.2-5"), &bad, &good);
         proves(requirement!("MPA-7.1.2-20"), &bad, &good);
-        // What the Responder thinks of the Private Data is not on the wire: one warning.
+        // Whether the Private Data was acceptable is not on the wire: one warning.
         let loud: Vec<_> = bad.errors().iter().map(|finding| finding.requirement).collect();
         assert_eq!(loud, [requirement!("MPA-7.1.2-5")]);
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
@@ -340,19 +344,22 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_an_sdp_hello_owes_no_reply_to_the_request_behind_it() {
-        let refused = |hello: &[u8]| {
+    fn rejecting_an_sdp_hello_needs_no_reply_to_the_request_after_it() {
+        let rejected = |hello: &[u8]| {
             let mut wire = Wire::connected();
             wire.send(0, &[hello, &testing::request()].concat());
             wire.fin(1);
             wire
         };
-        // The same Request without a Hello in front is to be answered.
-        proves(requirement!("MPA-7.1.2-8"), &refused(&[]), &refused(&testing::hello()));
-        assert_eq!(refused(&testing::hello()).errors(), []);
+        // The same Request without a Hello before it must be answered.
+        proves(requirement!("MPA-7.1.2-8"), &rejected(&[]), &rejected(&testing::hello()));
+        assert_eq!(rejected(&testing::hello()).errors(), []);
         let mut major_2 = testing::hello();
         major_2[19] = 0x22;
-        assert!(refused(&major_2).errors().iter().all(|finding| finding.direction == 0), "who refuses it is blamed");
+        assert!(
+            rejected(&major_2).errors().iter().all(|finding| finding.direction == 0),
+            "the end that rejects it is not at fault"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The manner of the RDMA Consortium: Rev 0, markers and CRC both ways, version 0 (RFC 5044 Appendix C, informative: notes).
+//! Start-up by the RDMA Consortium: Rev 0, markers and CRC both ways, version 0 (RFC 5044 Appendix
+//! C, informative: notes).
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -17,7 +18,7 @@ pub(super) static CONSORTIUM_ANSWERS: Rule = Rule {
     judge: Judge::Startup(consortium_answers),
 };
 
-/// M and C of a frame, in words.
+/// M and C of a frame as text.
 fn flags(markers: bool, crc: bool) -> String {
     format!("M = {}, C = {}", u8::from(markers), u8::from(crc))
 }

@@ -1,47 +1,49 @@
-//! FPDUs and TCP: segments begin with an FPDU and hold whole ones, halves end with a whole one, and TCP keeps its own rules.
+//! FPDUs and TCP: segments begin with an FPDU and contain complete ones, halves end with a complete
+//! one, and TCP follows its own rules.
 //!
-//! Appendix A of RFC 5044 is informative (notes). Full segments in a stream of small FPDUs, and congestion and receive windows,
-//! may cut anywhere (section 5.1). So a direction is judged by most of its FPDUs, and by cuts that have none of these causes:
-//! the segment was not full, and the next one followed before the peer acknowledged more.
+//! Appendix A of RFC 5044 is informative (notes). Full segments in a stream of small FPDUs, and
+//! congestion and receive windows, may cut FPDUs anywhere (section 5.1). So a direction is judged
+//! by the majority of its FPDUs. Only cuts without any of these causes count: the segment was not
+//! full, and the next one followed before the peer acknowledged more.
 
 use weft_core::requirement;
 
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 
-pub(super) static WHOLE_FPDUS: Rule = Rule {
+pub(super) static COMPLETE_FPDUS: Rule = Rule {
     requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],
-    judge: Judge::End(whole_fpdus),
+    judge: Judge::End(complete_fpdus),
 };
 
-pub(super) static HALF_ENDS_WHOLE: Rule = Rule {
+pub(super) static HALF_ENDS_WITH_FPDU: Rule = Rule {
     requirements: &[requirement!("MPA-4.1-1"), requirement!("MPA-7.2-1"), requirement!("MPA-A.1-3")],
-    judge: Judge::End(half_ends_whole),
+    judge: Judge::End(half_ends_with_fpdu),
 };
 
-pub(super) static TCP_MANNERS: Rule = Rule {
+pub(super) static TCP_RULES: Rule = Rule {
     requirements: &[
         requirement!("MPA-7.1.5-3"),
         requirement!("MPA-A.1-4"),
         requirement!("MPA-A.3-3"),
         requirement!("MPA-A.5.1-1"),
     ],
-    judge: Judge::End(tcp_manners),
+    judge: Judge::End(tcp_rules),
 };
 
-/// FPDUs that a direction must have for its manner to show.
+/// How many FPDUs a direction needs before its segmentation is judged.
 const ENOUGH: u64 = 8;
 
-fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
+fn complete_fpdus(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         if let Some(frame) = stream.spilled_frame {
             let found = || {
                 format!(
-                    "{} of {} FPDUs run over the end of a segment that they do not begin",
+                    "{} of {} FPDUs begin inside a segment and continue in the next one",
                     stream.spilled, stream.fitting
                 )
             };
-            let expected = "segments of whole FPDUs";
+            let expected = "segments of complete FPDUs";
             findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
             if stream.fitting >= ENOUGH && 2 * stream.spilled.min(stream.cut_by_choice) > stream.fitting {
                 findings.manner().in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
@@ -49,14 +51,14 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
         }
         if let Some(frame) = stream.torn_frame {
             let found =
-                format!("{} of {} FPDUs run over the end of the segment that they begin", stream.torn, stream.fitting);
-            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of whole FPDUs", found);
+                format!("{} of {} FPDUs begin a segment and continue in the next one", stream.torn, stream.fitting);
+            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of complete FPDUs", found);
         }
         if stream.fitting < ENOUGH || 4 * stream.whole >= stream.fitting || 2 * stream.cut_by_choice <= stream.fitting {
             continue;
         }
         if let Some(frame) = stream.first {
-            let found = format!("{} of {} FPDUs stand whole in a segment", stream.whole, stream.fitting);
+            let found = format!("{} of {} FPDUs are complete in one segment", stream.whole, stream.fitting);
             let expected = "TCP segments that begin at FPDU boundaries";
             findings.in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
         }
@@ -64,35 +66,35 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// The last octets before a FIN are the end of an FPDU.
-fn half_ends_whole(books: &Books, findings: &mut Findings<'_>) {
+fn half_ends_with_fpdu(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         let (Some(octets), Some(fin)) = (stream.cut_short, books.connection.fin[direction]) else { continue };
         if books.mpa.tcp[direction].lacks_its_end() {
             continue;
         }
-        let found = || format!("an FPDU that ends before its last octet, then FIN in frame {fin}");
-        let expected = "a FIN behind the last octet of an FPDU";
-        findings.in_frame(requirement!("MPA-4.1-1"), direction, octets, "whole FPDUs up to the end", found());
+        let found = || format!("an FPDU without its last bytes, then FIN in frame {fin}");
+        let expected = "a FIN after the last byte of an FPDU";
+        findings.in_frame(requirement!("MPA-4.1-1"), direction, octets, "complete FPDUs up to the end", found());
         findings.manner().in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
         findings.note().in_frame(
             requirement!("MPA-A.1-3"),
             direction,
             octets,
-            "all of each ULPDU that was begun",
+            "all of each ULPDU that has begun",
             found(),
         );
     }
 }
 
-fn tcp_manners(books: &Books, findings: &mut Findings<'_>) {
+fn tcp_rules(books: &Books, findings: &mut Findings<'_>) {
     if books.connection.startup.iter().all(Option::is_none) {
-        // Whether this is MPA's business is not certain.
+        // It is not certain that the connection carries MPA.
         return;
     }
     for (direction, tcp) in books.mpa.tcp.iter().enumerate() {
         if let Some(frame) = tcp.behind_fin {
-            let found = "octets behind the FIN".to_owned();
-            findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no octets behind a FIN", found);
+            let found = "bytes after the FIN".to_owned();
+            findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);
         }
         let mut notes = findings.note();
         let mut note = |id, frame: Option<u64>, expected: &str, found: &str| {
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_hold_whole_fpdus() {
+    fn segments_contain_complete_fpdus() {
         // An FPDU has 36 octets.
         let (bad, good) = (cut_at(34), cut_at(36));
         proves(requirement!("MPA-A.1-1"), &bad, &good);
@@ -147,11 +149,11 @@ mod tests {
 
     #[test]
     fn fpdus_that_would_fit_are_not_torn() {
-        // Each begins a segment, of which the rest is the next one.
+        // Each FPDU begins a segment and ends in the next one.
         let torn = cut_at_all(&[20, 16]);
         proves(requirement!("MPA-5.1-4"), &torn, &cut_at(36));
         proves(requirement!("MPA-A.1-1"), &torn, &cut_at(36));
-        // Nothing was packed, and a window may have cut a few.
+        // No segment had several FPDUs, and a window may have cut a few.
         let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
         assert!(!names(&torn, requirement!("MPA-5.1-6")));
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_ends_with_a_whole_fpdu() {
+    fn a_half_ends_with_a_complete_fpdu() {
         let ends = |octets: usize| {
             let mut wire = Wire::started();
             wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -214,7 +216,7 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.5-3"), &fin_first(true), &fin_first(false));
-        // The FIN of the connection before comes late: behind the SYN, but before it in sequence,
+        // The FIN of the previous connection comes late: after the SYN, but before it in sequence,
         // so that TCP drops it.
         let mut late = Wire::connected();
         late.fin_at(0, 500);
@@ -224,7 +226,7 @@ mod tests {
         late.fin(0);
         late.fin(1);
         assert_eq!(late.errors(), []);
-        // The capture begins with the FINs of the connection before.
+        // The capture begins with the FINs of the previous connection.
         let mut again = Wire::started();
         (0..2).for_each(|direction| again.fin(direction));
         again.send(0, &[]);

@@ -1,4 +1,5 @@
-//! FPDUs against the TCP segment that should carry them (RFC 5044 section 4.5), as far as both SYNs tell its size.
+//! FPDUs and the TCP segment that should carry them (RFC 5044 section 4.5), as far as both SYNs
+//! show its size.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
@@ -28,7 +29,7 @@ pub(super) static FILLS_SEGMENT: Rule = Rule {
     judge: Judge::End(fills_segment),
 };
 
-/// Octets that a ULPDU may stay below MULPDU: options that TCP reckons with, and rounding.
+/// Octets that a ULPDU may be shorter than MULPDU: for TCP options and rounding.
 const SLACK: u16 = 64;
 
 fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
@@ -45,8 +46,8 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
     let Some(room) = room.filter(|room| length > room.mulpdu) else { return };
     let emss = room.emss;
-    let expected = |mulpdu: u16| format!("at most {mulpdu}, by EMSS {emss}");
-    // Where the formula allows more than any ULPDU may have, it is not what is broken.
+    let expected = |mulpdu: u16| format!("at most {mulpdu}, for EMSS {emss}");
+    // If the formula allows more than the longest ULPDU, the FPDU does not violate the formula.
     if room.mulpdu < MAX_ULPDU {
         let id = if room.markers { requirement!("MPA-4.5-2") } else { requirement!("MPA-4.5-3") };
         findings.at(id, unit, 0..2, &expected(room.mulpdu), found());
@@ -56,11 +57,11 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
     let total = fpdu.layout.end - fpdu.layout.start;
     if total > u64::from(emss) {
-        let expected = format!("an FPDU of at most {emss} octets");
-        findings.manner().at(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} octets"));
+        let expected = format!("an FPDU of at most {emss} bytes");
+        findings.manner().at(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} bytes"));
     }
     if length > room.without_markers && room.without_markers < MAX_ULPDU {
-        // Too long even if no room is set aside for markers: MULPDU was not reckoned at all.
+        // Too long even without room for markers: the sender did not compute MULPDU.
         let expected = expected(room.mulpdu);
         findings.manner().at(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
         findings.at(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
@@ -68,17 +69,19 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
 }
 
-/// Segments of messages that go on should be as long as MULPDU allows.
+/// Segments of a message, except its last one, should be as long as MULPDU allows.
 ///
-/// EMSS is what the SYNs allow, or less if the path carries less: only what this end has sent in one segment, and what every path
-/// carries, is certain. "DDP MAY post a ULPDU of any size" (section 3), so short ones prove nothing about MULPDU itself: notes.
+/// EMSS is what the SYNs allow, or less if the path carries less. Certain is only what this end has
+/// sent in one segment, and what every path carries. "DDP MAY post a ULPDU of any size" (section
+/// 3), so short ones prove nothing about MULPDU itself: notes.
 fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
         let found =
-            || format!("{longest} octets in the longest of {count} segments that are not the last of their message");
-        // Any ULPDU of 128 shows room for it: segments may also end where the sender's buffers do.
+            || format!("{longest} bytes in the longest of {count} segments that are not the last of their message");
+        // A ULPDU of 128 shows that there is room for it. Segments may also end at the end of the
+        // sender's buffers.
         if stream.longest < MIN_MULPDU {
             let expected = "a MULPDU of 128 or more, unless DDP chose shorter segments";
             findings.note().in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
@@ -87,7 +90,7 @@ fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
         let emss = room.emss.min(books.mpa.tcp[direction].longest.max(LEAST_SEGMENT));
         let mulpdu = mulpdu(emss, room.markers);
         if u32::from(longest) + u32::from(SLACK) < u32::from(mulpdu) {
-            let expected = format!("ULPDUs of nearly {mulpdu} octets, since TCP segments carry {emss}");
+            let expected = format!("ULPDUs of nearly {mulpdu} bytes, as TCP segments carry {emss}");
             findings.in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
         }
     }
@@ -99,7 +102,7 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Both ends announce `mss`; then Writes with such lengths of ULPDU.
+    /// Both ends announce `mss`; then come Writes with ULPDUs of these lengths.
     fn writes(mss: u16, flags: u8, ulpdus: &[usize], last: bool) -> Wire {
         let mut wire = Wire::connected_with_mss(mss);
         wire.send(0, &testing::startup_frame(flags, 1, &[]));
@@ -137,7 +140,7 @@ mod tests {
         let (bad, good) = (writes(65495, 0x40, &[64769], true), writes(65495, 0x40, &[64768], true));
         proves(requirement!("MPA-3-4"), &bad, &good);
         proves(requirement!("MPA-3-3"), &bad, &good);
-        // 65486 by the formula.
+        // The formula gives 65486.
         let formula = [requirement!("MPA-4.5-1"), requirement!("MPA-4.5-3"), requirement!("MPA-5.1-1")];
         assert!(bad.findings().iter().all(|finding| !formula.contains(&finding.requirement)));
     }
@@ -151,7 +154,8 @@ mod tests {
         );
         proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
         assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP may choose short segments");
-        // A longer one, were it the last of its message, has the room that the others did not use.
+        // A longer ULPDU shows the room that the others did not use. It may be the last of its
+        // message.
         let mut wire = writes(1460, 0x40, &[82; 3], false);
         assert!(wire.findings().iter().any(|finding| finding.requirement == requirement!("MPA-3-3")));
         let mut ulpdu = testing::hex("c140 00000001");
@@ -173,7 +177,7 @@ mod tests {
         assert!(is_blamed(&wire), "one segment had twice the room");
     }
 
-    /// MULPDU may be what is left of a TCP segment behind another FPDU.
+    /// MULPDU may be the rest of a TCP segment after another FPDU.
     #[test]
     fn the_rest_of_a_packed_segment_may_be_filled() {
         let packed = |packed: bool| {

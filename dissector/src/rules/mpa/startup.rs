@@ -1,4 +1,4 @@
-//! Start-up frames: their keys, and what a Responder answers to a wrong one.
+//! Start-up frames: their keys, and the Responder's reaction to a wrong one.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -13,19 +13,20 @@ use super::order::is_complete;
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
 
-/// A Reply says that a Request was accepted or rejected; where the other side sent none, its key was not checked.
+/// A Reply accepts or rejects a Request. If the other side sent none, its key was not checked.
 fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
     let connection = &books.connection;
     for responder in 0..2 {
         let initiator = 1 - responder;
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(beginning) = &connection.beginning[initiator] else { continue };
-        // Without the SYN the octets are not the first ones; a Request behind streaming data was found as such.
+        // Without the SYN these may not be the first octets. A Request after streaming data was
+        // recognised as a Request.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || beginning.head.len() < HEADER_LEN {
             continue;
         }
-        // The capture may lack a Request: before these octets, or after them if the Reply
-        // acknowledges more.
+        // The Request may not have been captured: it came before these octets, or after them if the
+        // Reply acknowledges more.
         let tcp = &books.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], beginning.end + 1) != Some(false);
         let begins_stream = beginning.position == ORIGIN;
@@ -46,10 +47,11 @@ pub(super) static KEY_IS_RIGHT: Rule = Rule {
     judge: Judge::End(key_is_right),
 };
 
-/// Octets of a key that may differ so that it still is recognised as one that was meant.
+/// How many octets of a key may be wrong so that it still counts as a key.
 const MOST_WRONG: usize = 6;
 
-/// A direction that begins with something like a key, but with no key. Who answers with a Reply took it for one.
+/// The direction begins with something similar to a key. An end that answers with a Reply took it
+/// for a key.
 fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
     let connection = &books.connection;
     for direction in 0..2 {
@@ -83,8 +85,9 @@ fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
 pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-3")], judge: Judge::End(request_is_answered_by_a_reply) };
 
-/// Two Requests that cross are those of two Initiators. Who sends one when the other's has arrived answers with the wrong key: an
-/// Initiator would have found that key wrong where a Reply should be, and closed.
+/// Two Requests that cross are from two Initiators. An end that sends a Request after it has
+/// received one answers with the wrong key. An Initiator would have found that key wrong in place
+/// of a Reply, and would have closed.
 fn request_is_answered_by_a_reply(books: &Books, findings: &mut Findings<'_>) {
     let requests = books.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
     let [Some(_), Some(_)] = requests else { return };
@@ -92,8 +95,8 @@ fn request_is_answered_by_a_reply(books: &Books, findings: &mut Findings<'_>) {
     for (direction, other) in [(0, 1), (1, 0)] {
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
-            let expected = "the key \"MPA ID Rep Frame\", as a Request had come";
-            let found = format!("a Request, behind that of frame {}", first.frame);
+            let expected = "the key \"MPA ID Rep Frame\", as a Request had arrived";
+            let found = format!("a Request, after that of frame {}", first.frame);
             findings.in_frame(
                 requirement!("MPA-7.1.1-3"),
                 direction,
@@ -111,7 +114,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// A Request whose key has octet 3 changed, and what the Responder does.
+    /// A Request with octet 3 of its key changed, and the Responder's reaction.
     fn wrong_key(answer: impl FnOnce(&mut Wire)) -> Wire {
         let mut wire = Wire::connected();
         let mut request = testing::request();
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_no_answer_to_a_request() {
+    fn a_request_does_not_answer_a_request() {
         let (mut answered, mut crossing) = (Wire::connected(), Wire::connected());
         answered.send(0, &testing::request());
         answered.send(1, &testing::request());
@@ -160,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_request_is_no_wrong_key() {
+    fn a_lost_request_is_not_a_wrong_key() {
         let mut wire = Wire::connected();
         wire.lose(0, &testing::request());
         wire.send(1, &testing::reply());
         assert_eq!(wire.findings(), []);
         let send = || testing::fpdu(&testing::send_of(1, 30));
-        // It was rejected, and the capture has the next one.
+        // It was rejected, and the next one was captured.
         let mut wire = Wire::connected();
         wire.lose(0, &testing::request());
         wire.send(1, &testing::reply_frame(0x60, 1, &[]));
@@ -174,7 +177,7 @@ mod tests {
         wire.send(1, &testing::reply());
         (0..2).for_each(|direction| wire.send(direction, &send()));
         assert_eq!(wire.errors(), []);
-        // It comes behind streaming data; the Reply tells that it came.
+        // It comes after streaming data; the Reply shows that it came.
         let after_text = |lost: &[u8]| {
             let mut wire = Wire::connected();
             wire.send(0, b"EXPECT rdma, please\r\n");
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn swapped_roles_are_no_wrong_key() {
+    fn swapped_roles_are_not_a_wrong_key() {
         let mut wire = Wire::connected();
         wire.send(0, &testing::hello());
         wire.send(1, &testing::request());

@@ -1,4 +1,5 @@
-//! Where streaming mode ends: start-up frames are whole, plain, and FPDUs begin right behind them.
+//! The end of streaming mode: start-up frames are complete and without markers, and FPDUs follow
+//! them directly.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -23,64 +24,65 @@ pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
 pub(super) static FRAME_IS_PLAIN: Rule =
     Rule { requirements: &[requirement!("MPA-7.1-5")], judge: Judge::Startup(frame_is_plain) };
 
-pub(super) static FRAME_IS_WHOLE: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_whole) };
+pub(super) static FRAME_IS_COMPLETE: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_complete) };
 
 pub(super) static FRAME_IS_NO_LONGER: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_no_longer) };
 
-/// Octets right behind a start-up frame that are no FPDU, where the connection was accepted.
+/// Octets directly after a start-up frame that are not an FPDU, on an accepted connection.
 fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = usize::from(unit.direction);
     let stream = &books.mpa.streams[direction];
     let Some(own) = books.connection.startup[direction] else { return };
     let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
-    // A sender's mistake within an FPDU is told elsewhere.
+    // Mistakes within an FPDU are reported elsewhere.
     if !first || unit.misread != Some(Misread::Unexplained) {
         return;
     }
     let (frame, octets) = (unit.frame, unit.locate_first(0..STREAMING_HEAD));
     let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
-    let stray = || format!("{len} octets that are no FPDU");
-    let expected = "FPDUs from the first octet behind the start-up frame";
+    let stray = || format!("{len} bytes that are not an FPDU");
+    let expected = "FPDUs from the first byte after the start-up frame";
     found(requirement!("MPA-7.1-1"), expected, stray());
-    found(requirement!("MPA-7.1-2"), "FPDUs in both directions behind the start-up frames", stray());
+    found(requirement!("MPA-7.1-2"), "FPDUs in both directions after the start-up frames", stray());
     if own.kind == StartupKind::Request {
         let accepted = books.connection.pair().is_some_and(|pair| pair.accepted());
         if accepted && stream.fpdus == 0 {
-            found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator behind an accepting Reply", stray());
+            found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
     }
-    // What came together with the frame, or before the peer could answer it, was meant to belong to it.
+    // What came together with the frame, or before the peer could answer it, was meant to belong to
+    // it.
     let early = books
         .connection
         .peer_startup(direction)
         .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
     if early {
-        let expected = format!("{} octets of Private Data, as PD_Length says", own.pd_length);
-        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} octets more"));
+        let expected = format!("{} bytes of Private Data, as PD_Length announces", own.pd_length);
+        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} bytes more"));
         if own.pd_length == 0 {
-            found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} octets"));
+            found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} bytes"));
         }
         if own.is_enhanced() {
-            let expected = "a PD_Length that counts the 4 octets of IRD and ORD too";
-            found(requirement!("P2P-6-10"), expected, format!("{len} octets more than PD_Length"));
+            let expected = "a PD_Length that counts the 4 bytes of IRD and ORD too";
+            found(requirement!("P2P-6-10"), expected, format!("{len} bytes more than PD_Length"));
         }
     }
 }
 
-/// A marker's octets directly in front of the key.
+/// Octets like those of a marker, directly before the key.
 fn frame_is_plain(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     if let Some(frame) = books.mpa.streams[direction].zeros_before {
-        let found = "00 00 00 00, as a marker, in front of the key".to_owned();
+        let found = "00 00 00 00, as in a marker, before the key".to_owned();
         findings.in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
     }
 }
 
-/// A frame that ends before its Private Data does, closed by its sender.
-fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
+/// The sender closed before the Private Data was complete.
+fn frame_is_complete(books: &Books, findings: &mut Findings<'_>) {
     for direction in 0..2 {
         let Some(frame) = books.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
@@ -88,14 +90,14 @@ fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
         if frame.len < HEADER_LEN || there >= announced || !closed || !frame.whole {
             continue;
         }
-        let expected = format!("{announced} octets of Private Data, as PD_Length says");
+        let expected = format!("{announced} bytes of Private Data, as PD_Length announces");
         let (id, length) = (requirement!("MPA-7.1.1-24"), frame.header.part(18..20));
-        findings.in_frame(id, direction, length, &expected, format!("{there} octets, then FIN"));
+        findings.in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
     }
 }
 
-/// A Request with more octets behind it than PD_Length says, which cannot be an FPDU: the other end closed without any answer, and
-/// these are all octets of its sender.
+/// More octets follow a Request than PD_Length announces, and they cannot be an FPDU. The other end
+/// closed without an answer, and the sender sent no more octets.
 fn frame_is_no_longer(books: &Books, findings: &mut Findings<'_>) {
     let (connection, tcp) = (&books.connection, &books.mpa.tcp);
     for direction in 0..2 {
@@ -113,9 +115,9 @@ fn frame_is_no_longer(books: &Books, findings: &mut Findings<'_>) {
             continue;
         }
         let (announced, there) = (u64::from(request.pd_length), request.private_len() as u64 + len);
-        let expected = format!("{announced} octets of Private Data, as PD_Length says");
+        let expected = format!("{announced} bytes of Private Data, as PD_Length announces");
         let (id, length) = (requirement!("MPA-7.1.1-24"), request.header.part(18..20));
-        findings.in_frame(id, direction, length, &expected, format!("{there} octets, then FIN"));
+        findings.in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
     }
 }
 
@@ -128,7 +130,8 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with `extra` in the same segment; Reply; then what the Initiator sends; then a Send each way.
+    /// A Request with `extra` in the same segment; a Reply; `then` from the Initiator; a Send each
+    /// way.
     fn start(request: &[u8], extra: &[u8], then: &[u8]) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &[request, extra].concat());
@@ -167,20 +170,20 @@ mod tests {
         };
         proves(requirement!("MPA-7.1.1-24"), &closed(8), &closed(12));
         // The other end closes without an answer.
-        let unanswered = |announced: u8, behind: &[u8]| {
+        let unanswered = |announced: u8, extra: &[u8]| {
             let mut wire = Wire::connected();
             let mut frame = testing::startup_frame(0x40, 1, &[7; 12]);
             frame[19] = announced;
-            wire.send(0, &[&frame, behind].concat());
+            wire.send(0, &[&frame, extra].concat());
             wire.fin(1);
             wire.fin(0);
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &[]));
-        // What is behind it may be an FPDU that was sent too early.
+        // The octets after it may be an FPDU that was sent too early.
         let early = fpdu(&testing::send_of(1, 30));
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &early));
-        // The FIN stands behind the rest of it, which the capture does not have.
+        // The FIN follows the rest of the frame, which was not captured.
         let mut lost = Wire::connected();
         let frame = testing::startup_frame(0x40, 1, &[7; 12]);
         lost.send(0, &frame[..28]);
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn no_marker_stands_before_the_key() {
+    fn no_marker_comes_before_the_key() {
         let begins = |front: &[u8]| start(&[front, &testing::request()].concat(), &[], &[]);
         proves(requirement!("MPA-7.1-5"), &begins(&[0; 4]), &begins(&[]));
     }

@@ -1,4 +1,4 @@
-//! What Terminate messages tell of MPA: its error codes, and that the connection ends.
+//! Terminate messages with MPA's errors: their codes, and that the connection ends.
 
 use weft_core::requirement;
 
@@ -18,9 +18,9 @@ pub(super) static ENDS_CONNECTION: Rule =
 
 /// The layer of MPA's errors.
 const LLP: u8 = 2;
-/// Marker and ULPDU_Length do not fit (RFC 5044 section 8).
+/// Marker and ULPDU_Length do not match (RFC 5044 section 8).
 const MARKER_MISMATCH: u8 = 3;
-/// Where a Terminate's layer, type and code stand.
+/// Where a Terminate's layer, type and code are.
 const CONTROL_AT: usize = ULPDU_AT + 18;
 /// Nanoseconds after which a connection that is still open counts as not torn down; no specification gives a time.
 const TEAR_DOWN: u64 = 120_000_000_000;
@@ -35,7 +35,7 @@ fn error_is_known(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     findings.at(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
-/// Who sent M=0 gets no markers and cannot complain of them.
+/// An end that sent M=0 gets no markers and cannot report their absence.
 fn markers_as_declared(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view) else { return };
     let own = books.connection.startup[usize::from(unit.direction)];
@@ -56,7 +56,7 @@ fn ends_connection(books: &Books, findings: &mut Findings<'_>) {
         let Some(error) = stream.terminate.filter(|error| error.layer == LLP) else { continue };
         let id = requirement!("MPA-8-15");
         if let Some(frame) = stream.behind_terminate {
-            let expected = "nothing more behind a Terminate";
+            let expected = "nothing more after a Terminate";
             findings.manner().in_frame(id, direction, frame, expected, "an FPDU".to_owned());
             continue;
         }
@@ -76,11 +76,11 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    fn terminate(request_flags: u8, what: [u8; 2]) -> Wire {
+    fn terminate(request_flags: u8, error: [u8; 2]) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(request_flags, 1, &[]), &testing::reply_frame(0x40, 1, &[]));
         wire.send(0, &fpdu(&testing::send_of(1, 30)));
-        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {:02x}{:02x} 0000", what[0], what[1]);
+        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {:02x}{:02x} 0000", error[0], error[1]);
         wire.send(0, &fpdu(&testing::hex(&ulpdu)));
         wire
     }
@@ -88,20 +88,20 @@ mod tests {
     #[test]
     fn the_error_is_one_of_mpa() {
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x20, 0x20]), &terminate(0x40, [0x20, 2]));
-        // 1/2/02 with its nibbles exchanged is DDP's error, written wrongly.
+        // 1/2/02 with its nibbles exchanged is an error of DDP, in the wrong order.
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x21, 0x20]), &terminate(0x40, [0x21, 2]));
     }
 
     #[test]
-    fn who_declined_markers_does_not_miss_them() {
+    fn an_end_that_declined_markers_does_not_report_their_absence() {
         proves(requirement!("MPA-7.1.1-5"), &terminate(0x40, [0x20, 3]), &terminate(0x40, [0x20, 2]));
     }
 
     #[test]
     fn a_terminate_ends_the_connection() {
-        let ends = |goes_on: bool| {
+        let ends = |continues: bool| {
             let mut wire = terminate(0x40, [0x20, 2]);
-            if goes_on {
+            if continues {
                 wire.send(0, &fpdu(&testing::send_of(2, 30)));
             }
             wire.fin(0);

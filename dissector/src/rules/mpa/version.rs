@@ -1,4 +1,5 @@
-//! DDP's and RDMAP's version: 1, or 0 with a peer of the RDMA Consortium, and the same both ways.
+//! The version of DDP and RDMAP: 1, or 0 with a peer of the RDMA Consortium, and the same both
+//! ways.
 
 use weft_core::requirement;
 
@@ -24,7 +25,7 @@ pub(super) static AS_NEGOTIATED: Rule = Rule {
 pub(super) static SAME_BOTH_WAYS: Rule =
     Rule { requirements: &[requirement!("MPA-C.1-7")], judge: Judge::Segment(same_both_ways) };
 
-/// The first segment of a direction with other versions than those that its start-up brought.
+/// The first segment of a direction whose versions are not those that the start-up negotiated.
 fn as_negotiated(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     if books.mpa.streams[direction].versions != 1 || !books.mpa.streams[direction].version_breaks {
@@ -34,7 +35,7 @@ fn as_negotiated(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     let (ddp, rdmap) = (view.segment.control().version(), view.segment.ulp_control().version());
     let at = ULPDU_AT..ULPDU_AT + 2;
     let due = u8::from(!pair.is_rdmac());
-    let expected = format!("DDP and RDMAP version {due}, as the start-up frames have it");
+    let expected = format!("DDP and RDMAP version {due}, as negotiated by the start-up frames");
     let found = || format!("DDP version {ddp}, RDMAP version {rdmap}");
     findings.at(requirement!("MPA-3-14"), unit, at.clone(), &expected, found());
     if ddp != due {
@@ -62,7 +63,7 @@ fn same_both_ways(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findin
     let direction = usize::from(unit.direction);
     let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
     let version = view.segment.control().version();
-    // Told once, by the one who speaks second.
+    // Reported once, for the end that sends second.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
         return;
     }
@@ -76,7 +77,7 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, fpdu, proves};
 
-    /// A Send each way behind such frames, with such control octets.
+    /// A Send each way after these frames, with these control octets.
     fn sends(reply: (u8, u8), controls: [[u8; 2]; 2]) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(reply.0, reply.1, &[]));

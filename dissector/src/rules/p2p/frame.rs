@@ -1,4 +1,4 @@
-//! An enhanced start-up frame by itself: octet 16, and the words of IRD and ORD.
+//! The fields of an enhanced start-up frame: octet 16, and the words with IRD and ORD.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -50,7 +50,7 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if frame.revision < 2 {
         if frame.revision == 1 && frame.flags & 0x1f != 0 {
             let found = format!("Res = {:#04x}", frame.flags & 0x1f);
-            let expected = "reserved bits of zero, unless RFC 6581 is spoken";
+            let expected = "reserved bits of zero, unless RFC 6581 is in use";
             findings.note().at(requirement!("P2P-mail.1-2"), unit, FLAGS, expected, found);
         }
         if frame.revision == 1 && frame.flags & FLAG_S != 0 {
@@ -61,7 +61,7 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let reserved = frame.flags & 0x0f;
     if reserved != 0 {
         let found = || format!("reserved bits {reserved:#04x}");
-        findings.at(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits", found());
+        findings.at(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits of zero", found());
         findings.at(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
     }
     if frame.kind == StartupKind::Request && frame.rejects() {
@@ -71,14 +71,14 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let found = || format!("PD_Length = {length}");
         findings.at(requirement!("P2P-6-9"), unit, PD_LENGTH, "at most 512, as in RFC 5044", found());
         if frame.is_enhanced() {
-            let expected = "at most 512 octets with IRD and ORD";
+            let expected = "at most 512 bytes with IRD and ORD";
             findings.at(requirement!("P2P-6-10"), unit, PD_LENGTH, expected, found());
-            findings.at(requirement!("P2P-9-8"), unit, PD_LENGTH, "at most 508 octets behind IRD and ORD", found());
+            findings.at(requirement!("P2P-9-8"), unit, PD_LENGTH, "at most 508 bytes after IRD and ORD", found());
         }
     }
     if frame.is_enhanced() && length < 4 {
         let found = || format!("PD_Length = {length} with S = 1");
-        findings.at(requirement!("P2P-6-2"), unit, PD_LENGTH, "4 octets or more with S = 1", found());
+        findings.at(requirement!("P2P-6-2"), unit, PD_LENGTH, "4 bytes or more with S = 1", found());
         let (id, expected) = match frame.kind {
             StartupKind::Request => (requirement!("P2P-5-1"), "IRD, ORD and flags in the Request"),
             StartupKind::Reply => (requirement!("P2P-5-2"), "IRD, ORD and flags in the Reply"),
@@ -99,17 +99,18 @@ fn words(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if is_request && words.peer_to_peer && !offers {
         let found = "A = 1, and B = C = D = 0";
         at(requirement!("P2P-9.2-2"), "a flag for each ready-to-receive type of the Initiator", found);
-        at(requirement!("P2P-9.2-24"), "A = 0 where no ready-to-receive message is meant", found);
+        at(requirement!("P2P-9.2-24"), "A = 0 without a ready-to-receive message", found);
     }
     if is_request && !words.peer_to_peer && offers {
-        // The flags may be what is wrong, and A right: which model the Initiator meant is not on the wire.
+        // The flags may be wrong and A right: the model that the Initiator meant is not on the
+        // wire.
         let (expected, found) = ("A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0".to_owned());
         findings.note().at(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
-        // 0x3FFF negotiates "not here" (section 9.1): whether its sender wanted nothing enhanced is not on the wire.
-        let (expected, found) =
-            ("an enhanced frame only where something enhanced is wanted", "S = 1, A = 0, no depths");
+        // 0x3FFF means that the frame negotiates no depth (section 9.1). Whether its sender needed
+        // anything enhanced is not on the wire.
+        let (expected, found) = ("an enhanced frame only if it negotiates something", "S = 1, A = 0, no depths");
         findings.note().at(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found.to_owned());
     }
 }
@@ -120,7 +121,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// A Request of such flags and revision, with such Private Data.
+    /// A Request with these flags, revision and Private Data.
     fn request(flags: u8, revision: u8, private: &str) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &testing::startup_frame(flags, revision, &testing::hex(private)));
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn private_data_holds_the_words() {
+    fn private_data_contains_the_words() {
         let good = request(0x50, 2, "0001 0001");
         proves(requirement!("P2P-6-2"), &request(0x50, 2, "0001"), &good);
         proves(requirement!("P2P-5-1"), &request(0x50, 2, ""), &good);

@@ -1,12 +1,13 @@
-//! Rules of RFC 6581 (enhanced connection establishment), and of the e-mail of 2007 that came before it (`mail`: notes).
+//! Rules of RFC 6581 (enhanced connection establishment), and of the e-mail of 2007 that preceded
+//! it (`mail`: notes).
 //!
 //! | file | what it judges |
 //! | --- | --- |
-//! | [`frame`] | one enhanced frame by itself |
-//! | [`reply`] | the Reply against the Request |
+//! | [`frame`] | the fields of one enhanced frame |
+//! | [`reply`] | how the Reply must match the Request |
 //! | [`rtr`] | the ready-to-receive message |
-//! | [`terminate`] | errors of establishment |
-//! | [`reads`] | Read Requests against IRD and ORD |
+//! | [`terminate`] | errors of connection establishment |
+//! | [`reads`] | how many Read Requests IRD and ORD allow |
 
 mod frame;
 mod reads;
@@ -20,7 +21,7 @@ use super::Rule;
 pub(super) static RULES: &[&Rule] = &[
     &frame::FIELDS,
     &frame::WORDS,
-    &reply::SAME_MANNER,
+    &reply::SAME_VARIANT,
     &reply::DEPTHS,
     &reply::MODEL,
     &rtr::FIRST_FPDU,
@@ -29,6 +30,6 @@ pub(super) static RULES: &[&Rule] = &[
     &rtr::IS_ANSWERED,
     &terminate::ESTABLISHMENT_ERROR,
     &terminate::RIGHT_CODE,
-    &reads::HELD,
+    &reads::ACCEPTED,
     &reads::WITHIN_DEPTHS,
 ];

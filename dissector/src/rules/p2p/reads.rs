@@ -1,4 +1,4 @@
-//! Unanswered Read Requests against the depths that both ends agreed on (RFC 6581 section 9.1).
+//! Unanswered Read Requests and the depths that both ends agreed on (RFC 6581 section 9.1).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
@@ -11,7 +11,8 @@ const TERMINATE: u16 = 1 << 7;
 /// Octets of a Read Request with its DDP header.
 const REQUEST: u32 = 18 + 28;
 
-pub(super) static HELD: Rule = Rule { requirements: &[requirement!("P2P-3-1")], judge: Judge::Opcode(TERMINATE, held) };
+pub(super) static ACCEPTED: Rule =
+    Rule { requirements: &[requirement!("P2P-3-1")], judge: Judge::Opcode(TERMINATE, accepted) };
 
 pub(super) static WITHIN_DEPTHS: Rule = Rule {
     requirements: &[
@@ -32,9 +33,9 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
         let is_in_step = |excess: &Excess| !books.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
         let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_step));
         let is_initiator = direction == pair.initiator;
-        let mut tell = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
-            let expected = format!("at most {} unanswered Read Requests, by the {limit}", most.unwrap_or(0));
-            let found = format!("{} of them", excess.outstanding);
+        let mut report = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
+            let expected = format!("at most {} unanswered Read Requests, the {limit}", most.unwrap_or(0));
+            let found = format!("{} unanswered", excess.outstanding);
             if is_certain {
                 findings.in_frame(id, direction, excess.header, &expected, found);
             } else {
@@ -43,30 +44,31 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
         };
         if let Some(excess) = own {
             let (limit, most) = ("own ORD", reads.ord.most);
-            // The Request has the Initiator's first ORD; it may set another one, up to the Responder's IRD.
+            // The Request has the Initiator's first ORD; the Initiator may change it, up to the
+            // Responder's IRD.
             let is_certain = !is_initiator || peer.is_some() || reads.ird.most.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
             for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
-                tell(id, is_certain, excess, limit, most);
+                report(id, is_certain, excess, limit, most);
             }
         }
         if let Some(excess) = peer {
             let (limit, most) = ("peer's IRD", reads.ird.most);
             if is_initiator {
-                tell(requirement!("P2P-9.1-4"), true, excess, limit, most);
-                tell(requirement!("P2P-9.1-9"), true, excess, limit, most);
+                report(requirement!("P2P-9.1-4"), true, excess, limit, most);
+                report(requirement!("P2P-9.1-9"), true, excess, limit, most);
             } else {
-                tell(requirement!("P2P-9.1-5"), true, excess, limit, most);
+                report(requirement!("P2P-9.1-5"), true, excess, limit, most);
             }
             if own.is_none() {
-                tell(requirement!("P2P-4.1-2"), true, excess, limit, most);
+                report(requirement!("P2P-4.1-2"), true, excess, limit, most);
             }
         }
     }
 }
 
-/// A Terminate that has no place for a Read Request although there were not more than IRD.
-fn held(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+/// A Terminate reports no room for a Read Request, although no more than IRD were outstanding.
+fn accepted(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let requester = usize::from(unit.direction == 0);
     let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
         return;
@@ -74,12 +76,12 @@ fn held(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Find
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
     let (reads, sender) = (&books.mpa.reads[requester], &books.traffic.sides[requester]);
-    // A Request whose numbers or octets are wrong finds no place either.
+    // A Request with wrong numbers or a wrong length is not accepted either.
     let is_right = sender.fault.is_none() && !sender.lost;
     let target = seen.target().filter(|target| target.ulpdu_len == REQUEST);
     if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
-        let expected = format!("{} Read Requests held, as the IRD tells", reads.ird.most.unwrap_or(0));
-        let found = format!("no place for that of frame {}", target.frame);
+        let expected = format!("room for {} Read Requests, the IRD", reads.ird.most.unwrap_or(0));
+        let found = format!("no room for that of frame {}", target.frame);
         findings.at(requirement!("P2P-3-1"), unit, ULPDU_AT + 18..ULPDU_AT + 20, &expected, found);
     }
 }
@@ -101,7 +103,8 @@ mod tests {
         fpdu(&ulpdu)
     }
 
-    /// Frames with such words; then two Reads of `direction`, the first answered before or behind the second.
+    /// Frames with these words; then two Reads of `direction`. The first one is answered before or
+    /// after the second.
     fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -121,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_held_as_ird_tells() {
-        let refused = |reply: &str, error: &str| {
+    fn as_many_are_accepted_as_ird_announces() {
+        let rejected = |reply: &str, error: &str| {
             let request = testing::startup_frame(0x50, 2, &testing::hex("0004 0004"));
             let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
             wire.send(0, &read(1));
@@ -132,11 +135,11 @@ mod tests {
             wire.send(1, &fpdu(&testing::hex(&report)));
             wire
         };
-        let bad = refused("0002 0004", "1202");
-        proves(requirement!("P2P-3-1"), &bad, &refused("0001 0004", "1202"));
-        proves(requirement!("P2P-3-1"), &refused("0002 0004", "1203"), &refused("0002 0004", "1206"));
+        let bad = rejected("0002 0004", "1202");
+        proves(requirement!("P2P-3-1"), &bad, &rejected("0001 0004", "1202"));
+        proves(requirement!("P2P-3-1"), &rejected("0002 0004", "1203"), &rejected("0002 0004", "1206"));
         // Nothing was agreed on.
-        proves(requirement!("P2P-3-1"), &bad, &refused("3fff 0004", "1202"));
+        proves(requirement!("P2P-3-1"), &bad, &rejected("3fff 0004", "1202"));
     }
 
     #[test]
@@ -169,7 +172,7 @@ mod tests {
         proves(requirement!("P2P-3-2"), &bad, &good);
         proves(requirement!("P2P-4.1-2"), &bad, &reads("0001 0002", "0004 0001", 0, true));
         proves(requirement!("P2P-9.1-2"), &bad, &good);
-        // The Responder has room for them: notes. It has not: errors.
+        // If the Responder has room for them, these are notes; if not, errors.
         assert_eq!(bad.errors(), []);
         let ids: Vec<_> = reads("0001 0001", "0001 0001", 0, true).errors().iter().map(|f| f.requirement).collect();
         assert!(ids.contains(&requirement!("P2P-9.1-2")), "{ids:?}");
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_the_capture_lost_counts() {
+    fn a_response_that_was_not_captured_counts() {
         let mut wire = Wire::started_as(
             &testing::startup_frame(0x50, 2, &testing::hex("0001 0001")),
             &testing::reply_frame(0x50, 2, &testing::hex("0001 0001")),

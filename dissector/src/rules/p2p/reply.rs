@@ -1,4 +1,4 @@
-//! The Reply against the Request: the same manner, the depths of Read queues, the model.
+//! How the Reply must match the Request: the same variant, the depths of Read queues, the model.
 
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
@@ -7,7 +7,7 @@ use crate::follow::{Books, Pair};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
-pub(super) static SAME_MANNER: Rule = Rule {
+pub(super) static SAME_VARIANT: Rule = Rule {
     requirements: &[
         requirement!("P2P-5-2"),
         requirement!("P2P-10-2"),
@@ -15,7 +15,7 @@ pub(super) static SAME_MANNER: Rule = Rule {
         requirement!("P2P-10-9"),
         requirement!("P2P-10-11"),
     ],
-    judge: Judge::Startup(same_manner),
+    judge: Judge::Startup(same_variant),
 };
 
 pub(super) static DEPTHS: Rule = Rule {
@@ -45,15 +45,15 @@ pub(super) static MODEL: Rule = Rule {
     judge: Judge::Startup(model),
 };
 
-/// Both frames, once: when the later of them is there. Then findings stand in the frame of the Reply.
+/// Both frames, once: when the later one arrives. The findings are then in the frame of the Reply.
 fn pair<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<Pair<'b>> {
     let pair = books.connection.pair()?;
     let own = books.connection.startup[usize::from(unit.direction)]?;
     (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
 }
 
-/// Tells what the Reply does, beside its octets when they are at hand.
-fn tell(
+/// Reports an error in the Reply, with its octets if they are at hand.
+fn report(
     findings: &mut Findings<'_>,
     unit: &Unit<'_>,
     pair: Pair<'_>,
@@ -68,23 +68,23 @@ fn tell(
     }
 }
 
-fn same_manner(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn same_variant(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(pair) = pair(books, unit) else { return };
     let (request, reply) = (pair.request, pair.reply);
     let enhanced = reply.is_enhanced();
     let found = || format!("a Reply of Rev {}, S = {}", reply.revision, reply.flags >> 4 & 1);
-    let mut tell = |id, expected: &str| tell(findings, unit, pair, (id, 16..18), expected, found());
+    let mut violation = |id, expected: &str| report(findings, unit, pair, (id, 16..18), expected, found());
     if request.is_enhanced() && !enhanced {
         let expected = "a Reply of Rev 2 with S = 1 to an enhanced Request";
-        tell(requirement!("P2P-10-2"), expected);
-        tell(requirement!("P2P-10-9"), expected);
-        tell(requirement!("P2P-5-2"), "a Reply that completes the negotiation");
+        violation(requirement!("P2P-10-2"), expected);
+        violation(requirement!("P2P-10-9"), expected);
+        violation(requirement!("P2P-5-2"), "a Reply that completes the negotiation");
     }
     if request.revision == 1 && (enhanced || reply.revision > 1) {
-        tell(requirement!("P2P-10-3"), "a Reply of Rev 1 with S = 0 to a Request of Rev 1");
+        violation(requirement!("P2P-10-3"), "a Reply of Rev 1 with S = 0 to a Request of Rev 1");
     }
     if request.revision >= 1 && !request.is_enhanced() && enhanced {
-        tell(requirement!("P2P-10-11"), "S = 0 in the Reply to a Request without S");
+        violation(requirement!("P2P-10-11"), "S = 0 in the Reply to a Request without S");
     }
 }
 
@@ -92,17 +92,18 @@ fn depths(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     let (ird, ord) = (20..22, 22..24);
-    let mut warn = |id, range, expected: &str, found: String| tell(findings, unit, pair, (id, range), expected, found);
+    let mut warn =
+        |id, range, expected: &str, found: String| report(findings, unit, pair, (id, range), expected, found);
     let open = NOT_NEGOTIATED;
     if request.ord == open && reply.ird != open {
         let found = || format!("IRD = {}", reply.ird);
         warn(requirement!("P2P-9.1-13"), ird.clone(), "IRD = 0x3fff, as the Request has ORD = 0x3fff", found());
-        warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff answered by 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff in reply to 0x3fff", found());
     }
     if request.ird == open && reply.ord != open {
         let found = || format!("ORD = {}", reply.ord);
         warn(requirement!("P2P-9.1-14"), ord.clone(), "ORD = 0x3fff, as the Request has IRD = 0x3fff", found());
-        warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff answered by 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff in reply to 0x3fff", found());
     }
     if request.ird != open && reply.ord != open && reply.ord > request.ird {
         let (found, expected) =
@@ -110,7 +111,7 @@ fn depths(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         warn(requirement!("P2P-9.1-20"), ord.clone(), &expected, found());
         warn(requirement!("P2P-9.1-6"), ord.clone(), &expected, found());
         if swapped(reply).ord <= request.ird && swapped(reply).ord > 0 {
-            let found = || format!("ORD = {}, which is {} in the other order", reply.ord, swapped(reply).ord);
+            let found = || format!("ORD = {}, which is {} in the other byte order", reply.ord, swapped(reply).ord);
             warn(requirement!("P2P-9-2"), ord.clone(), "C, D, and ORD in the lower 14 bits", found());
             warn(requirement!("P2P-9-7"), ord, "IRD and ORD in network byte order", found());
         }
@@ -118,17 +119,17 @@ fn depths(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if request.ord != open && reply.ird != open && reply.ird < request.ord {
         let other = swapped(reply);
         if request.peer_to_peer && !reply.peer_to_peer && other.peer_to_peer && other.ird >= request.ord {
-            let found = || format!("A = 0, IRD = {}; A = 1, IRD = {} in the other order", reply.ird, other.ird);
+            let found = || format!("A = 0, IRD = {}; A = 1, IRD = {} in the other byte order", reply.ird, other.ird);
             warn(requirement!("P2P-9-1"), ird.clone(), "A, B, and IRD in the lower 14 bits", found());
             warn(requirement!("P2P-9-7"), ird.clone(), "IRD and ORD in network byte order", found());
         }
         let expected = format!("IRD of at least {}, the Request's ORD", request.ord);
         let id = requirement!("P2P-9.1-7");
-        tell(&mut findings.manner(), unit, pair, (id, ird), &expected, format!("IRD = {}", reply.ird));
+        report(&mut findings.manner(), unit, pair, (id, ird), &expected, format!("IRD = {}", reply.ird));
     }
 }
 
-/// The words as a sender wrote them that does not know network byte order.
+/// The words as they were meant, if the sender wrote them in the wrong byte order.
 fn swapped(words: Enhanced) -> Enhanced {
     let mut raw = words.to_raw();
     raw.ird = raw.ird.get().swap_bytes().into();
@@ -142,13 +143,13 @@ fn model(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !request.peer_to_peer {
         if reply.peer_to_peer {
             let id = requirement!("P2P-9.2-7");
-            tell(findings, unit, pair, (id, 20..22), "A = 0, as in the Request", "A = 1".to_owned());
+            report(findings, unit, pair, (id, 20..22), "A = 0, as in the Request", "A = 1".to_owned());
         }
         return;
     }
     if !reply.peer_to_peer {
         let id = requirement!("P2P-9.2-4");
-        tell(findings, unit, pair, (id, 20..22), "A = 1, as in the Request", "A = 0".to_owned());
+        report(findings, unit, pair, (id, 20..22), "A = 1, as in the Request", "A = 0".to_owned());
         return;
     }
     if reply.rtr_send || reply.rtr_write || reply.rtr_read {
@@ -156,15 +157,15 @@ fn model(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
     let found = || "B = C = D = 0".to_owned();
     let id = requirement!("P2P-9.2-6");
-    tell(findings, unit, pair, (id, 20..24), "a ready-to-receive type that the Responder supports", found());
+    report(findings, unit, pair, (id, 20..24), "a ready-to-receive type that the Responder supports", found());
     if request.rtr_send || request.rtr_write || request.rtr_read {
-        // Whether it supports what was offered or not, one of the two is broken.
+        // Whether the Responder supports an offered type or not, it violates one of the two.
         let expected = "one of the types offered, or another that the Responder supports";
-        tell(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
-        tell(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
+        report(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
+        report(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
     }
-    let expected = "a Reply that tells which message it can take first";
-    tell(&mut findings.note(), unit, pair, (requirement!("P2P-mail.2-1"), 20..24), expected, found());
+    let expected = "a Reply that names the first message that the Responder accepts";
+    report(&mut findings.note(), unit, pair, (requirement!("P2P-mail.2-1"), 20..24), expected, found());
 }
 
 #[cfg(test)]
@@ -173,19 +174,19 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// Request and Reply of such flags, revision, words.
+    /// Request and Reply with these flags, revisions and words.
     fn pair(request: (u8, u8, &str), reply: (u8, u8, &str)) -> Wire {
         let request = testing::startup_frame(request.0, request.1, &testing::hex(request.2));
         Wire::started_as(&request, &testing::reply_frame(reply.0, reply.1, &testing::hex(reply.2)))
     }
 
-    /// Enhanced both; the words.
+    /// Two enhanced frames with these words.
     fn words(request: &str, reply: &str) -> Wire {
         pair((0x50, 2, request), (0x50, 2, reply))
     }
 
     #[test]
-    fn a_reply_in_the_manner_of_the_request() {
+    fn a_reply_is_of_the_variant_of_the_request() {
         let good = words("0001 0001", "0001 0001");
         let plain = pair((0x50, 2, "0001 0001"), (0x40, 2, ""));
         proves(requirement!("P2P-10-2"), &plain, &good);

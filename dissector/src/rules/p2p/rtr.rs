@@ -38,9 +38,9 @@ pub(super) static IS_SENT: Rule = Rule {
 pub(super) static IS_ANSWERED: Rule =
     Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], judge: Judge::End(is_answered) };
 
-/// What a first message is like, in words.
+/// Describes a first message.
 fn describe(opener: &Opener) -> String {
-    format!("{} of {} octets", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
+    format!("{} of {} bytes", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
 }
 
 fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -54,7 +54,8 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     };
     let at = ULPDU_AT..ULPDU_AT + view.header_len;
     if pair.request.revision == 1 && opener.is_empty_write() {
-        // No payload needs none: in revision 1 this can only be a message of readiness, agreed on elsewhere.
+        // A Write without payload has no other purpose: in revision 1 it can only be a
+        // ready-to-receive message that was agreed on elsewhere.
         let expected = "a zero-length RDMA Read, as the e-mail of 2007 recommends";
         findings.note().at(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&opener));
         return;
@@ -63,22 +64,22 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
         && !(request.peer_to_peer || reply.peer_to_peer)
         && opener.is_empty_write()
     {
-        // Both frames could have agreed on it, and did not.
+        // Both frames could have agreed on it, but did not.
         let expected = "a message of the ULP, as A = 0";
         findings.note().at(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&opener));
         return;
     }
     let (true, Some(reply)) = (pair.is_peer_to_peer(), pair.reply.words) else { return };
-    let mut tell = |id, expected: &str| findings.at(id, unit, at.clone(), expected, describe(&opener));
+    let mut report = |id, expected: &str| findings.at(id, unit, at.clone(), expected, describe(&opener));
     let (write, read, send) = (opener.is_empty_write(), opener.is_empty_read(), opener.is_empty_send());
     let chosen = write && reply.rtr_write || read && reply.rtr_read || send && reply.rtr_send;
     if !chosen {
-        tell(requirement!("P2P-9.2-9"), "one of the ready-to-receive messages of the Reply");
+        report(requirement!("P2P-9.2-9"), "one of the ready-to-receive messages of the Reply");
     }
     if !(write || read || send) {
-        tell(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
-        tell(requirement!("P2P-5-4"), "the ready-to-receive message before every other");
-        tell(requirement!("P2P-9-3"), "a ready-to-receive message, as A = 1");
+        report(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
+        report(requirement!("P2P-5-4"), "the ready-to-receive message before every other message");
+        report(requirement!("P2P-9-3"), "a ready-to-receive message, as A = 1");
     }
     let offered = [
         (send && !reply.rtr_send, requirement!("P2P-9-4"), "no zero-length Send, as B = 0 in the Reply"),
@@ -86,23 +87,23 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
         (read && !reply.rtr_read, requirement!("P2P-9-6"), "no zero-length RDMA Read, as D = 0 in the Reply"),
     ];
     for (_, id, expected) in offered.into_iter().filter(|(is, ..)| *is) {
-        tell(id, expected);
+        report(id, expected);
     }
-    // What the Initiator sends it supports, and had to say so.
+    // The Initiator supports what it sends, so its Request had to announce it.
     if let Some(request) = pair.request.words
         && (write && !request.rtr_write || read && !request.rtr_read || send && !request.rtr_send)
     {
-        tell(requirement!("P2P-9.2-2"), "one of the ready-to-receive messages of the Initiator's own Request");
+        report(requirement!("P2P-9.2-2"), "one of the ready-to-receive messages of the Initiator's own Request");
     }
     match opener.opcode {
         Opcode::WRITE if reply.rtr_write && !(write && opener.last) => {
-            tell(requirement!("P2P-9.2-10"), "an RDMA Write with L = 1 and no payload");
+            report(requirement!("P2P-9.2-10"), "an RDMA Write with L = 1 and no payload");
         }
         Opcode::READ_REQUEST if reply.rtr_read && (!read || opener.msn != 1) => {
-            tell(requirement!("P2P-9.2-11"), "a Read Request with MSN 1 and RDMARDSZ 0");
+            report(requirement!("P2P-9.2-11"), "a Read Request with MSN 1 and RDMARDSZ 0");
         }
         opcode if opcode.is_send() && reply.rtr_send && (!send || opener.msn != 1) => {
-            tell(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
+            report(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
         }
         _ => {}
     }
@@ -112,7 +113,7 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     }
 }
 
-/// Two different ready-to-receive messages in a row.
+/// Two different ready-to-receive messages, one directly after the other.
 fn only_one(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     if books.mpa.streams[direction].fpdus != 2 {
@@ -135,7 +136,8 @@ fn only_one(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &m
     }
 }
 
-/// The ready-to-receive message comes behind the Reply, before the Responder's first FPDU; and it does come.
+/// The ready-to-receive message comes after the Reply and before the Responder's first FPDU; it
+/// must not be missing.
 fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
     let (own, other) = (&books.mpa.streams[pair.initiator], &books.mpa.streams[pair.responder]);
@@ -144,17 +146,18 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
         |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false);
     if own.first.is_some_and(|first| first < pair.reply.frame && had_no_reply(first)) {
         let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
-        let expected = "the ready-to-receive message behind the Reply";
+        let expected = "the ready-to-receive message after the Reply";
         findings.in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
         findings.in_frame(
             requirement!("P2P-9.3-1"),
             pair.initiator,
             own.first_octets,
-            "Request, Reply, RTR, then all else",
+            "Request, Reply, RTR, then all other messages",
             found(),
         );
     }
-    // Without the SYN, positions are not known; an acknowledgement of octets that the capture has later says enough.
+    // Without the SYN, positions are not known. An acknowledgement of octets that come later in the
+    // capture is enough.
     let had_own = |frame: u64| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))
@@ -165,8 +168,8 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
         && !tcp[pair.initiator].missed
         && !had_own(first)
     {
-        let found = "an FPDU of the Responder before it".to_owned();
-        let expected = "Request, Reply, RTR, then all else";
+        let found = "an FPDU of the Responder before the RTR".to_owned();
+        let expected = "Request, Reply, RTR, then all other messages";
         findings.in_frame(requirement!("P2P-9.3-1"), pair.responder, other.first_octets, expected, found);
     }
     if own.first.is_none()
@@ -182,7 +185,7 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-/// A Read as ready-to-receive message gets an empty Read Response to its sink.
+/// A Read as ready-to-receive message is answered with an empty Read Response to its sink.
 fn is_answered(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
     let openers = &books.mpa.openers;
@@ -200,7 +203,7 @@ fn is_answered(books: &Books, findings: &mut Findings<'_>) {
         && !reply.rtr_read
     {
         let found = format!("D = 0, and a zero-length Read answered in frame {frame}");
-        let expected = "D = 1, as it was offered and is supported";
+        let expected = "D = 1, as the type was offered and is supported";
         findings.in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.header, expected, found);
     }
 }
@@ -217,7 +220,7 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000";
     const RESPONSE: &str = "c142 00000009 0000000000000090";
 
-    /// Frames whose words are IRD 1, ORD 1 and such flags, then messages of the Initiator.
+    /// Frames with IRD 1, ORD 1 and these flags, then messages of the Initiator.
     fn start(reply: &str, messages: &[&str]) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex("c001 c001"));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -231,7 +234,7 @@ mod tests {
     const ONLY_READ: &str = "8001 4001";
 
     #[test]
-    fn the_first_fpdu_is_one_of_three() {
+    fn the_first_fpdu_is_one_of_three_messages() {
         let data = "4143 00000000 00000000 00000001 00000000 2a2b";
         let (bad, good) = (start(ALL, &[data]), start(ALL, &[SEND, data]));
         proves(requirement!("P2P-1.1-2"), &bad, &good);
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_of_a_type_in_the_reply() {
+    fn the_type_is_in_the_reply() {
         proves(requirement!("P2P-9-4"), &start(ONLY_WRITE, &[SEND]), &start(ONLY_SEND, &[SEND]));
         proves(requirement!("P2P-9-5"), &start(ONLY_READ, &[WRITE]), &start(ONLY_WRITE, &[WRITE]));
         proves(requirement!("P2P-9-6"), &start(ONLY_WRITE, &[READ]), &start(ONLY_READ, &[READ]));
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_of_a_type_in_the_request() {
+    fn the_type_is_in_the_request() {
         let with = |request: &str| {
             let request = testing::startup_frame(0x50, 2, &testing::hex(request));
             let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(ONLY_WRITE)));
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_its_form() {
+    fn each_type_has_its_format() {
         let write = "c140 00000001 0000000000000000 2a2b";
         proves(requirement!("P2P-9.2-10"), &start(ONLY_WRITE, &[write]), &start(ONLY_WRITE, &[WRITE]));
         let second = READ.replacen("00000001 00000001", "00000001 00000002", 1);
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_between_reply_and_all_else() {
+    fn the_message_comes_between_the_reply_and_other_messages() {
         let order = |early: bool| {
             let mut wire = Wire::connected();
             wire.send(0, &testing::startup_frame(0x50, 2, &testing::hex(ALL)));
@@ -321,9 +324,9 @@ mod tests {
         proves(requirement!("P2P-9.2-5"), &answered(ONLY_WRITE, RESPONSE), &good);
     }
 
-    /// Each direction is in a file of its own, the files were appended, and the SYN is missing.
+    /// Each direction is in its own file, the files were appended, and the SYN is missing.
     #[test]
-    fn what_the_responder_acknowledged_came_before_its_first_fpdu() {
+    fn acknowledged_messages_came_before_the_first_fpdu_of_the_responder() {
         let mut wire = start(ALL, &[WRITE]);
         wire.send(1, &fpdu(&testing::send_of(1, 30)));
         let appended = wire.changed(|mut frames| {

@@ -1,4 +1,5 @@
-//! Errors of establishment: Terminates of MPA's layer with codes 5 to 7 (RFC 6581 sections 8, 9).
+//! Errors of connection establishment: Terminates of MPA's layer with codes 5 to 7 (RFC 6581
+//! sections 8, 9).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -23,7 +24,7 @@ pub(super) static RIGHT_CODE: Rule = Rule {
 };
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Octets behind the DDP header of a Terminate that copies no header.
+/// Octets after the DDP header of a Terminate that copies no header.
 const BARE: u32 = 4;
 
 fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -38,7 +39,7 @@ fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         return;
     }
     let found = format!(
-        "type {}, header control {:#05b}, {} octets{}",
+        "type {}, header control {:#05b}, {} bytes{}",
         error.etype,
         header_control >> 5,
         view.payload_len,
@@ -48,7 +49,8 @@ fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findi
     findings.at(requirement!("P2P-8-4"), unit, CONTROL_AT..CONTROL_AT + 3, expected, found);
 }
 
-/// The Initiator's first FPDU is a Terminate: it could not go on from the Reply, and the code says why.
+/// The Initiator's first FPDU is a Terminate: it does not accept the Reply, and the code is the
+/// reason.
 fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
     if books.mpa.streams[direction].fpdus != 1 || books.mpa.streams[1 - direction].fpdus > 0 {
@@ -63,7 +65,7 @@ fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     let common = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || request.rtr_read && reply.rtr_read;
-    // Without room for a Read it is no type that can be generated.
+    // Without room for a Read, that type cannot be generated.
     let ready = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || common && request.ord > 0 && reply.ird > 0;
@@ -80,13 +82,15 @@ fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
             let expected = "20 07: no ready-to-receive type of the Reply can be sent";
             findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
         }
-        // A message of a type that both frames have MUST be generated. Who can generate none says 20 07, and the Initiator's Request
-        // told what it can. (02 07 is RDMAP's catastrophic error, which may befall anybody.)
+        // A message of a type that both frames have MUST be generated. An Initiator that can
+        // generate none reports 20 07, but its Request announced what it can generate. (02 07 is
+        // RDMAP's catastrophic error, which can occur at any time.)
         (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
             let expected = "a ready-to-receive message of a type that Request and Reply have";
             findings.at(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
-        // Section 9.3 speaks of the flow with A = 1; without it nothing is left to establish behind the Reply.
+        // Section 9.3 describes the flow with A = 1; without it nothing remains to be established
+        // after the Reply.
         (false, false)
             if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
         {
@@ -104,10 +108,10 @@ mod tests {
     use crate::testing::{self, Wire, fpdu, proves};
 
     /// A Terminate as the Initiator's first FPDU.
-    fn terminate(request: &str, reply: &str, what: &str) -> Wire {
+    fn terminate(request: &str, reply: &str, error: &str) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
-        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {what}");
+        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error}");
         wire.send(0, &fpdu(&testing::hex(&ulpdu)));
         wire
     }
@@ -127,17 +131,17 @@ mod tests {
     }
 
     #[test]
-    fn the_code_says_why() {
-        let deep = |what: &str| terminate("8001 c001", "8001 c002", what);
+    fn the_code_is_the_reason() {
+        let deep = |error: &str| terminate("8001 c001", "8001 c002", error);
         proves(requirement!("P2P-9.1-24"), &deep("2005 0000"), &deep("2006 0000"));
-        let no_type = |what: &str| terminate("8001 8001", "8001 4001", what);
+        let no_type = |error: &str| terminate("8001 8001", "8001 4001", error);
         proves(requirement!("P2P-9.2-23"), &no_type("2005 0000"), &no_type("2007 0000"));
-        let local = |what: &str| terminate("8001 c001", "8001 c001", what);
+        let local = |error: &str| terminate("8001 c001", "8001 c001", error);
         proves(requirement!("P2P-9.3-4"), &local("0000 0000"), &local("2005 0000"));
         proves(requirement!("P2P-9.2-9"), &local("2007 0000"), &local("0207 0000"));
         let read = |reply: &str| terminate("8001 4001", reply, "2007 0000");
         proves(requirement!("P2P-9.2-9"), &read("8001 4001"), &read("8000 4001"));
-        // In the client-server model the connection stands, and errors are RDMAP's.
+        // In the client-server model the connection is established, and errors are RDMAP's.
         proves(requirement!("P2P-9.3-4"), &local("0206 0000"), &terminate("0001 0001", "0001 0001", "0206 0000"));
     }
 }

@@ -10,7 +10,7 @@ use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
 const REQUEST: u16 = 1 << 10;
-/// Where the header stands in unit coordinates.
+/// Where the header begins in unit coordinates.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static FIELDS: Rule = Rule {
@@ -72,7 +72,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
         }
         AtomicOpcode::CMP_SWAP => {}
         AtomicOpcode(other) => {
-            // Its operands tell which of the two was meant.
+            // Its operands show which of the two was meant.
             let (id, expected) = if data == 0 && mask == u64::MAX {
                 (requirement!("RDMAP-7306.5.2.1-3"), "AOpCode 0 (FetchAdd)")
             } else {
@@ -83,7 +83,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
     }
 }
 
-/// The base of the buffer is not on the wire, so an odd TO is worth a note and no more.
+/// The base address of the buffer is not on the wire, so an odd TO is only a note.
 fn alignment(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = request(view) else { return };
     let offset = raw.remote_tagged_offset.get();
@@ -95,7 +95,7 @@ fn alignment(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
         AtomicOpcode::CMP_SWAP => &[requirement!("RDMAP-7306.5.1.2-4")],
         _ => &[],
     };
-    let expected = "a TO that is a multiple of 8, unless the buffer begins as crookedly";
+    let expected = "a TO that is a multiple of 8, unless the buffer is misaligned by as much";
     let found = format!("TO {offset:#x}");
     for ids in [by_operation, &[requirement!("RDMAP-7306.5.2.1-13")]] {
         findings.note().each(ids, unit, AT + 12..AT + 20, expected, &found);
@@ -126,7 +126,7 @@ fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
         }
         What::MisalignedAnswered { fetch_add, offset } => {
             let id = if fetch_add { requirement!("RDMAP-7306.5.1.1-7") } else { requirement!("RDMAP-7306.5.1.2-8") };
-            let expected = "a Terminate, unless the buffer begins as crookedly as the TO";
+            let expected = "a Terminate, unless the buffer is misaligned by as much as the TO";
             findings.note().remarked(&[id], unit, remark, expected, &format!("a response, with TO {offset:#x}"));
         }
         _ => {}
@@ -139,7 +139,7 @@ mod tests {
 
     use crate::testing::{Wire, exchange, fpdu, hex, proves, reply_frame, startup_frame};
 
-    /// Requests with MSN and Request Identifier; both act on STag 200.
+    /// Requests with MSN and Request Identifier. All act on STag 200.
     fn fetch_add(number: u32, to: u64) -> String {
         format!(
             "414a 00000000 00000001 {number:08x} 00000000 00000000 {number:08x} 00000200 {to:016x}
@@ -182,16 +182,16 @@ mod tests {
         let swaps = |to| one(&cmp_swap(1, to));
         proves(requirement!("RDMAP-7306.5.1.2-4"), &swaps(0x2007), &swaps(0x2008));
         let answered = |request: &str| exchange(&[(0, request), (1, &response(1, 1))]);
-        let refused = |request: &str| {
+        let rejected = |request: &str| {
             let copy = "414a 00000000 00000001 00000001 00000000";
             exchange(&[(0, request), (1, &format!("4147 00000000 00000002 00000001 00000000 0207c000 0046 {copy}"))])
         };
         let (add, swap) = (fetch_add(1, 0x2004), cmp_swap(1, 0x2004));
-        proves(requirement!("RDMAP-7306.5.1.1-7"), &answered(&add), &refused(&add));
-        proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &refused(&swap));
+        proves(requirement!("RDMAP-7306.5.1.1-7"), &answered(&add), &rejected(&add));
+        proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &rejected(&swap));
     }
 
-    /// Without CRC the Request is read when its TCP segment, or the next one, shows where it ends.
+    /// Without CRC, the Request is read when its TCP segment or the next one shows where it ends.
     #[test]
     fn an_answered_misaligned_request_is_found_without_crc() {
         let requirement = requirement!("RDMAP-7306.5.1.2-8");
@@ -218,7 +218,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.4-11"), &two(2, 1), &two(1, 2));
     }
 
-    /// The capture has a part of a response: with its identifier, and without.
+    /// Only a part of a response was captured: with its identifier, and without.
     #[test]
     fn a_response_that_was_captured_in_part_is_one() {
         let read = |msn: u32| {
@@ -241,7 +241,7 @@ mod tests {
             (0..2).for_each(|direction| wire.fin(direction));
             assert_eq!(wire.errors(), [], "{captured} octets captured");
         }
-        // The next requests are missing as well.
+        // The next requests are also missing.
         let mut wire = exchange(&[(0, &fetch_add(1, 0x2000))]);
         let octets = fpdu(&hex(&response(1, 1)));
         wire.send(1, &octets[..26]);

@@ -1,4 +1,4 @@
-//! A Terminate and the segment that it complains of.
+//! A Terminate and the segment that it is about.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -9,7 +9,7 @@ use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
 const TERMINATE: u16 = 1 << 7;
-/// Where the Terminate header stands in unit coordinates.
+/// Where the Terminate header begins in unit coordinates.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static SEGMENT: Rule = Rule {
@@ -27,7 +27,8 @@ pub(super) static SEGMENT: Rule = Rule {
     judge: Judge::Opcode(TERMINATE, segment),
 };
 
-pub(super) static MADE_UP: Rule = Rule { requirements: &[requirement!("RDMAP-4.8-10")], judge: Judge::End(made_up) };
+pub(super) static SYNTHETIC: Rule =
+    Rule { requirements: &[requirement!("RDMAP-4.8-10")], judge: Judge::End(synthetic) };
 
 pub(super) static READ: Rule = Rule {
     requirements: &[requirement!("RDMAP-4.8-42"), requirement!("RDMAP-4.8-43")],
@@ -46,12 +47,13 @@ fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut F
         if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
             && u32::from(length) != target.ulpdu_len
         {
-            let expected = format!("{}, the octets of the segment in frame {}", target.ulpdu_len, target.frame);
+            let expected = format!("{}, the bytes of the segment in frame {}", target.ulpdu_len, target.frame);
             findings.at(requirement!("RDMAP-4.8-8"), unit, AT + 4..AT + 6, &expected, length.to_string());
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
-            // Of segments with one and the same header the Terminate cannot say which it means.
+            // If several segments have the same header, the Terminate cannot show which one it
+            // means.
             && !sender.log.has(fault.number, target.header())
         {
             let expected = format!("the first segment in error, that of frame {}", fault.frame);
@@ -62,20 +64,20 @@ fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut F
     by_opcode(books, unit, seen, findings);
 }
 
-/// Only at the end is it known what the other direction sent, if all of it was captured.
-fn made_up(books: &Books, findings: &mut Findings<'_>) {
+/// Only at the end is it known what the other direction sent, provided that all of it was captured.
+fn synthetic(books: &Books, findings: &mut Findings<'_>) {
     for (direction, side) in books.traffic.sides.iter().enumerate() {
         let Some(seen) = &side.terminate else { continue };
         let other = &books.traffic.sides[1 - direction];
         if other.messages.is_whole() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
-            let found = "a header that no segment had".to_owned();
+            let found = "a header of no segment that was sent".to_owned();
             findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.copied, expected, found);
         }
     }
 }
 
-/// What the opcode in the copied header asks for.
+/// What the opcode in the copied header requires.
 fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let Some(opcode) = seen.opcode else { return };
     let (bits, error) = (seen.control, seen.error);
@@ -84,11 +86,11 @@ fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mu
     let is_read = opcode == Opcode::READ_REQUEST;
     let found = format!("M={}, D=1, R={} about {opcode}", u8::from(bits.m()), u8::from(bits.r()));
     if bits.r() && !is_read {
-        let expected = "no RDMA header: the segment is no Read Request";
+        let expected = "no RDMA header, as the segment is not a Read Request";
         findings.at(requirement!("RDMAP-4.8-13"), unit, at.clone(), expected, found.clone());
     }
     if bits.r() != (protection && is_read) {
-        let expected = if bits.r() { "R=0" } else { "R=1, since it is about a Read Request" };
+        let expected = if bits.r() { "R=0" } else { "R=1, as it is about a Read Request" };
         findings.at(requirement!("RDMAP-4.8-41"), unit, at.clone(), expected, found.clone());
     }
     if protection && !is_read && !opcode.invalidates() {
@@ -119,7 +121,8 @@ fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mu
     }
 }
 
-/// A crooked TO and another error of the same kind than the one for it; whether the address is as crooked, nobody can see.
+/// A misaligned TO, and an error of the same kind other than the one for it. The alignment of the
+/// address is not on the wire.
 fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
@@ -134,44 +137,47 @@ fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &m
     }
 }
 
-/// The Read Request that comes back: as it was, or advanced by what was answered.
+/// The Read Request that the Terminate copies: unchanged, or advanced by the octets already
+/// answered.
 fn read(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
     let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
     let Some(octets) = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..)) else { return };
     let parts = RawTerminateParts::split(seen.control, octets);
-    let (Ok(back), Some(msn)) = (ReadRequest::parse(parts.rdma_header), seen.target().and_then(|target| target.msn()))
+    let (Ok(copied), Some(msn)) =
+        (ReadRequest::parse(parts.rdma_header), seen.target().and_then(|target| target.msn()))
     else {
         return;
     };
     let Some(request) = requester.operations.request(msn) else { return };
-    let Asked::Read(asked) = request.asked else { return };
-    let done = u32::try_from(request.answered).unwrap_or(u32::MAX).min(asked.rdmardsz);
+    let Asked::Read(original) = request.asked else { return };
+    let done = u32::try_from(request.answered).unwrap_or(u32::MAX).min(original.rdmardsz);
     let advanced = |done: u32| ReadRequest {
-        sink_to: asked.sink_to.wrapping_add(u64::from(done)),
-        rdmardsz: asked.rdmardsz - done,
-        src_to: asked.src_to.wrapping_add(u64::from(done)),
-        ..asked
+        sink_to: original.sink_to.wrapping_add(u64::from(done)),
+        rdmardsz: original.rdmardsz - done,
+        src_to: original.src_to.wrapping_add(u64::from(done)),
+        ..original
     };
     // If octets are missing, more may have been answered than was captured.
-    let told = asked.rdmardsz.checked_sub(back.rdmardsz).filter(|_| requester.operations.outstanding().is_none());
+    let advance =
+        original.rdmardsz.checked_sub(copied.rdmardsz).filter(|_| requester.operations.outstanding().is_none());
     let expected = advanced(done);
-    if back == expected || told.is_some_and(|told| back == advanced(told)) {
+    if copied == expected || advance.is_some_and(|advance| copied == advanced(advance)) {
         return;
     }
     let id = if done == 0 { requirement!("RDMAP-4.8-42") } else { requirement!("RDMAP-4.8-43") };
     let shown = |read: ReadRequest| {
         format!(
-            "SinkSTag {:#010x}, SinkTO {:#x}, {} octets, SrcSTag {:#010x}, SrcTO {:#x}",
+            "SinkSTag {:#010x}, SinkTO {:#x}, {} bytes, SrcSTag {:#010x}, SrcTO {:#x}",
             read.sink_stag, read.sink_to, read.rdmardsz, read.src_stag, read.src_to
         )
     };
     let start = AT + RawTerminate::LEN + octets.len() - parts.rest.len() - RawReadRequest::LEN;
-    let expected = format!("{} ({done} octets were answered)", shown(expected));
-    findings.at(id, unit, start..start + RawReadRequest::LEN, &expected, shown(back));
+    let expected = format!("{} ({done} bytes were answered)", shown(expected));
+    findings.at(id, unit, start..start + RawReadRequest::LEN, &expected, shown(copied));
 }
 
-/// The receiver of a Send with Invalidate says that the STag is none of this stream.
+/// The receiver of a Send with Invalidate reports that the STag does not belong to this stream.
 fn invalidation(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = books.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.target().filter(|target| target.opcode().invalidates()) else { return };
@@ -182,7 +188,7 @@ fn invalidation(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &
     };
     let header = target.header();
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
-    let found = format!("STag {stag:#010x}, refused in frame {}: {}", seen.frame, seen.error);
+    let found = format!("STag {stag:#010x}, rejected in frame {}: {}", seen.frame, seen.error);
     let sender = usize::from(unit.direction == 0);
     for id in ids {
         let expected = "an STag that the receiver can invalidate";
@@ -229,7 +235,7 @@ mod tests {
         proves(requirement!("RDMAP-4.8-44"), &protection, &tagged);
         let no_length = about(write, "11004000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("RDMAP-7.1-4"), &no_length, &tagged);
-        // Two segments are wrong; the second is complained of.
+        // Two segments are wrong; the Terminate is about the second.
         let two = |header: &str| {
             exchange(&[
                 (0, "4143 00000000 00000009 00000001 00000000 2a"),
@@ -242,7 +248,7 @@ mod tests {
             &two("4143 00000000 00000008 00000001 00000000"),
             &two("4143 00000000 00000009 00000001 00000000"),
         );
-        // Both have one and the same header: it may be the first that is meant.
+        // Both have the same header, so the Terminate may mean the first.
         let again = "4143 00000000 00000009 00000001 00000000 2a";
         let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
         let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
@@ -258,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_read_request_that_comes_back() {
+    fn the_read_request_that_a_terminate_copies() {
         let back = |body: &str| about(READ, &format!("0101e000 002e {READ_HEADER} {body}"));
         let advanced = "00000100 0000000000001004 00000004 00000200 0000000000002004";
         proves(requirement!("RDMAP-4.8-42"), &back(advanced), &back(READ_BODY));
@@ -270,8 +276,8 @@ mod tests {
             ])
         };
         proves(requirement!("RDMAP-4.8-43"), &half_way(READ_BODY), &half_way(advanced));
-        // What was answered is missing in the capture: it may have been as much as the Terminate
-        // tells.
+        // The answered octets are missing in the capture. They may be as many as the Terminate
+        // implies.
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));
@@ -294,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_nobody_sent() {
+    fn a_header_that_was_not_sent() {
         let findings = about(SEND, "1205c000 0013 4143 00000000 00000000 00000007 00000000").findings();
         assert!(findings.iter().any(|finding| finding.requirement == requirement!("RDMAP-4.8-10")));
         let mut lost = Wire::started();
@@ -304,7 +310,7 @@ mod tests {
         assert_eq!(lost.findings(), []);
     }
 
-    /// The capture has one direction alone, or begins behind the segment.
+    /// The capture has only one direction, or begins after the segment.
     #[test]
     fn a_header_that_was_not_captured() {
         let mut wire = about(SEND, &format!("1205c000 0013 {SEND_HEADER}"));
@@ -317,7 +323,7 @@ mod tests {
         assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
-    /// More segments than are remembered: the Terminate may well be about one of the first.
+    /// More segments than the monitor remembers: the Terminate may be about one of the first.
     #[test]
     fn a_header_that_is_forgotten() {
         let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);

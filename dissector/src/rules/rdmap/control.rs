@@ -1,4 +1,4 @@
-//! RDMAP's control octet and the four octets behind it in untagged headers.
+//! RDMAP's control octet and the four octets after it in untagged headers.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -48,7 +48,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         findings.at(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
     }
     let version = view.segment.control().version();
-    // Where one of the two is what MPA settled on, the other one is wrong.
+    // If MPA agreed on one of the two versions, the other one is wrong.
     let is_right = |version| books.traffic.wrong_version(version).is_none();
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
         let expected = format!("RV {version}, since DV is {version}");
@@ -59,7 +59,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     if header.ulp_word.get() != 0 && !opcode.invalidates() && opcode.is_tagged() == Some(false) {
         let id = if is_of_7306 { requirement!("RDMAP-7306.4.1-8") } else { requirement!("RDMAP-4.1-16") };
         let found = format!("{:#010x}", header.ulp_word.get());
-        findings.at(id, unit, ULPDU_AT + 2..ULPDU_AT + 6, &format!("zero in octets 2 to 5 of {opcode}"), found);
+        findings.at(id, unit, ULPDU_AT + 2..ULPDU_AT + 6, &format!("zero in bytes 2 to 5 of {opcode}"), found);
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn bits_of_the_control_octet() {
         let send = one("4143 00000000 00000000 00000001 00000000 2a");
-        // 0x43 with its nibbles and with its bits the other way round.
+        // 0x43 with its nibbles, and with its bits, in reverse order.
         let nibbles = one("4134 00000000 00000000 00000001 00000000 2a");
         let bits = one("41c2 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-2"), &nibbles, &send);
@@ -91,7 +91,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.4.1-8"), &named, &immediate);
     }
 
-    /// Revision 0 brings version 0 for DDP and RDMAP together (RFC 5044 Appendix C).
+    /// Revision 0 implies version 0 for both DDP and RDMAP (RFC 5044 Appendix C).
     #[test]
     fn versions_go_together() {
         let of_revision_0 = |ulpdu: &str| {
@@ -106,7 +106,7 @@ mod tests {
         let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");
         let mixed = of_revision_0("4043 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-22"), &mixed, &right);
-        // DV 2 is DDP's fault alone.
+        // DV 2 is an error of DDP alone.
         proves(requirement!("RDMAP-4.1-22"), &mixed, &one("4243 00000000 00000000 00000001 00000000 2a"));
         assert!(right.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.1-3")));
     }

@@ -1,4 +1,5 @@
-//! Requests and responses as a whole: each has the other, and no more are under way than was agreed on.
+//! All requests and responses of a connection: each has its counterpart, and no more are
+//! outstanding than agreed on.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -21,7 +22,7 @@ pub(super) static DEPTH: Rule =
 
 fn answered(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
-    // Units of which octets were cut off, or whose SYN was not captured, are handed out late.
+    // Units of which octets were cut off, or whose SYN was not captured, are delivered late.
     let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
@@ -35,15 +36,16 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         {
             let expected = "one Read Response for each Read Request";
             for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
-                findings.in_frame(id, responder, header, expected, "a Response that nothing asked for".to_owned());
+                findings.in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
             }
         }
-        // Only a graceful end says that there will be no more responses.
+        // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
         let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
-        // A Response that is under way when the requester closes is cut by that close; DDP's half-closed state is DDP-6.2.1-6's subject.
+        // The requester's close cuts off a Response that is not complete yet; DDP-6.2.1-6 covers
+        // DDP's half-closed state.
         let gave_up = connection.fin[requester].is_some_and(|first| first < fin);
-        // Who closes before a request reaches it owes no response.
+        // A responder that closes before a request reaches it owes no response.
         let tcp = &books.mpa.tcp;
         let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
         let missed = operations.unanswered().filter(|request| request.frame < fin && had(request.end)).take(1);
@@ -52,7 +54,7 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
                 Asked::Read(_) => (requirement!("RDMAP-5.2.1-18"), "a Read Response before the close"),
                 Asked::Atomic { .. } => (requirement!("RDMAP-7306.5.2.1-21"), "an Atomic Response before the close"),
             };
-            let found = format!("a close, and none to the request of frame {}", request.frame);
+            let found = format!("a close without a response to the request of frame {}", request.frame);
             findings.in_frame(id, responder, fin, expected, found);
         }
     }
@@ -66,8 +68,9 @@ fn depth(books: &Books, findings: &mut Findings<'_>) {
             let found = overrun.outstanding.to_string();
             findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
         }
-        // RFC 7306 section 5.2 allows atomics to use the depth of Reads; by section 5.2.2 the ULP may agree on a number of atomics in
-        // addition to that of Reads, and RFC 6581 has no field for it.
+        // RFC 7306 section 5.2 allows atomics to use the depth of Reads. By section 5.2.2 the ULP
+        // may agree on a number of atomics in addition to that of Reads; RFC 6581 has no field for
+        // it.
         if let Some(overrun) = side.operations.mixed_overrun().filter(in_step) {
             let expected = format!("at most {} requests without response, if atomics count as Reads", overrun.limit);
             let found = overrun.outstanding.to_string();
@@ -117,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes_is_owed_no_rest_of_a_response() {
+    fn a_requester_that_closes_is_owed_no_rest_of_a_response() {
         let closing = |response: &[&str], first: usize| {
             let mut wire = Wire::started();
             wire.say(0, &read(1));
@@ -133,15 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_before_the_close_is_not_missed() {
-        // The FIN stands behind octets that the capture does not have.
+    fn requests_and_responses_lost_before_the_close_are_not_reported() {
+        // The FIN follows octets that were not captured.
         let mut wire = Wire::started();
         wire.say(0, &read(1));
         wire.lose(1, &fpdu(&testing::hex(READ_RESPONSE)));
         wire.fin(1);
         wire.fin(0);
         assert_eq!(wire.errors(), []);
-        // The Response acknowledges a Request that the capture does not have.
+        // The Response acknowledges a Request that was not captured.
         let mut wire = Wire::started();
         wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
         wire.lose(0, &fpdu(&testing::hex(&read(1))));
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// A connection of revision 2 whose Initiator may have `ord` requests under way.
+    /// A connection of revision 2 whose Initiator may have `ord` requests outstanding.
     fn agreed(ord: u8) -> Wire {
         let mut wire = Wire::connected();
         let mut request = testing::request();
@@ -191,9 +194,9 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// Each direction is in a file of its own, and the files were appended.
+    /// Each direction is in its own file, and the files were appended.
     #[test]
-    fn requests_that_acknowledge_responses_were_sent_behind_them() {
+    fn requests_that_acknowledge_responses_were_sent_after_them() {
         let mut wire = agreed(1);
         for msn in 1..=3 {
             wire.say(0, &read(msn));
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_response_that_was_acknowledged_came_before() {
-        // The capture has the Response behind the next Request, which acknowledges it.
+        // The capture has the Response after the next Request, which acknowledges it.
         let mut wire = agreed(1);
         wire.say(0, &read(1));
         wire.swapped(|wire| wire.say(1, READ_RESPONSE), |wire| wire.say(0, &read(2)));
@@ -219,7 +222,8 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// A snap length cuts a Request, so that nobody knows all of them; and an FPDU of the responder, whose Responses are read later.
+    /// A snap length cuts a Request, so that not all are known. It also cuts an FPDU of the
+    /// responder, so that its Responses are read later.
     #[test]
     fn requests_that_were_not_all_known_are_not_counted() {
         let mut wire = agreed(3);
@@ -232,7 +236,7 @@ mod tests {
             wire.say(0, &read(msn));
         }
         (0..3).for_each(|_| wire.say(1, READ_RESPONSE));
-        // Of the fourth Request everything but its payload.
+        // The fourth Request lacks only its payload.
         let found = wire.cut_to(512).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
     }

@@ -1,4 +1,5 @@
-//! RDMA messages as DDP messages: one for one, in the order of their queue, all segments alike.
+//! RDMA messages as DDP messages: one DDP message for each, in the order of their queue, all
+//! segments alike.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -69,7 +70,7 @@ fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_
         _ => &[],
     };
     let expected = format!("{opcode} in the order of the MSNs");
-    let found = format!("MSN {found} on queue {queue} behind a higher one");
+    let found = format!("MSN {found} on queue {queue} after a higher MSN");
     for ids in [of_opcode, &[requirement!("RDMAP-5.5-15")]] {
         findings.remarked(ids, unit, remark, &expected, &found);
     }
@@ -111,7 +112,7 @@ mod tests {
         proves(requirement!("RDMAP-5.2.2-14"), &answered("00000101"), &answered("00000100"));
     }
 
-    /// MSN 1 goes out last.
+    /// MSN 1 is sent last.
     fn late(of: impl Fn(u32) -> String) -> Wire {
         forth(&[&of(1), &of(3), &of(2)])
     }

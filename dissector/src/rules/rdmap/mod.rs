@@ -22,7 +22,7 @@ pub(super) static RULES: &[&Rule] = &[
     &atomic::ALIGNMENT,
     &atomic::RESPONSE,
     &complaint::SEGMENT,
-    &complaint::MADE_UP,
+    &complaint::SYNTHETIC,
     &complaint::READ,
     &complaint::INVALIDATION,
     &control::FIXED_FIELDS,

@@ -9,7 +9,7 @@ use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT, queue_of};
 use crate::unit::Unit;
 
-/// What an opcode's messages break with a wrong T, with a wrong QN, and with either.
+/// The requirements that a message violates with a wrong T, with a wrong QN, and with either.
 struct Row {
     tagged: &'static [RequirementId],
     queue: &'static [RequirementId],
@@ -161,7 +161,7 @@ fn queues(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
     for ids in [common, row.queue, row.either] {
         findings.each(ids, unit, range.clone(), &expected, &found);
     }
-    // Seen from the queue, the opcode is wrong.
+    // For the queue, the opcode is wrong.
     let (id, expected) = match qn {
         0 => (requirement!("RDMAP-4.1-20"), "a Send or Immediate Data on queue 0"),
         1 => (requirement!("RDMAP-4.1-20"), "a Read Request or an Atomic Request on queue 1"),
@@ -177,7 +177,7 @@ fn reserved(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut F
     let range = ULPDU_AT + 1..ULPDU_AT + 2;
     let found = format!("opcode {:#x}", opcode.0);
     if opcode.0 == 0xf {
-        // RFC 6580 section 3.4 gives it to experiments.
+        // RFC 6580 section 3.4 assigns it to experiments.
         let id = requirement!("RDMAP-4.1-14");
         findings.note().at(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
         return;

@@ -15,13 +15,13 @@ const TERMINATE: &str = "4147 00000000 00000002 00000001 00000000 20020000";
 const IMMEDIATE: &str = "4148 00000000 00000000 00000001 00000000 0123456789abcdef";
 const ATOMIC: &str = "414a 00000000 00000001 00000001 00000000 00000000 00000001 00000200 0000000000002000
     0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff";
-/// The Atomic Request, then what answers it.
+/// The Atomic Request, then its answer.
 fn answered(response: &str) -> Wire {
     exchange(&[(0, ATOMIC), (1, response)])
 }
 const ATOMIC_RESPONSE: &str = "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007";
 
-/// `ulpdu` with T turned round.
+/// `ulpdu` with T inverted.
 fn turned(ulpdu: &str) -> Wire {
     let first = if ulpdu.starts_with('c') { "4" } else { "c" };
     one(&format!("{first}{}", &ulpdu[1..]))

@@ -1,4 +1,4 @@
-//! RDMA Reads: what a Response has to do with its Request.
+//! RDMA Reads: how a Response must match its Request.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -47,16 +47,16 @@ fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
             let ids: &[RequirementId] = if expected == 0 {
                 &[requirement!("RDMAP-5.2.1-21")]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
-                // A header has whole words.
+                // A header consists of complete words.
                 &[requirement!("RDMAP-4.4-9"), requirement!("RDMAP-4.5-1")]
             } else {
                 &[requirement!("RDMAP-4.4-9")]
             };
             let expected = match expected {
-                0 => "one segment without payload, as RDMARDSZ 0 says".to_owned(),
-                _ => format!("{expected} octets, the RDMARDSZ"),
+                0 => "one segment without payload, as RDMARDSZ is 0".to_owned(),
+                _ => format!("{expected} bytes, the RDMARDSZ"),
             };
-            findings.remarked(ids, unit, remark, &expected, &format!("{found} octets in {segments} segments"));
+            findings.remarked(ids, unit, remark, &expected, &format!("{found} bytes in {segments} segments"));
         }
         What::SameDirection => {
             let expected = "the Read Response from the other side";
@@ -75,12 +75,12 @@ fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_
             requirement!("RDMAP-5.5-10"),
             requirement!("RDMAP-B-9"),
         ];
-        let expected = "Read Responses in the order of the Requests";
+        let expected = "Read Responses in the order of their Requests";
         findings.remarked(&ids, unit, remark, expected, "the Response to a later Request");
     }
 }
 
-/// A range that wraps round lies in no buffer.
+/// No buffer contains a range that wraps around.
 fn source(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let at = view.header_len;
     let Some(octets) = view.payload.get(0..RawReadRequest::LEN) else { return };
@@ -88,7 +88,7 @@ fn source(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
     if view.payload_len as usize == RawReadRequest::LEN
         && read.src_to.checked_add(u64::from(read.rdmardsz).saturating_sub(1)).is_none()
     {
-        let found = format!("{} octets from TO {:#x} on", read.rdmardsz, read.src_to);
+        let found = format!("{} bytes from TO {:#x}", read.rdmardsz, read.src_to);
         let range = ULPDU_AT + at + 12..ULPDU_AT + at + 28;
         let expected = "a range that one Tagged Buffer can hold";
         findings.at(requirement!("RDMAP-5.2.1-16"), unit, range, expected, found);
@@ -101,7 +101,7 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// Reads for 8 octets, one into STag 100, one into STag 101, and one for nothing.
+    /// Reads of 8 octets into different STags, and a Read of no octets.
     const FIRST: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
     const SECOND: &str = "4141 00000000 00000001 00000002 00000000
@@ -115,7 +115,7 @@ mod tests {
     const TO_THIRD: &str = "c142 00000102 0000000000001000 0102030405060708";
 
     #[test]
-    fn a_response_is_what_was_asked_for() {
+    fn a_response_matches_its_request() {
         let answered = |response: &str| exchange(&[(0, FIRST), (1, response)]);
         let right = answered(TO_FIRST);
         let stag = answered("c142 00010000 0000000000001000 0102030405060708");
@@ -124,7 +124,8 @@ mod tests {
         proves(requirement!("RDMAP-4.4-8"), &offset, &right);
         let short = answered("c142 00000100 0000000000001000 01020304050607");
         proves(requirement!("RDMAP-4.4-9"), &short, &right);
-        // Nor does a Response without CRC wait for the next FPDU, which would come behind the next Request.
+        // Without CRC, too, a Response is judged before the next FPDU, which would come after the
+        // next Request.
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         wire.say(0, FIRST);
         wire.say(1, "c142 00010000 0000000000001000 0102030405060708");
@@ -133,7 +134,7 @@ mod tests {
         assert!(wire.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-4.4-5")));
         let long = answered("c142 00000100 0000000000001000 010203040506070809");
         proves(requirement!("RDMAP-4.4-9"), &long, &right);
-        // The Request's header again in front of the data.
+        // The Request's header is repeated in front of the data.
         let headed = answered(
             "c142 00000100 0000000000001000
             00000100 0000000000001000 00000008 00000200 0000000000002000 0102030405060708",
@@ -146,7 +147,7 @@ mod tests {
         proves(requirement!("RDMAP-5.2.2-15"), &same, &right);
     }
 
-    /// Both sides read into the same STag, and the capture has not all of what the other side says.
+    /// Both sides read into the same STag, and octets of the other side are missing.
     #[test]
     fn a_request_that_is_missing_may_have_the_same_stag() {
         let mut wire = exchange(&[(0, FIRST)]);
@@ -156,7 +157,8 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// Both sides read into the same STag and TO, and a direction is read late, because its SYN is missing or segments come late.
+    /// Both sides read into the same STag and TO. A direction is read late, because its SYN is
+    /// missing or segments come late.
     #[test]
     fn both_sides_may_read_into_the_same_stag() {
         let send = "4143 00000000 00000000 00000001 00000000 2a";
@@ -217,7 +219,7 @@ mod tests {
         wire.fin(0);
         wire.fin(1);
         assert_eq!(wire.findings(), []);
-        // A whole direction is not.
+        // A direction is incomplete.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 2a")]);
         for response in [TO_FIRST, TO_SECOND] {
             wire.say(1, response);
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(wire.findings(), []);
     }
 
-    /// A Read of `len` octets into the one sink of all, and its Response.
+    /// A Read of `len` octets into the sink that all Reads share, and its Response.
     fn into_one_sink(msn: u32, len: usize) -> [Vec<u8>; 2] {
         let request = format!(
             "4141 00000000 00000001 {msn:08x} 00000000
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_one_sink_does_not_tell_which_read_is_answered() {
+    fn after_a_loss_reads_into_one_sink_are_not_judged() {
         // Two Reads are under way at a time; the first Response, or the second Request, is not in the capture.
         for lost in [(1, 1), (0, 2)] {
             let mut wire = exchange(&[]);
@@ -259,10 +261,11 @@ mod tests {
 
     #[test]
     fn reads_are_judged_again_once_all_are_answered() {
-        let wrong_behind = |open: u32| {
+        let wrong_after = |open: u32| {
             let mut wire = exchange(&[]);
             wire.send(0, &into_one_sink(1, 8)[0]);
-            // What the responder says here cannot be believed; it is no Response, if that comes now.
+            // The responder's octets here cannot be trusted. They are not the Response, if that
+            // comes now.
             let mut damaged = testing::fpdu(&testing::send_of(1, 30));
             damaged[20] ^= 1;
             wire.send(1, &damaged);
@@ -271,10 +274,10 @@ mod tests {
             wire.send(1, &into_one_sink(2, 4)[1]);
             wire
         };
-        proves(requirement!("RDMAP-4.4-9"), &wrong_behind(1), &wrong_behind(2));
+        proves(requirement!("RDMAP-4.4-9"), &wrong_after(1), &wrong_after(2));
     }
 
-    /// More Reads without Response than are remembered.
+    /// More Reads without Response than the monitor remembers.
     #[test]
     fn what_is_forgotten_is_not_judged() {
         let mut wire = exchange(&[]);

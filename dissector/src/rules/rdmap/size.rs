@@ -58,11 +58,10 @@ fn headers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fi
     let len = view.payload_len as usize;
     let at_least = opcode == Opcode::TERMINATE;
     let wrong = if at_least { len < size } else { len != size };
-    let expected =
-        format!("{}{size} octets behind the DDP header of {opcode}", if at_least { "at least " } else { "" });
+    let expected = format!("{}{size} bytes after the DDP header of {opcode}", if at_least { "at least " } else { "" });
     if wrong {
         let range = ULPDU_AT + view.header_len..ULPDU_AT + view.header_len + len;
-        let found = format!("{len} octets");
+        let found = format!("{len} bytes");
         findings.each(ids, unit, range.clone(), &expected, &found);
         if len == 0 && opcode.0 <= Opcode::TERMINATE.0 {
             findings.at(requirement!("RDMAP-4-1"), unit, 0..ULPDU_AT + view.header_len, &expected, found.clone());
@@ -96,7 +95,8 @@ mod tests {
 
     const READ: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
-    /// The header of a user-space peer: each field in the octet order of its host, and four octets of padding.
+    /// A header as a user-space peer sends it: fields in its host's octet order, and four octets of
+    /// padding.
     const PADDED_READ: &str = "4141 00000000 00000001 00000001 00000000
         00010000 00000000 0010000000000000 08000000 00020000 0020000000000000";
     const TERMINATE: &str = "4147 00000000 00000002 00000001 00000000 20020000";
@@ -130,7 +130,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.4.2-3"), &short, &one(atomic));
         proves(requirement!("RDMAP-7306.A-1"), &short, &one(atomic));
         let answered = |response: &str| exchange(&[(0, atomic), (1, response)]);
-        // 32 octets, as section 4 of RFC 7306 prints.
+        // 32 octets, as printed in section 4 of RFC 7306.
         let long = answered(&format!(
             "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007 {}",
             "00".repeat(20)

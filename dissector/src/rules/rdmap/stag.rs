@@ -1,4 +1,4 @@
-//! How STags are chosen, as far as those that Read Requests advertise show it, and which are used that are no more.
+//! How owners choose STags, as far as their Read Requests show, and the use of invalidated STags.
 
 use weft_core::requirement;
 
@@ -12,9 +12,10 @@ pub(super) static CHOICE: Rule =
 pub(super) static INVALIDATED: Rule =
     Rule { requirements: &[requirement!("RDMAP-1.2-2")], judge: Judge::Remark(invalidated) };
 
-/// Different STags that must be seen before their choice is judged.
+/// The number of different STags from which on the choice is judged.
 const ENOUGH: usize = 8;
-/// STags that all lie within a stretch of the number space this often their count are not sparse.
+/// STags are not sparse if they lie in a range of the number space smaller than this factor times
+/// their count.
 const DENSE: u32 = 16;
 
 fn choice(books: &Books, findings: &mut Findings<'_>) {
@@ -34,7 +35,8 @@ fn choice(books: &Books, findings: &mut Findings<'_>) {
         }
         let (low, high) =
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
-        // One STag Index with keys in no order is one buffer that is registered anew each time, and its keys are the user's to choose.
+        // One STag Index with keys in no order is one buffer that is registered again each time;
+        // the user chooses its keys.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {
@@ -50,16 +52,17 @@ fn choice(books: &Books, findings: &mut Findings<'_>) {
 
 fn invalidated(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::Invalidated { stag, by } = remark.what else { return };
-    // What said that it is valid again may be missing.
+    // The message that made it valid again may be missing.
     if !books.is_in_step() {
         return;
     }
-    // Without CRC an FPDU is read once the next one is there: its owner may have sent one that the books do not know.
+    // Without CRC an FPDU is read only when the next one has arrived. Its owner may have sent an
+    // FPDU that is not read yet.
     if books.mpa.tcp[1 - remark.direction].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
-    let found = format!("STag {stag:#010x}, which frame {by} has invalidated; its owner has sent nothing since");
-    // Two that know each other may have agreed on it elsewhere.
+    let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");
+    // The two ends may have agreed on it elsewhere.
     findings.manner().remarked(&[requirement!("RDMAP-1.2-2")], unit, remark, "an STag that is valid", &found);
 }
 
@@ -101,9 +104,9 @@ mod tests {
         };
         let other = WRITES_TO_7.replace("07", "08");
         proves(requirement!("RDMAP-1.2-2"), &after(&[], WRITES_TO_7), &after(&[], &other));
-        // What its owner says may be that it is valid again.
-        let says = (1, "4143 00000000 00000000 00000002 00000000 61");
-        proves(requirement!("RDMAP-1.2-2"), &after(&[(0, &other)], WRITES_TO_7), &after(&[says], WRITES_TO_7));
+        // Its owner may have reported that it is valid again.
+        let sent = (1, "4143 00000000 00000000 00000002 00000000 61");
+        proves(requirement!("RDMAP-1.2-2"), &after(&[(0, &other)], WRITES_TO_7), &after(&[sent], WRITES_TO_7));
         let reads =
             "4141 00000000 00000001 00000001 00000000 00000009 0000000000000000 00000004 00000007 0000000000002000";
         proves(requirement!("RDMAP-1.2-2"), &after(&[], reads), &after(&[], &reads.replace("00000007", "00000006")));
@@ -111,7 +114,8 @@ mod tests {
         assert_eq!(after(&[], "c140 00000007 0000000000000000").findings(), []);
     }
 
-    /// Without CRC nothing vouches for an FPDU but what follows, or that it ends with its TCP segment.
+    /// Without CRC, an FPDU is confirmed only by what follows, or because it ends with its TCP
+    /// segment.
     #[test]
     fn an_stag_is_advertised_again_without_crc() {
         let flags = |mut frame: Vec<u8>| {
@@ -138,7 +142,7 @@ mod tests {
         proves(requirement!("RDMAP-8.1.1-9"), &reads(indices.into_iter()), &spread);
         // The keys of one STag Index.
         assert_eq!(reads([5, 9, 2, 33, 71, 12, 99, 100].into_iter()).findings(), []);
-        // The same STag again and again says nothing of how it was chosen.
+        // Using one STag again and again does not show how it was chosen.
         assert_eq!(reads([7; 20].into_iter()).findings(), []);
     }
 }

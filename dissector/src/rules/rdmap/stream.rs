@@ -18,7 +18,7 @@ pub(super) static ERRORS: Rule =
 
 fn after_terminate(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let What::AfterTerminate(opcode) = remark.what {
-        let expected = "no message behind a Terminate";
+        let expected = "no message after a Terminate";
         findings.remarked(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
     }
 }
@@ -34,11 +34,12 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
-            // An RST that stands elsewhere comes behind something that the capture does not have, a FIN most likely.
+            // An RST at another position follows something that was not captured, most likely a
+            // FIN.
             let alone = fin.is_none() && !books.mpa.tcp[side].reset_elsewhere;
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
-                let expected = "a graceful close behind the Terminate";
-                let found = format!("a reset behind the Terminate of frame {}", seen.frame);
+                let expected = "a graceful close after the Terminate";
+                let found = format!("a reset after the Terminate of frame {}", seen.frame);
                 let id = requirement!("RDMAP-6.2.1-8");
                 if seen.error == LOCAL_CATASTROPHIC {
                     findings.note().in_frame(id, side, rst, expected, found);
@@ -51,14 +52,14 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         if own.lost {
             continue;
         }
-        // A Responder may not send before it has a first FPDU that is right.
+        // A Responder may not send before it has received a valid first FPDU.
         let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";
         if let Some(error) = peer.fault.into_iter().chain(bad_crc).min_by_key(|error| error.frame)
             && let Some(closed) = closed.filter(|closed| books.mpa.may_know(side, *closed, error.frame, error.end))
         {
-            let found = format!("none, behind the error of frame {}", error.frame);
+            let found = format!("a close without Terminate after the error of frame {}", error.frame);
             findings.in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
         } else if let Some(rst) =
             rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
@@ -66,9 +67,9 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
             && !aborts_sdp(books, side)
             && peer.fpdus.is_some_and(|(first, _)| first < rst)
         {
-            // What made it reset is not on the wire; its ULP may have asked for it.
-            let found = "a reset out of the blue".to_owned();
-            let expected = "a Terminate that says why the stream ends";
+            // The reason for the reset is not on the wire; the ULP may have requested it.
+            let found = "a reset without a visible reason".to_owned();
+            let expected = "a Terminate that reports why the stream ends";
             findings.note().in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
         }
     }
@@ -103,21 +104,21 @@ mod tests {
         more.say(1, SEND);
         proves(requirement!("RDMAP-5.4-12"), &more, &right());
         let silent = then(&[(0, SEND), (0, BAD)], |wire| wire.fin(1));
-        let told = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
-        proves(requirement!("RDMAP-6.2.1-1"), &silent, &told);
+        let reported = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
+        proves(requirement!("RDMAP-6.2.1-1"), &silent, &reported);
         let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.say(0, BAD), |wire| wire.fin(1)));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
-        proves(requirement!("RDMAP-6.2.1-8"), &reset, &told);
+        proves(requirement!("RDMAP-6.2.1-8"), &reset, &reported);
         assert!(reset.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-6.2.1-8")));
         let catastrophic = "4147 00000000 00000002 00000001 00000000 20050000";
         let announced = then(&[(0, SEND), (1, catastrophic)], |wire| wire.rst(1));
-        proves(requirement!("RDMAP-6.2.1-8"), &announced, &told);
+        proves(requirement!("RDMAP-6.2.1-8"), &announced, &reported);
         assert_eq!(announced.errors(), []);
     }
 
     #[test]
-    fn an_abort_of_sdp_is_no_reset_out_of_the_blue() {
+    fn an_abort_of_sdp_announces_its_reset() {
         let mut talk = Talk::begun(FieldOrder::Figure);
         talk.say(0, Mid::DIS_CONN, "", 0);
         talk.say(0, Mid::ABORT_CONN, "", 0);

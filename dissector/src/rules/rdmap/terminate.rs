@@ -10,7 +10,7 @@ use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
 const TERMINATE: u16 = 1 << 7;
-/// Where the header stands in unit coordinates.
+/// Where the header begins in unit coordinates.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static NUMBERS: Rule =
@@ -54,7 +54,7 @@ pub(super) static FIGURE_10: Rule = Rule {
     judge: Judge::Opcode(TERMINATE, figure_10),
 };
 
-/// The fixed part; `None` when it is not there, or not in an untagged message.
+/// The fixed part. `None` if it is missing, or if the message is tagged.
 fn fixed<'a>(view: &SegmentView<'a>) -> Option<&'a RawTerminate> {
     let Segment::Untagged(..) = view.segment else { return None };
     RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok().map(|(fixed, _)| fixed)
@@ -70,12 +70,13 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fi
     }
 }
 
-/// Are the bits of its first octets in another order than that of Figure 8? Layer and type are exchanged, or HdrCt is read from
-/// the wrong end, so that it lies in the reserved bits. What the octets seem to say is then not what was meant.
+/// Are the bits of its first octets in another order than in Figure 8? Either layer and type are
+/// exchanged, or HdrCt is read from the wrong end, so that it is in the reserved bits. The values
+/// then do not mean what they appear to.
 pub(in crate::rules) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
-    let behind = view.payload_len as usize > RawTerminate::LEN;
-    let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && behind;
+    let has_more = view.payload_len as usize > RawTerminate::LEN;
+    let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && has_more;
     no_parts || Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged())
 }
 
@@ -104,33 +105,33 @@ fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
     }
     if turned {
         let found = format!("{:02x} {:02x} {:02x}", fixed.layer_etype, fixed.error_code, fixed.header_control.0);
-        let expected = "Layer, EType, Error Code and HdrCt from the most significant bit on";
+        let expected = "Layer, EType, Error Code and HdrCt from the most significant bit";
         findings.at(requirement!("RDMAP-4.8-37"), unit, AT..AT + 3, expected, found);
     }
 }
 
 fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (Some(fixed), Some(octets)) = (fixed(view), view.payload.all()) else { return };
-    let (bits, behind) = (fixed.header_control, &octets[RawTerminate::LEN..]);
-    let parts = RawTerminateParts::split(bits, behind);
-    let header_wanted = behind.get(2..3).map_or(18, |first| if first[0] & 0x80 != 0 { 14 } else { 18 });
+    let (bits, rest) = (fixed.header_control, &octets[RawTerminate::LEN..]);
+    let parts = RawTerminateParts::split(bits, rest);
+    let header_wanted = rest.get(2..3).map_or(18, |first| if first[0] & 0x80 != 0 { 14 } else { 18 });
     let mut announced = if bits.m() || bits.d() { 2 } else { 0 };
     announced += if bits.d() { header_wanted } else { 0 };
     announced += if bits.r() { RawReadRequest::LEN } else { 0 };
     let range = AT + 2..AT + octets.len();
     let bits_text = format!("M={}, D={}, R={}", u8::from(bits.m()), u8::from(bits.d()), u8::from(bits.r()));
-    let found = format!("{} octets", behind.len());
+    let found = format!("{} bytes", rest.len());
     let mut wrong = false;
-    if behind.len() < announced {
+    if rest.len() < announced {
         wrong = true;
-        let expected = format!("{announced} octets behind HdrCt, with {bits_text}");
+        let expected = format!("{announced} bytes after HdrCt, with {bits_text}");
         findings.at(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
-        // A header that begins where the length should stand, and ends with the message.
+        // A header that begins where the length belongs, and ends with the message.
         let bare = bits.d()
-            && RawHeader::from_prefix(behind).is_some_and(|(header, rest)| {
+            && RawHeader::from_prefix(rest).is_some_and(|(header, tail)| {
                 header.control().reserved() == 0
                     && header.ulp_control().reserved() == 0
-                    && (rest.is_empty() || bits.r() && rest.len() == RawReadRequest::LEN)
+                    && (tail.is_empty() || bits.r() && tail.len() == RawReadRequest::LEN)
             });
         let id = if bare {
             requirement!("RDMAP-4.8-9")
@@ -143,9 +144,10 @@ fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
             findings.at(id, unit, range.clone(), &expected, found.clone());
         }
     } else if parts.rest.iter().any(|octet| *octet != 0) {
-        // Zeros where no bit announces anything are what RFC 5040 section 7.1 calls fields set to zero.
+        // Zeros that no bit announces are allowed: RFC 5040 section 7.1 calls them fields set to
+        // zero.
         wrong = true;
-        let (expected, found) = (format!("no octets behind {bits_text}"), format!("{} octets", parts.rest.len()));
+        let (expected, found) = (format!("no bytes after {bits_text}"), format!("{} bytes", parts.rest.len()));
         findings.at(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
         if !bits.d() && RawHeader::from_prefix(parts.rest.get(2..).unwrap_or_default()).is_some() {
             let expected = "no DDP header with D=0";
@@ -154,12 +156,12 @@ fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
     }
     if wrong {
         let expected = format!("headers as {bits_text} announces them");
-        let found = format!("{} octets behind HdrCt", behind.len());
+        let found = format!("{} bytes after HdrCt", rest.len());
         findings.at(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
     }
 }
 
-/// Which error comes with the length and the DDP header of the segment (Figure 10).
+/// Which errors copy the length and the DDP header of the segment (Figure 10).
 fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
@@ -180,21 +182,21 @@ fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
-            // "If possible": neither is no breach, one without the other is.
+            // "If possible": neither is allowed, one without the other is not.
             if bits.d() && !bits.m() {
-                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 beside D=1", found.clone());
+                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }
             if bits.m() && !bits.d() {
-                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 beside M=1", found.clone());
+                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
             }
-            // Length or header without the other: Figure 10 says "if possible", and when its bits
-            // are set is a SHOULD.
+            // Length or header without the other: Figure 10 says "if possible", and setting its
+            // bits is a SHOULD.
             if error_type == 2 && bits.r() {
                 let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
                 findings.at(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
             }
         }
-        // A segment that is too short for a header has none to give back.
+        // A segment that is too short for a header has no header to copy.
         (ErrorLayer::DDP, 0) if !(bits.m() || bits.d() || bits.r()) => {}
         (ErrorLayer::DDP, _) => {
             if !both || bits.r() {
@@ -206,7 +208,7 @@ fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
             }
             if !bits.d() {
                 findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with a DDP error", found.clone());
-                let expected = "the DDP header that DDP handed up";
+                let expected = "the DDP header that DDP passed up";
                 findings.manner().at(requirement!("RDMAP-3.1-7"), unit, at, expected, found);
             }
         }
@@ -228,7 +230,7 @@ mod tests {
     const READ_HEADER: &str = "4141 00000000 00000001 00000001 00000000";
     const READ_BODY: &str = "00000100 0000000000001000 00000008 00000200 0000000000002000";
 
-    /// The Terminate of this header, about a Send.
+    /// The Terminate with this header, about a Send.
     fn about_send(report: &str) -> Wire {
         exchange(&[(0, SEND), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
@@ -254,8 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn a_turned_layout_is_no_error_that_ddp_lacks() {
-        // A code that DDP lacks; the same with HdrCt in the reserved bits, so that no octet is where it belongs.
+    fn a_turned_layout_is_not_an_unknown_ddp_error() {
+        // An unassigned code of DDP; the same with HdrCt in the reserved bits, so that no octet is
+        // in its place.
         for report in [format!("1207c000 0013 {HEADER}"), format!("12070003 0013 {HEADER}")] {
             let ids: Vec<_> = about_send(&report).findings().iter().map(|finding| finding.requirement).collect();
             let turned = ids.contains(&requirement!("RDMAP-4.8-37"));
@@ -289,7 +292,7 @@ mod tests {
         let operation = about_read(&format!("02ffc000 002e {READ_HEADER}"));
         let with_read = about_read(&format!("02ffe000 002e {READ_HEADER} {READ_BODY}"));
         proves(requirement!("RDMAP-4.8-15"), &with_read, &operation);
-        // The header without the length: a SHOULD alone.
+        // The header without the length violates only a SHOULD.
         let without_length = about_read(&format!("02ff4000 0000 {READ_HEADER}"));
         let found: Vec<_> = without_length.errors().iter().map(|it| (it.requirement, it.severity)).collect();
         assert_eq!(found, [(requirement!("RDMAP-4.8-39"), Severity::Warning)]);
