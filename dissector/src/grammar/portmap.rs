@@ -1,4 +1,5 @@
-//! The port mapper's message (draft-pinkerton-iwarp-sdp-01, section 7.3): 48 octets in a UDP datagram.
+//! The port mapper's message (draft-pinkerton-iwarp-sdp-01, section 7.3): 48 octets in a UDP
+//! datagram.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

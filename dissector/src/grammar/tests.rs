@@ -44,7 +44,8 @@ fn assert_has(fields: &[String], expected: &str) {
     assert_eq!(found, expected, "{fields:#?}");
 }
 
-/// RFC 6581 section 9: S, then A, B and IRD, C, D and ORD in front of the private data, which they are part of.
+/// RFC 6581 section 9: S, then A, B and IRD, C, D and ORD at the beginning of the private data,
+/// which they belong to.
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();

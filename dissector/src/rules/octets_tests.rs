@@ -25,9 +25,9 @@ fn octets(wire: &Wire, id: RequirementId) -> String {
     found
 }
 
-fn talk(say: impl FnOnce(&mut Talk)) -> Wire {
+fn talk(send: impl FnOnce(&mut Talk)) -> Wire {
     let mut talk = Talk::bare();
-    say(&mut talk);
+    send(&mut talk);
     talk.wire
 }
 

@@ -77,7 +77,8 @@ fn filled(markers: bool) -> Wire {
     wire.send(0, &testing::startup_frame(flags, 1, &[]));
     wire.send(1, &testing::reply_frame(flags, 1, &[]));
     let mut sender = Marked { none: !markers, ..Marked::default() };
-    // RFC 5044 section 4.5: EMSS - (6 + 4 * ceil(EMSS / 512) + EMSS mod 4), and without markers EMSS - (6 + EMSS mod 4).
+    // RFC 5044 section 4.5: EMSS - (6 + 4 * ceil(EMSS / 512) + EMSS mod 4); without markers EMSS -
+    // (6 + EMSS mod 4).
     let full = if markers { 1460 - 6 - 4 * 3 } else { 1460 - 6 };
     for message in 0..6_u32 {
         let base = u64::from(message) * 0x1_0000;

@@ -88,7 +88,8 @@ pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     }
 }
 
-/// The queue of an untagged message (RFC 5040 section 4.1, Figure 4; RFC 7306 section 4.1, Figure 2).
+/// The queue of an untagged message (RFC 5040 section 4.1, Figure 4; RFC 7306 section 4.1, Figure
+/// 2).
 pub(crate) fn queue_of(opcode: Opcode) -> Option<u32> {
     match opcode {
         Opcode::SEND

@@ -65,13 +65,13 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     match &view.segment {
         Segment::Tagged(..) => {
             if !fits || opcode.is_tagged() != Some(true) {
-                let expected = "the control octet of an RDMA Write or Read Response";
+                let expected = "the control byte of an RDMA Write or Read Response";
                 let range = ULPDU_AT + 1..ULPDU_AT + 2;
                 let found = format!("{:#04x}", view.header[1]);
                 findings.at(requirement!("DDP-4.2-2"), unit, range, expected, found);
             }
             if view.payload_len == 0 && (wrong > 0 || !fits) {
-                let expected = "a valid first and second octet, even without payload";
+                let expected = "a valid first and second byte, even without payload";
                 let found = format!("{octet:#04x} {:#04x}", view.header[1]);
                 findings.at(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
             }
@@ -79,7 +79,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         Segment::Untagged(header, _) => {
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
             if !fits || opcode.is_tagged() == Some(true) || word {
-                let expected = "RDMAP's control octet, and zero where it names no STag";
+                let expected = "RDMAP's control byte, and zero where it names no STag";
                 report_ulp_octets(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
             }
         }

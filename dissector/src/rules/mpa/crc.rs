@@ -250,7 +250,8 @@ mod tests {
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.3-1"), &marked(&ulpdus, 0, |o| right(&without(o, &[0, 512]))), &good);
         proves(requirement!("MPA-4.4-17"), &marked(&ulpdus, 0, |o| right(&o[4..])), &good);
-        // 478 octets of ULPDU: marker, length, ULPDU and CRC end at 488; 19 more put a marker between PAD and CRC at 512.
+        // 478 octets of ULPDU: marker, length, ULPDU and CRC end at 488. 19 more put a marker
+        // between PAD and CRC at 512.
         let ulpdus = [478, 19, 30];
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.4-16"), &marked(&ulpdus, 1, |o| right(&o[..o.len() - 4])), &good);

@@ -1,4 +1,4 @@
-//! FPDUs are contiguous: what is in place of an FPDU that was due.
+//! FPDUs are contiguous: explains octets in place of an FPDU that was due.
 
 use weft_core::requirement;
 

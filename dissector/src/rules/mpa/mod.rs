@@ -1,8 +1,8 @@
 //! Rules of RFC 5044.
 //!
-//! | file | what it judges |
+//! | file | subject |
 //! | --- | --- |
-//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, each field, start-up by the RDMA Consortium |
+//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, fields, frames of the RDMA Consortium |
 //! | [`order`], [`switch`] | the order of messages; the end of streaming mode |
 //! | [`fpdu`], [`layout`], [`crc`] | FPDUs |
 //! | [`marker_place`], [`marker_value`] | markers |

@@ -81,7 +81,7 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
-    // What is missing may be an SDP Hello, after which no start-up frames are needed.
+    // The missing octets may be an SDP Hello, after which no start-up frames are needed.
     let may_be_sdp = books.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, although the connection was captured from its beginning.
@@ -211,7 +211,7 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-/// An FPDU at the beginning of what follows a rejecting Reply.
+/// An FPDU directly after a rejecting Reply.
 fn nothing_after_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { head, .. } = &unit.kind else { return };
     if books.connection.pair().is_none_or(|pair| pair.accepted()) {

@@ -159,7 +159,7 @@ mod tests {
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
     }
 
-    /// RFC 5044 section 5.1 lists what may cut an FPDU that would fit.
+    /// RFC 5044 section 5.1 lists the reasons to cut an FPDU that would fit.
     #[test]
     fn windows_and_full_segments_may_cut_fpdus() {
         let judged = |wire: &Wire| {

@@ -22,7 +22,8 @@ const LLP: u8 = 2;
 const MARKER_MISMATCH: u8 = 3;
 /// Where a Terminate's layer, type and code are.
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Nanoseconds after which a connection that is still open counts as not torn down; no specification gives a time.
+/// Nanoseconds after which a connection that is still open counts as not torn down. No
+/// specification gives a time.
 const TEAR_DOWN: u64 = 120_000_000_000;
 
 fn error_is_known(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {

@@ -1,7 +1,7 @@
 //! Rules of RFC 6581 (enhanced connection establishment), and of the e-mail of 2007 that preceded
 //! it (`mail`: notes).
 //!
-//! | file | what it judges |
+//! | file | subject |
 //! | --- | --- |
 //! | [`frame`] | the fields of one enhanced frame |
 //! | [`reply`] | how the Reply must match the Request |

@@ -1,4 +1,5 @@
-//! The ready-to-receive message: the Initiator's first FPDU in the peer-to-peer model (RFC 6581 section 9.2).
+//! The ready-to-receive message: the Initiator's first FPDU in the peer-to-peer model (RFC 6581
+//! section 9.2).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;

@@ -42,7 +42,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     }
     if wrong > 1 {
         let found = format!("{:#04x}", view.header[1]);
-        let expected = "RDMAP's control octet: RV, Rsv and an assigned OpCode";
+        let expected = "RDMAP's control byte: RV, Rsv and an assigned OpCode";
         findings.at(requirement!("RDMAP-4.1-1"), unit, at.clone(), expected, found.clone());
         let expected = "RV in bits 0 and 1, Rsv in bits 2 and 3, OpCode in bits 4 to 7";
         findings.at(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);

@@ -35,7 +35,7 @@ fn same(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>
     match remark.what {
         What::UlpChanged { tagged, from, to } => {
             let (expected, found) = (format!("{:02x} {:08x}", from.0, from.1), format!("{:02x} {:08x}", to.0, to.1));
-            let expected = format!("RDMAP's octets as in the segments before: {expected}");
+            let expected = format!("RDMAP's bytes as in the segments before: {expected}");
             findings.remarked(&[requirement!("RDMAP-3.1-9")], unit, remark, &expected, &found);
             if Opcode(from.0 & 0xf) != Opcode(to.0 & 0xf) {
                 let expected = format!("{} until L=1", Opcode(from.0 & 0xf));

@@ -241,7 +241,8 @@ mod tests {
 
     #[test]
     fn after_a_loss_reads_into_one_sink_are_not_judged() {
-        // Two Reads are under way at a time; the first Response, or the second Request, is not in the capture.
+        // Two Reads are outstanding at a time. The first Response, or the second Request, was not
+        // captured.
         for lost in [(1, 1), (0, 2)] {
             let mut wire = exchange(&[]);
             let send = |wire: &mut Wire, direction: usize, msn: u32| {
