@@ -3,8 +3,8 @@
 //!
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its
 //! protocol. It never reports what the capture does not contain: octets that were lost or cut off,
-//! or the content of an FPDU with a bad CRC. Each requirement id that it judges has a test with a
-//! stream that violates it, and a stream as similar as possible that does not (`testing::proves`).
+//! or the content of an FPDU with a bad CRC. Each requirement id that it judges has a test with two
+//! similar streams: one that violates it and one that does not (`testing::proves`).
 
 mod ddp;
 mod findings;

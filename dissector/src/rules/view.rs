@@ -60,9 +60,10 @@ impl<'a> SegmentView<'a> {
         self.segment.control().last()
     }
 
-    /// Has the segment versions 1, reserved bits of zero, T and QN as the opcode requires, and zero
-    /// instead of an STag if it invalidates none? Nearly every segment has such a header, and no
-    /// rule about its fixed fields concerns it.
+    /// Is the header as in nearly every segment? Then no rule about its fixed fields concerns it.
+    ///
+    /// Versions are 1, reserved bits are zero, and T and QN are as the opcode requires. The STag is
+    /// zero in an untagged message that invalidates none.
     pub(crate) fn is_ordinary(&self) -> bool {
         let opcode = self.opcode();
         if self.header[0] & 0x3f != 1 || self.header[1] & 0xf0 != 0x40 {

@@ -40,7 +40,7 @@ pub(super) static NOT_REQUESTED: Rule = Rule {
     judge: Judge::Other(not_requested),
 };
 
-/// The octets in place of the first due marker in an FPDU without markers; its length, if that
+/// The octets in place of the first due marker in an FPDU without markers; `ULPDU_Length`, if that
 /// place is not known.
 fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
