@@ -12,7 +12,7 @@ pub(super) static CHOICE: Rule =
 pub(super) static INVALIDATED: Rule =
     Rule { requirements: &[requirement!("RDMAP-1.2-2")], judge: Judge::Remark(invalidated) };
 
-/// The number of different STags from which on the choice is judged.
+/// How many different STags are needed before their choice is judged.
 const ENOUGH: usize = 8;
 /// STags are not sparse if they lie in a range of the number space smaller than this factor times
 /// their count.

@@ -189,7 +189,7 @@ fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
             if bits.m() && !bits.d() {
                 findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
             }
-            // Length or header without the other: Figure 10 says "if possible", and setting its
+            // Length or header without the other: Figure 10 has "if possible", and setting its
             // bits is a SHOULD.
             if error_type == 2 && bits.r() {
                 let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
