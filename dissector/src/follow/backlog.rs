@@ -1,20 +1,21 @@
-//! When is every request known to be answered, after octets that the capture does not hold?
+//! Finds out when every request is answered, after octets that the capture does not hold.
 
-/// How many requests may be without response, where not all of them were captured. Requests count by their MSNs, the missing ones
-/// too; each response that was captured answers one.
+/// How many requests may be without response if not all of them were captured. Requests count by
+/// their MSNs, including missing requests. Each captured response answers one request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Backlog {
-    /// At most so many; `None` before the first request.
+    /// Upper bound on the requests; `None` before the first request.
     most: Option<u64>,
     /// Responses before the first request.
     responses: u64,
-    /// May requests be missing behind the last one that was captured, or come late?
+    /// May requests after the last captured one be missing or late?
     open: bool,
     last_msn: Option<u32>,
 }
 
 impl Backlog {
-    /// Octets are missing while `known` requests are without response; of the requester, if `requests` says so.
+    /// Octets are missing while `known` requests have no response. `requests`: the octets are the
+    /// requester's.
     pub(super) fn lose(&mut self, known: Option<usize>, requests: bool) {
         if let Some(known) = known {
             (self.most, self.responses) = (Some(known as u64), 0);
@@ -32,7 +33,7 @@ impl Backlog {
 
     pub(super) fn answered(&mut self) {
         self.responses += 1;
-        // More responses than requests: the requests come late.
+        // There are more responses than requests: the requests come late.
         self.open |= self.most == Some(0);
         self.most = self.most.map(|most| most.saturating_sub(1));
     }

@@ -1,4 +1,4 @@
-//! How a connection began and ended, and who had which role.
+//! How a connection began and ended, and which direction had which role.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::KEY_LEN;
@@ -7,16 +7,16 @@ use super::startup::StartupSeen;
 use crate::ip::Segment;
 use crate::unit::{Carrier, Kind, Located, Unit};
 
-/// The first unit of a direction that was no start-up frame.
+/// The first unit of a direction if it is not a start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
-    /// The octets it begins with, as many as its unit shows.
+    /// The first octets, as many as the unit shows.
     pub head: Vec<u8>,
-    /// Where the octets of a key would be.
+    /// Location of the octets where the MPA key would be.
     pub key: Located,
-    /// Stream positions of its first octet, and after its last.
+    /// Stream position of its first octet.
     pub position: u64,
-    /// See `position`.
+    /// Stream position after its last octet.
     pub end: u64,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Connection {
     pub rst: [Option<u64>; 2],
     /// The direction's own start-up frame.
     pub startup: [Option<StartupSeen>; 2],
-    /// How the direction began, where it began with octets outside MPA, all of them captured.
+    /// How the direction began, if it began with octets outside MPA and all of them were captured.
     pub beginning: [Option<Beginning>; 2],
-    /// The direction in which an SDP Hello was seen in streaming mode: then start-up frames may be left out.
+    /// The direction that sent an SDP Hello in streaming mode. Start-up frames may then be absent.
     pub streaming_hello: Option<usize>,
-    /// Does it take the place of an SDP connection that was suspended?
+    /// Does it replace an SDP connection that was suspended?
     pub resumes: bool,
     /// When its last segment was captured, in nanoseconds since 1970.
     pub last_time: u64,
@@ -51,7 +51,7 @@ impl Connection {
         Connection { syn, opener, fin, rst, resumes, last_time, ..Connection::default() }
     }
 
-    /// Notes what a segment's flags tell.
+    /// Records the flags of a segment.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.syn[direction] |= segment.syn;
         if segment.syn && !segment.ack_flag {
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Notes what a unit tells.
+    /// Records what a unit shows of the connection.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
         let direction = usize::from(unit.direction);
         let first = self.units[direction] == 0;
@@ -82,13 +82,13 @@ impl Connection {
         }
     }
 
-    /// The direction that sent the MPA Request; by the Reply, where no Request was found.
+    /// The direction that sent the MPA Request; derived from the Reply if no Request was found.
     pub(crate) fn initiator(&self) -> Option<usize> {
         let of = |kind: StartupKind| (0..2).find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
         of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(|responder| 1 - responder))
     }
 
-    /// Request and Reply, when both were found and sent by different ends.
+    /// Request and Reply, if both were found and came from different ends.
     pub(crate) fn pair(&self) -> Option<Pair<'_>> {
         let initiator = self.initiator()?;
         let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[1 - initiator].as_ref()?);
@@ -121,7 +121,7 @@ impl Pair<'_> {
         !self.reply.rejects()
     }
 
-    /// Did both ends agree on the manner of the RDMA Consortium (version 0, markers and CRC both ways)?
+    /// Did both ends agree on the RDMA Consortium's variant (version 0, markers and CRC both ways)?
     pub(crate) fn is_rdmac(&self) -> bool {
         self.reply.revision == 0 && self.reply.wants_markers()
     }

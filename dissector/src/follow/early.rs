@@ -1,19 +1,21 @@
-//! Responses that were seen before their requests.
+//! Responses that the monitor reads before their requests.
 //!
-//! Without CRC an FPDU is read once the next one of its direction is there, which may be behind the answer. Behind a hole, and with a
-//! snap length, a direction may come as a whole behind the other one.
+//! Without CRC, an FPDU is read only when the next FPDU of its direction is there. By then the
+//! answer may have been read. After a hole, or with a snap length, one direction may come
+//! completely after the other.
 
 use super::message::At;
 use crate::rules::SegmentView;
 
-/// What a response names of its request: the sink of a Read, or the identifier of an atomic operation.
+/// What a response names of its request: the sink of a Read, or the identifier of an atomic
+/// operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Sink(u32, u64),
     Identifier(u32),
 }
 
-/// Such a response.
+/// A response that was read before its request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Early {
     pub(super) key: Key,

@@ -1,11 +1,14 @@
-//! Exchanges of the port mapper (section 7 of the draft): Request, Accept or Deny, Ack, and the TCP connections that follow.
+//! Exchanges of the port mapper (section 7 of the draft): Request, Accept or Deny, Ack, and the TCP
+//! connections that follow.
 //!
-//! A datagram belongs to the exchange of its three-tuple AssocHandle, CpPort and CpIPAddr; a Request that asks for another address
-//! with the same three-tuple begins a new one. What is sent again is counted. A connection follows an exchange when its SYN goes to
-//! the address that the Accept named: the newest Accept for the two ends counts, else the newest one for the address alone.
+//! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. A
+//! Request with the same three-tuple for another address begins a new exchange. Repeated messages
+//! are counted. A connection follows an exchange if its SYN goes to the address that the Accept
+//! named. The newest Accept for the two ends counts, else the newest Accept for the address alone.
 //!
-//! Datagrams that are no message of the draft (or of the Linux daemon) change nothing. At most [`MOST`] exchanges are kept, and of
-//! each the first [`MOST_STREAMS`] connections; the oldest exchange goes first.
+//! A datagram that is not a message of the draft (or of the Linux daemon) changes nothing. At most
+//! [`MOST`] exchanges are kept, each with its first [`MOST_STREAMS`] connections; the oldest
+//! exchange is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +23,7 @@ pub const MOST: usize = 1024;
 /// Connections of an exchange that are listed.
 pub const MOST_STREAMS: usize = 16;
 
-/// Where and when something was seen.
+/// Where and when something was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Seen {
     /// Frame.
@@ -29,12 +32,12 @@ pub struct Seen {
     pub time: u64,
 }
 
-/// How far an exchange has come.
+/// The state of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// A PMReq, and no answer.
+    /// A PMReq without an answer.
     Requested,
-    /// A PMAccept that no PMAck answered; a SYN does as well (section 7.5.2).
+    /// A PMAccept that no PMAck acknowledged; a SYN acknowledges it as well (section 7.5.2).
     Accepted,
     /// A PMAck.
     Acknowledged,
@@ -80,11 +83,11 @@ pub struct Exchange {
     pub ack: Option<Seen>,
     /// The first PMDeny.
     pub deny: Option<Seen>,
-    /// PMReqs, PMAccepts, PMAcks and PMDenys behind the first ones.
+    /// Repeated PMReqs, PMAccepts, PMAcks and PMDenys, without the first of each.
     pub repeats: [u64; 4],
-    /// The connections that followed: the first of them.
+    /// The first connections that followed.
     pub streams: Vec<u32>,
-    /// All of them.
+    /// Number of all connections that followed.
     pub followers: u64,
     /// Did the last datagram repeat an earlier one?
     #[serde(skip)]
@@ -123,7 +126,7 @@ impl Exchange {
         }
     }
 
-    /// Takes in a message of its three-tuple.
+    /// Processes a message of its three-tuple.
     fn message(&mut self, message: &Message, seen: Seen) {
         let accepting = SocketAddr::new(message.addresses.accepting(), message.ap_port);
         let (first, index) = match message.message_type {
@@ -148,7 +151,7 @@ impl Exchange {
     }
 }
 
-/// An address field: of IPv4 its first four octets count.
+/// An address field; the first four octets of an IPv4 address count.
 fn address(ipv: u8, field: [u8; 16]) -> IpAddr {
     match (ipv, field) {
         (4, [a, b, c, d, ..]) => IpAddr::from([a, b, c, d]),
@@ -160,7 +163,7 @@ fn address(ipv: u8, field: [u8; 16]) -> IpAddr {
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges {
     kept: VecDeque<Exchange>,
-    /// Exchanges that are not kept any more.
+    /// Number of exchanges that were dropped.
     gone: u64,
     by_tuple: HashMap<(u64, SocketAddr), u64>,
     /// By the address of the newest Accept, and by both ends.
@@ -169,7 +172,8 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    /// A datagram from or to the port mapper; gives its exchange, and one that is forgotten for it.
+    /// Processes a datagram from or to the port mapper. Returns its exchange, and an exchange that
+    /// is dropped to make room.
     pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
         let whole = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
         let Some(message) = Message::parse(datagram.octets).ok().filter(|_| whole) else { return (None, None) };
@@ -213,7 +217,7 @@ impl Exchanges {
         self.by_ends.get(&(from, to)).or_else(|| self.by_mapped.get(&to)).copied()
     }
 
-    /// Connection `stream` follows an exchange; gives it, unless that was known.
+    /// Connection `stream` follows an exchange. Returns the exchange unless this was already known.
     pub(crate) fn join(&mut self, number: u64, stream: u32) -> Option<&Exchange> {
         let exchange = self.get_mut(number)?;
         if exchange.streams.last() == Some(&stream) {
@@ -226,7 +230,7 @@ impl Exchanges {
         Some(exchange)
     }
 
-    /// All that are kept, when the capture ends.
+    /// All exchanges that are kept, at the end of the capture.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Exchange> {
         self.by_tuple.clear();
         self.by_mapped.clear();

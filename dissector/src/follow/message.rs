@@ -1,8 +1,10 @@
-//! Messages out of segments: which segment goes on with which message, by queue, MSN and MO, or by STag and TO.
+//! Assembles messages from segments: queue, MSN and MO, or STag and TO, decide which message a
+//! segment continues.
 //!
-//! One message can be open for each queue and each of the two tagged kinds, which is more than a sender may have open; so
-//! memory is constant. After octets that the capture does not hold nothing is known of a direction: what is open is
-//! forgotten, and numbers are compared again only from the next message on. What fits nothing becomes a [`Remark`].
+//! One message can be open for each queue and each of the two tagged kinds. A sender may not have
+//! more open, so memory is constant. After octets that the capture does not hold, nothing is known
+//! of a direction: open messages are dropped, and numbers are compared again only from the next
+//! message on. What does not fit becomes a [`Remark`].
 
 use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
@@ -11,7 +13,7 @@ use super::remark::{Remark, What};
 use crate::rules::{SegmentView, ULPDU_AT, queue_of};
 use crate::unit::Located;
 
-/// Where and when a segment is seen.
+/// Where and when a segment is observed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
     /// 0 or 1.
@@ -24,16 +26,16 @@ pub(crate) struct At {
     pub header: Located,
 }
 
-/// What a segment is in its message.
+/// The role of a segment in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
-    /// The first one.
+    /// Is it the first segment?
     pub first: bool,
     /// The message that it ends.
     pub ended: Option<Ended>,
 }
 
-/// A message of which every segment was seen.
+/// A complete message, of which every segment was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// Octets of payload.
@@ -46,7 +48,7 @@ pub(crate) struct Ended {
     pub time: u64,
 }
 
-/// A message that is not at its end.
+/// A message whose last segment has not come.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     at: At,
@@ -62,7 +64,8 @@ struct Open {
     low: i64,
     high: i64,
     sum: u64,
-    /// Marks of all beginnings less those of all ends: what is left of a whole are its two edges.
+    /// Marks of all beginnings less those of all ends: a complete message leaves only its two
+    /// edges.
     tally: u64,
     segments: u32,
     /// May its first segments be among the octets that are missing?
@@ -72,7 +75,7 @@ struct Open {
     jump: Option<Jump>,
 }
 
-/// The first segment that was not where the payload before it ended.
+/// The first segment that does not begin where the payload before it ended.
 #[derive(Debug, Clone, Copy)]
 struct Jump {
     octets: Located,
@@ -92,7 +95,7 @@ struct Done {
     low: u64,
 }
 
-/// A message that no segment has ended.
+/// A message without a last segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unended {
     /// What it is.
@@ -101,18 +104,19 @@ pub(crate) struct Unended {
     pub frame: u64,
     /// Where DDP's control octet of that segment is.
     pub control: Located,
-    /// Did its sender begin and end another message behind that segment?
+    /// Did its sender begin and end another message after that segment?
     pub passed: bool,
-    /// The control octet of a segment with L=1 that came before, if the message ends just where that one begins.
+    /// The control octet of an earlier segment with L=1, if the message ends exactly where that
+    /// segment begins.
     pub early_last: Option<Located>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Channel {
-    /// Was the end of a message seen since octets were missing?
+    /// Was the end of a message observed since octets were missing?
     in_step: bool,
     next_msn: Option<u32>,
-    /// MSNs from..to that were passed over.
+    /// Range of MSNs (from..to) that were skipped.
     skipped: Option<(u32, u32)>,
     open: Option<Open>,
     done: Option<Done>,
@@ -124,13 +128,13 @@ const RESPONSE: usize = 5;
 /// The messages of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
-    /// Was everything seen from the first FPDU on?
+    /// Was everything observed from the first FPDU on?
     whole: bool,
     /// By QN, then Writes and Read Responses.
     channels: [Channel; 6],
     /// Segments so far.
     count: u64,
-    /// The number of the first segment of the message that began last among those that ended.
+    /// The number of the first segment of the message that began last among the finished messages.
     ended: u64,
 }
 
@@ -146,7 +150,7 @@ impl Messages {
         *self = Messages { whole: true, ..Messages::default() };
     }
 
-    /// Octets are missing, or cannot be believed.
+    /// Octets are missing, or not trustworthy.
     pub(crate) fn lose(&mut self) {
         *self = Messages::default();
     }
@@ -161,7 +165,7 @@ impl Messages {
         self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest.frame)).next()
     }
 
-    /// A message that was begun and has no end, all of whose segments are known.
+    /// A message without an end, of which all segments so far are known.
     pub(crate) fn unended(&self) -> Option<Unended> {
         self.channels.iter().find_map(|channel| {
             let open = channel.open.filter(|open| !open.partial)?;
@@ -177,7 +181,7 @@ impl Messages {
         })
     }
 
-    /// Takes a segment in. `sink` is where the next Read Response to this direction's peer belongs.
+    /// Processes a segment. `sink` is the sink of the next Read Response to this direction's peer.
     pub(crate) fn segment(
         &mut self,
         at: At,
@@ -201,7 +205,8 @@ impl Messages {
         let goes_on = |open: &Open| mo != 0 && i64::from(mo) == open.next;
         if qn != queue {
             if !channel.open.is_some_and(|open| open.msn == msn && goes_on(&open)) {
-                // It belongs to no queue that could be told; what the right one expects next is not known any more.
+                // Its queue is not known. The next MSN of the correct queue is no longer known
+                // either.
                 *channel = Channel::default();
                 self.whole = false;
                 return Place::default();
@@ -389,7 +394,8 @@ impl Open {
         self.latest = at;
     }
 
-    /// The last segment is in: do the segments make a whole? `None` when not all of them are known.
+    /// The last segment has arrived. Checks that the segments make a complete message; `None` if
+    /// not all of them are known.
     fn end(&self, at: At, tagged: bool, remarks: &mut Vec<Remark>) -> Option<Ended> {
         if self.partial {
             return None;
@@ -426,7 +432,8 @@ impl Open {
     }
 }
 
-/// A number that stands for an offset, so far from those of other offsets that sums of a few do not meet by chance.
+/// A pseudorandom number for an offset, so far from those of other offsets that sums of a few do
+/// not match by chance.
 fn mark(offset: i64) -> u64 {
     let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)

@@ -1,6 +1,7 @@
-//! What the monitor remembers of a connection: facts, one file a subject, that rules look at.
+//! The monitor's state of a connection: facts that rules check, one file for each subject.
 //!
-//! These are books, not protocol machines: they never decide what should happen next, and share nothing with the endpoint.
+//! This state only records. It never decides what should happen next, and shares no code with the
+//! endpoint.
 
 mod backlog;
 mod connection;
@@ -44,27 +45,27 @@ use crate::ip::Segment;
 use crate::rules::SegmentView;
 use crate::unit::{Carrier, Kind, Unit};
 
-/// All books of one connection.
+/// The complete state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     /// How it began and ended.
     pub(crate) connection: Connection,
     /// What MPA and TCP below it showed.
     pub(crate) mpa: MpaBooks,
-    /// What its segments said.
+    /// Messages, operations and STags in its segments.
     pub(crate) traffic: Traffic,
-    /// What the unit that was taken in last made the books remark on; kept empty between units.
+    /// What does not fit in the latest unit; empty between units.
     remarks: Vec<Remark>,
-    /// What its Sends may be.
+    /// The protocols that its Sends may carry.
     ulps: ulp::Ulps,
-    /// What goes with the units.
+    /// Context of the units.
     context: Context,
-    /// Does the direction that sends nothing now have octets that are not read yet?
+    /// Does the other direction, which sends nothing now, have octets that are not read yet?
     pub(crate) peer_has_unread: bool,
 }
 
 impl Books {
-    /// Notes what a segment's flags tell.
+    /// Records the flags of a segment.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.connection.segment(direction, segment);
         self.mpa.segment(direction, segment);
@@ -75,12 +76,12 @@ impl Books {
         }
     }
 
-    /// Notes what a unit tells.
+    /// Records a unit.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         self.remarks.clear();
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
-        // Without CRC an FPDU may be read once the next one is there, behind its answer.
+        // Without CRC, an FPDU may be read only when the next one is there, after its answer.
         let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = usize::from(unit.direction);
@@ -108,7 +109,8 @@ impl Books {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
-            // Units of a direction in which octets are missing may be handed out late; so may those that nothing vouches for yet.
+            // Units of a direction with missing octets may be delivered late. So may units that
+            // nothing vouches for yet.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
@@ -128,18 +130,19 @@ impl Books {
         }
     }
 
-    /// Is it certain where markers of `direction` are due? Without both start-up frames that is a guess, until one stands there.
+    /// Is it certain where markers of `direction` are due? Without both start-up frames that is a
+    /// guess until a marker is found there.
     pub(crate) fn markers_are_certain(&self, direction: usize) -> bool {
         self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
     }
 
-    /// Do the units of both directions come in the order in which they were sent? Not where octets were missed or cut off, nor where
-    /// a direction without SYN waits for its first octet.
+    /// Do the units of both directions come in the order in which they were sent? Not if octets
+    /// were missed or cut off, nor if a direction without SYN waits for its first octet.
     pub(crate) fn is_in_step(&self) -> bool {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
-    /// What is known beyond the octets of the unit that was taken in last.
+    /// What is known beyond the octets of the latest unit.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let says_more = match unit.kind {
             Kind::Fpdu(_) => self.context.ulp.is_some(),
@@ -155,7 +158,8 @@ impl Books {
         &self.context
     }
 
-    /// Octets of memory that grow with what the connection does; what every connection has is not counted.
+    /// Octets of memory that grow with the connection's activity; the fixed part of each connection
+    /// is not counted.
     pub(crate) fn memory(&self) -> usize {
         self.traffic.memory() + self.context.memory()
     }
@@ -170,19 +174,19 @@ impl Books {
         self.connection.pair().is_some_and(|pair| !pair.accepted())
     }
 
-    /// The connection starts again: nothing but TCP's part stays.
+    /// The connection starts again: only TCP's part is kept.
     pub(crate) fn restart(&mut self) {
         let Books { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
         *self = Books { connection: connection.restarted(), mpa: mpa.restarted(), context, ..Books::default() };
     }
 
-    /// The connection takes the place of one of SDP that was suspended.
+    /// The connection replaces an SDP connection that was suspended.
     pub(crate) fn resume(&mut self) {
         self.connection.resumes = true;
     }
 
-    /// No unit follows.
+    /// No more units follow.
     pub(crate) fn finish(&mut self) {
         for direction in 0..2 {
             if self.mpa.tcp[direction].lacks_its_end() {
@@ -197,17 +201,17 @@ impl Books {
         }
     }
 
-    /// What became certain with the last unit.
+    /// Facts that became certain with the last unit.
     pub(crate) fn facts(&self) -> &[Fact] {
         &self.traffic.facts
     }
 
-    /// What is told when the connection, or the capture, ends.
+    /// Facts to report at the end of the connection or the capture.
     pub(crate) fn last_facts(&mut self) -> impl Iterator<Item = Fact> {
         self.traffic.stags.drain().map(Fact::Stag)
     }
 
-    /// What the last unit made the books remark on.
+    /// Remarks on the last unit.
     pub(crate) fn remarks(&self) -> &[Remark] {
         &self.remarks
     }

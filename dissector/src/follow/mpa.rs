@@ -1,4 +1,4 @@
-//! The books of MPA: TCP below it, its start-up, its FPDUs.
+//! MPA's state: TCP below it, its start-up, its FPDUs.
 
 use super::connection::{Connection, Pair};
 use super::opener::Openers;
@@ -16,11 +16,11 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 /// Index 0 and 1 are the directions.
 #[derive(Debug, Default)]
 pub(crate) struct MpaBooks {
-    /// What TCP's headers told.
+    /// Facts from TCP's headers.
     pub(crate) tcp: [TcpFacts; 2],
     /// What each end advertised as its receive window.
     pub(crate) windows: [Window; 2],
-    /// What the units of each direction were like.
+    /// Facts about the units of each direction.
     pub(crate) streams: [Stream; 2],
     /// Unanswered Read Requests.
     pub(crate) reads: [Reads; 2],
@@ -31,12 +31,12 @@ pub(crate) struct MpaBooks {
 }
 
 impl MpaBooks {
-    /// The books of a connection that starts again.
+    /// The state of a connection that starts again.
     pub(super) fn restarted(self) -> Self {
         MpaBooks { tcp: self.tcp, windows: self.windows, ..MpaBooks::default() }
     }
 
-    /// Notes what a segment's header tells.
+    /// Records the header of a segment.
     pub(super) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.tcp[direction].segment(segment);
         if segment.ack_flag && !segment.rst {
@@ -46,13 +46,14 @@ impl MpaBooks {
         self.windows[direction].segment(segment, scale);
     }
 
-    /// May the end that sends `direction` have known, in its frame `at`, what the other one sent in `frame`, up to stream position
-    /// `end`? Not when it acknowledges less; where nothing tells what it acknowledged, the order of frames decides.
+    /// Could the sender of `direction` know, in its frame `at`, what its peer sent in `frame`, up
+    /// to stream position `end`? Not if it acknowledges less. If its acknowledgement is not known,
+    /// the order of frames decides.
     pub(crate) fn may_know(&self, direction: usize, at: u64, frame: u64, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[1 - direction], end) != Some(false)
     }
 
-    /// Notes what a unit tells; `connection` already knows it.
+    /// Records a unit; `connection` has already recorded it.
     pub(super) fn unit(&mut self, connection: &Connection, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         let direction = usize::from(unit.direction);
         let tcp = &self.tcp;
@@ -76,7 +77,7 @@ impl MpaBooks {
         }
     }
 
-    /// LocORD and LocIRD of each end of SDP bound the Read Requests as well.
+    /// LocORD and LocIRD of each SDP peer limit the Read Requests as well.
     pub(super) fn limit_sdp_reads(&mut self, setups: [Option<Setup>; 2]) {
         for (direction, reads) in self.reads.iter_mut().enumerate() {
             reads.loc_ord.most = setups[direction].map(|setup| u32::from(setup.loc_ord));
@@ -84,7 +85,7 @@ impl MpaBooks {
         }
     }
 
-    /// IRD and ORD of both start-up frames bound the Read Requests of both ends.
+    /// IRD and ORD of both start-up frames limit the Read Requests of both ends.
     fn limit_reads(&mut self, connection: &Connection) {
         let Some(pair) = connection.pair().filter(Pair::accepted) else { return };
         let depth = |depth: u16| (depth != NOT_NEGOTIATED).then_some(u32::from(depth));

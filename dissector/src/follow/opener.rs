@@ -1,4 +1,4 @@
-//! The first messages of each direction: what a ready-to-receive message (RFC 6581) is judged by.
+//! The first messages of each direction, which decide about a ready-to-receive message (RFC 6581).
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -16,7 +16,7 @@ pub(crate) struct Opener {
     pub opcode: Opcode,
     /// L.
     pub last: bool,
-    /// Octets behind the DDP header.
+    /// Octets after the DDP header.
     pub payload_len: u32,
     /// MSN of an untagged segment.
     pub msn: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Opener {
     pub place: (u32, u64),
     /// RDMARDSZ of a Read Request.
     pub read_size: Option<u32>,
-    /// What a Terminate says.
+    /// Layer, type and code of a Terminate.
     pub terminate: Option<Ending>,
 }
 
@@ -56,7 +56,7 @@ impl Opener {
         opener
     }
 
-    /// No Terminate, and a Read Request only when its size was captured.
+    /// False for a Terminate, and for a Read Request whose size was not captured.
     pub(crate) fn is_known(&self) -> bool {
         self.opcode != Opcode::TERMINATE && (self.opcode != Opcode::READ_REQUEST || self.read_size.is_some())
     }
@@ -77,7 +77,7 @@ impl Opener {
     }
 }
 
-/// The openers of one direction, as long as no octet before them is missing.
+/// The first segments of one direction, while no earlier octet is missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Openers {
     /// The first segment.
@@ -89,7 +89,8 @@ pub(crate) struct Openers {
 }
 
 impl Openers {
-    /// Notes segment number `index` (from 0) of the direction; `broken`: something before it is not known.
+    /// Records segment number `index` (from 0) of the direction. `broken`: something before it is
+    /// not known.
     pub(crate) fn segment(&mut self, index: u64, unit: &Unit<'_>, view: &SegmentView<'_>, broken: bool) {
         if broken {
             return;

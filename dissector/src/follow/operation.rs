@@ -1,9 +1,11 @@
-//! Operations of two messages: Reads and atomics, each request with its response, and how many are without one.
+//! Operations of two messages: Reads and atomics. Matches each request with its response, and
+//! counts requests without one.
 //!
-//! Responses come in the order of the requests, so a queue for each requester is enough. It is bounded by [`MOST`]. Beyond it,
-//! and after octets that the capture does not hold, a Response is matched by its sink, and nothing is judged: many requests may
-//! have the same sink. A response that is seen before its request waits for it ([`Early`]). [`Backlog`] tells when every request is
-//! known to be answered; from then on the queue is certain again.
+//! Responses come in the order of the requests, so one queue for each requester is enough. The
+//! queue holds at most [`MOST`] requests. Above that limit, and after octets that the capture does
+//! not hold, a Response is matched by its sink and no rule is checked: many requests may have the
+//! same sink. A response that is read before its request waits for it ([`Early`]). [`Backlog`]
+//! finds out when every request is answered; the queue is certain again from then on.
 
 mod request;
 mod response;
@@ -21,7 +23,7 @@ use crate::unit::Located;
 /// Requests without response that are kept for each requester.
 const MOST: usize = 4096;
 
-/// What was asked for.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// An RDMA Read.
@@ -59,7 +61,7 @@ impl Asked {
 /// A request without a complete response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
-    /// What was asked for.
+    /// Read or atomic operation, with its fields.
     pub asked: Asked,
     /// MSN on queue 1.
     pub msn: u32,
@@ -69,31 +71,32 @@ pub(crate) struct Request {
     pub end: u64,
     time: u64,
     outstanding: u32,
-    /// Octets of the response that were seen.
+    /// Octets of the response that were observed.
     pub answered: u64,
     /// The frame of the first of them.
     begun: Option<u64>,
     segments: u32,
-    /// Was its response seen first? Then nothing is judged of that.
+    /// Was its response read first? Then the order is not checked.
     is_late: bool,
 }
 
-/// More requests without response than were agreed on.
+/// More requests without response than were negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overrun {
-    /// The frame of the request that was too many.
+    /// The frame of the first request over the limit.
     pub frame: u64,
-    /// Its header.
+    /// Header of that request.
     pub header: Located,
-    /// How many there were.
+    /// How many requests were outstanding.
     pub outstanding: u32,
-    /// How many there may be.
+    /// How many requests may be outstanding.
     pub limit: u32,
 }
 
 impl Overrun {
-    /// The request of frame `requested` was answered in frame `answered`. If that was before the request that seemed too many, the
-    /// capture handed the response out late.
+    /// The request of frame `requested` was answered in frame `answered`. If that was before the
+    /// request that seemed one too many, the capture delivered the response late, and there was no
+    /// overrun.
     fn answered(overrun: &mut Option<Self>, requested: u64, answered: u64) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
@@ -111,20 +114,21 @@ impl Overrun {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     requests: VecDeque<Request>,
-    /// The position in `requests` of the one whose Response is on its way.
+    /// The position in `requests` of the request whose Response is being received.
     current: Option<usize>,
     /// Is every request without response known?
     certain: bool,
     backlog: Backlog,
     /// Responses that came before their requests, oldest first.
     early: VecDeque<Early>,
-    /// The header of the first that came before any request.
+    /// The header of the first response that came before any request.
     first_early: Option<(Located, Opcode)>,
-    /// The first overrun by Reads alone that no later look has explained away.
+    /// The first overrun by Reads alone, unless a later response explains it.
     overrun: Option<Overrun>,
-    /// The same of Reads and atomic operations together.
+    /// The first overrun by Reads and atomic operations together.
     mixed_overrun: Option<Overrun>,
-    /// The most requests that were under way at a time, by the order of frames, while all were known.
+    /// The maximum number of requests outstanding at a time, by the order of frames, while all were
+    /// known.
     deepest: Option<usize>,
     /// How many requests may be without response.
     limit: Option<u32>,
@@ -136,7 +140,8 @@ impl Operations {
         self.certain = true;
     }
 
-    /// Octets are missing, in which there may have been `requests`; else responses. What was seen is still matched, and not judged.
+    /// Octets are missing that may hold `requests`, else responses. Later messages are still
+    /// matched, but not checked.
     pub(crate) fn lose(&mut self, requests: bool) {
         let mut backlog = self.backlog;
         backlog.lose(self.outstanding(), requests || self.certain && !self.early.is_empty());
@@ -145,17 +150,17 @@ impl Operations {
         *self = Operations { requests, early, limit, deepest, backlog, ..Operations::default() };
     }
 
-    /// At most this many requests may be without response.
+    /// Sets how many requests may be without response.
     pub(crate) fn limit(&mut self, limit: u32) {
         self.limit = Some(limit);
     }
 
-    /// Requests without a complete response, oldest first; none when they are not all known.
+    /// Requests without a complete response, oldest first; none if they are not all known.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(|_| self.certain)
     }
 
-    /// How many requests are without a complete response; `None` when they are not all known.
+    /// How many requests are without a complete response; `None` if they are not all known.
     pub(crate) fn outstanding(&self) -> Option<usize> {
         self.certain.then_some(self.requests.len())
     }
@@ -170,7 +175,7 @@ impl Operations {
         self.requests.iter().find(|request| request.msn == msn)
     }
 
-    /// The first response that no request asked for.
+    /// The first response that no request explains.
     pub(crate) fn unsolicited(&self) -> Option<(Located, Opcode)> {
         self.first_early.filter(|_| self.certain && !self.early.is_empty())
     }
@@ -190,12 +195,12 @@ impl Operations {
         self.requests.iter().any(|request| request.asked.has_sink(stag, to))
     }
 
-    /// Is no request without response, for certain?
+    /// Is it certain that no request is without response?
     pub(crate) fn is_idle(&self) -> bool {
         self.certain && self.requests.is_empty()
     }
 
-    /// Where the next Read Response belongs.
+    /// The sink of the next Read Response.
     pub(crate) fn next_sink(&self) -> Option<(u32, u64)> {
         if self.current.is_some() {
             return None;
@@ -208,7 +213,7 @@ impl Operations {
 }
 
 impl Request {
-    /// It is answered, last in `at`; `direction` is the requester's.
+    /// The finished operation, whose last response segment is `at`; `direction` is the requester's.
     fn operation(&self, direction: u8, at: At) -> Operation {
         Operation {
             direction,

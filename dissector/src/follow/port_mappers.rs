@@ -1,6 +1,8 @@
-//! Which ends are port mappers. Any program may use UDP port 3935: a DNS client, for one, that was given it at random.
+//! Decides which ends are port mappers. Any program may use UDP port 3935, for example a DNS client
+//! that got it as a random port.
 //!
-//! An end with that port is a port mapper once it has sent or received a message as one sends it. At most [`MOST`] are known.
+//! An end with that port is a port mapper once it has sent or received a port mapper message. At
+//! most [`MOST`] are known.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -11,9 +13,10 @@ use crate::ip::Datagram;
 
 /// Port mappers that are known.
 const MOST: usize = 4096;
-/// Octets of a Request of Linux's daemon, which appends a port and an address.
+/// Octets of a Request of the Linux daemon, which appends a port and an address.
 const LINUX_REQUEST: usize = 64;
-/// Where a message has the addresses of its connecting and accepting peers (Figure 17 of the draft).
+/// Offset of the addresses of the connecting and accepting peers in a message (Figure 17 of the
+/// draft).
 const CP_IP_ADDR: usize = 16;
 const AP_IP_ADDR: usize = 32;
 
@@ -22,7 +25,7 @@ const AP_IP_ADDR: usize = 32;
 pub(crate) struct PortMappers(HashSet<SocketAddr>);
 
 impl PortMappers {
-    /// Is a datagram from or to a port mapper, by itself or by what came before it?
+    /// Is a datagram from or to a port mapper, by its own content or by an earlier datagram?
     pub(crate) fn has(&mut self, datagram: &Datagram<'_>) -> bool {
         let ends = [datagram.src, datagram.dst].into_iter().filter(|end| end.port() == UDP_PORT);
         if !is_message(datagram) {
@@ -39,7 +42,7 @@ impl PortMappers {
     }
 }
 
-/// Is it a message as port mappers send it, or a wrong one that names an address of its own two ends?
+/// Is it a correct port mapper message, or a wrong one that names an address of its own two ends?
 fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));
@@ -47,7 +50,7 @@ fn is_message(datagram: &Datagram<'_>) -> bool {
     right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| names_an_end(datagram, at))
 }
 
-/// Is there an address of sender or receiver at `at`?
+/// Is the address of the sender or receiver at `at`?
 fn names_an_end(datagram: &Datagram<'_>, at: usize) -> bool {
     let Some(field) = datagram.octets.get(at..) else { return false };
     [datagram.src.ip(), datagram.dst.ip()].into_iter().any(|address| match address {

@@ -1,10 +1,12 @@
-//! Transactions of the port mapper, as rules look back at them: what was asked, from where, and what was answered.
+//! Transactions of the port mapper, for rules: each request, its source, and its answers.
 //!
-//! [`super::exchange`] tells people how far an exchange came, and believes what belongs together by the draft. Here a datagram is
-//! also known by part of what it says, so that a rule can name the part that is wrong: an answer whose AssocHandle is wrong has
-//! CpPort and CpIPAddr of its Request, one whose CpPort is wrong its AssocHandle.
+//! [`super::exchange`] shows users the state of an exchange and groups messages as the draft does.
+//! This module also matches a datagram by part of its fields, so that a rule can name the wrong
+//! field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of its Request; an
+//! answer with a wrong CpPort still has the AssocHandle.
 //!
-//! At most [`MOST`] transactions are kept, each for [`LIFETIME`] behind its last datagram; the oldest goes first.
+//! At most [`MOST`] transactions are kept, each for [`LIFETIME`] after its last datagram; the
+//! oldest is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,23 +15,24 @@ use weft_core::wire::portmap::{MessageType, RawMessage, UDP_PORT};
 
 /// Transactions that are kept.
 const MOST: usize = 1024;
-/// PMAccepts of one that are kept: those that differ in their SDP Address.
+/// PMAccepts that are kept of one transaction: those that differ in their SDP Address.
 const MOST_ACCEPTS: usize = 4;
-/// Ways that PMReqs of one took and are kept.
+/// Pairs of source and destination that are kept of the PMReqs of one transaction.
 const MOST_WAYS: usize = 4;
-/// The longest that a packet may be on its way, in nanoseconds: what is older cannot be told from a new one with the same names.
+/// The longest that a packet may be in transit, in nanoseconds. An older packet cannot be
+/// distinguished from a new one with the same names.
 const LIFETIME: u64 = 120_000_000_000;
-/// A PMReq that was not answered, nor sent again, for so long is not waited for any more.
+/// After this time without an answer or a repetition, a PMReq is no longer waited for.
 pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
-/// Who sent a datagram, by its ports.
+/// The role of a datagram's sender, by its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
     Server,
 }
 
-/// A message as it is, and the headers it came with.
+/// A message as received, and its packet headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PmSeen {
     pub(crate) raw: RawMessage,
@@ -40,7 +43,7 @@ pub(crate) struct PmSeen {
     pub(crate) time: u64,
 }
 
-/// An address field as far as it counts.
+/// The significant octets of an address field.
 fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
     match (ipv, field) {
         (4, [a, b, c, d, ..]) => [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -49,7 +52,7 @@ fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
 }
 
 impl PmSeen {
-    /// Who sent it; `None` where both ports, or none, are that of port mappers.
+    /// The role of its sender; `None` if both ports, or none, are those of port mappers.
     pub(crate) fn side(&self) -> Option<Side> {
         match (self.src.port() == UDP_PORT, self.dst.port() == UDP_PORT) {
             (true, false) => Some(Side::Server),
@@ -72,17 +75,17 @@ impl PmSeen {
         field(self.raw.ipv(), self.raw.ap_ip_addr)
     }
 
-    /// Is its CpIPAddr that of `other`, by the IPV of that one?
+    /// Is its CpIPAddr that of `other`, compared by the IPV of `other`?
     pub(crate) fn connects_like(&self, other: &PmSeen) -> bool {
         field(other.raw.ipv(), self.raw.cp_ip_addr) == other.connecting()
     }
 
-    /// Is its ApIPAddr that of `other`, by the IPV of that one?
+    /// Is its ApIPAddr that of `other`, compared by the IPV of `other`?
     pub(crate) fn accepts_like(&self, other: &PmSeen) -> bool {
         field(other.raw.ipv(), self.raw.ap_ip_addr) == other.accepting()
     }
 
-    /// AssocHandle, CpPort and CpIPAddr: what tells transactions apart (section 7.5 of the draft).
+    /// AssocHandle, CpPort and CpIPAddr, which identify a transaction (section 7.5 of the draft).
     pub(crate) fn names(&self) -> Names {
         (self.raw.assoc_handle.get(), self.end())
     }
@@ -96,7 +99,7 @@ impl PmSeen {
         (self.raw.ap_port.get(), self.accepting())
     }
 
-    /// CpPort and CpIPAddr, ApPort and ApIPAddr, are those of `other`.
+    /// Are CpPort and CpIPAddr, ApPort and ApIPAddr those of `other`?
     fn has_four_tuple_of(&self, other: &PmSeen) -> bool {
         self.end() == other.end() && self.service() == other.service()
     }
@@ -110,17 +113,18 @@ pub(crate) type Names = (u64, End);
 /// A Request and its answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Transaction {
-    /// The PMReq when it was seen first.
+    /// The first PMReq observed.
     pub(crate) request: PmSeen,
-    /// Where its PMReqs came from and went to; more than one way is odd, and each of them may be answered.
+    /// Sources and destinations of its PMReqs. More than one is unusual, and each of them may be
+    /// answered.
     pub(crate) ways: Vec<(SocketAddr, SocketAddr)>,
-    /// Of its last datagram.
+    /// Time of its last datagram.
     latest: u64,
     /// The PMAccepts that differ.
     pub(crate) accepts: Vec<PmSeen>,
     /// The first PMDeny.
     pub(crate) deny: Option<PmSeen>,
-    /// Was there a PMAck?
+    /// Was a PMAck observed?
     acknowledged: bool,
     /// PMReqs, and answers to them.
     requests: u32,
@@ -128,7 +132,8 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Is there an answer for each PMReq? Else one that the capture missed may be the one that was taken.
+    /// Is there an answer for each PMReq? If not, the client may have used an answer that the
+    /// capture missed.
     pub(crate) fn is_whole(&self) -> bool {
         self.answers >= self.requests
     }
@@ -137,7 +142,7 @@ impl Transaction {
         !self.accepts.is_empty() || self.deny.is_some()
     }
 
-    /// May a datagram of `side`, which is no PMReq, come next?
+    /// May a datagram of `side` that is not a PMReq come next?
     pub(crate) fn awaits(&self, side: Option<Side>) -> bool {
         match side {
             Some(Side::Client) => !self.accepts.is_empty() && !self.acknowledged,
@@ -146,12 +151,13 @@ impl Transaction {
     }
 }
 
-/// How a PMReq goes against an earlier one.
+/// How a PMReq conflicts with an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clash {
-    /// The same AssocHandle, CpPort and CpIPAddr for another service, while the earlier one is open: a repetition that changed.
+    /// The same AssocHandle, CpPort and CpIPAddr for another service while the earlier one is open:
+    /// a changed repetition.
     Changed,
-    /// The same, behind the answer to the earlier one.
+    /// The same, after the answer to the earlier one.
     Reused,
     /// The same AssocHandle from another connecting end, while the earlier one is open.
     SameHandle,
@@ -163,7 +169,7 @@ pub(crate) enum Clash {
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     kept: VecDeque<Transaction>,
-    /// Transactions that are not kept any more.
+    /// Number of transactions that were dropped.
     gone: u64,
     by_handle: HashMap<u64, u64>,
     by_end: HashMap<End, u64>,
@@ -180,8 +186,9 @@ impl Transactions {
         self.get(self.by_both.get(&seen.names()), seen.time)
     }
 
-    /// The transaction that a datagram is of, which is no PMReq: by all three names; else by CpPort and CpIPAddr, when such a
-    /// datagram is due; else by AssocHandle, which clients count up, and one more.
+    /// The transaction of a datagram that is not a PMReq. All three names decide first; then CpPort
+    /// and CpIPAddr, if such a datagram is due. The last choice is AssocHandle, which clients
+    /// increment, with one more name.
     pub(crate) fn of(&self, seen: &PmSeen) -> Option<&Transaction> {
         let by_handle = || {
             let kept = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
@@ -191,7 +198,8 @@ impl Transactions {
         let by_end = || {
             let kept = self.get(self.by_end.get(&seen.end()), seen.time)?;
             let due = kept.awaits(seen.side());
-            // A client that starts anew may connect from the same port; it hardly asks from the same one.
+            // A client that restarts may connect from the same port, but hardly sends requests from
+            // the same UDP port.
             let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
             let same_client = kept.ways.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
@@ -199,12 +207,12 @@ impl Transactions {
         self.known(seen).or_else(by_end).or_else(by_handle)
     }
 
-    /// Has the capture a PMReq so far?
+    /// Does the capture have a PMReq so far?
     pub(crate) fn has_any(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// How a PMReq goes against an earlier one, and which.
+    /// The earlier PMReq that a PMReq conflicts with, and how.
     pub(crate) fn clash(&self, seen: &PmSeen) -> Option<(Clash, &PmSeen)> {
         if let Some(known) = self.known(seen) {
             let clash = match (seen.has_four_tuple_of(&known.request), known.is_answered()) {
@@ -217,11 +225,11 @@ impl Transactions {
         }
         let other = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
         let open = !other.is_answered() && seen.time.saturating_sub(other.latest) <= IN_FLIGHT;
-        // Other hosts choose for themselves.
+        // Other hosts choose their handles independently.
         (open && other.request.src.ip() == seen.src.ip()).then_some((Clash::SameHandle, &other.request))
     }
 
-    /// Notes a message, when it is one that its side sends.
+    /// Records a message if its side may send it.
     pub(crate) fn note(&mut self, seen: PmSeen) {
         match (seen.side(), seen.raw.mt()) {
             (Some(Side::Client), MessageType::PM_REQ) => self.request(seen),
@@ -323,7 +331,7 @@ mod tests {
         );
         assert_eq!(transactions.by_end.len(), 1);
         assert!(transactions.of(&seen(0x14, MOST as u64, 0)).is_some());
-        // Its own is forgotten; the newest one of the same end is taken for it.
+        // Its own transaction was dropped; the newest one of the same end is used instead.
         assert_eq!(transactions.of(&seen(0x14, 0, 0)).unwrap().request.raw.assoc_handle.get(), 2 * MOST as u64 - 1);
     }
 
@@ -331,7 +339,8 @@ mod tests {
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
         transactions.note(seen(0x04, 1, 0));
-        // With another AssocHandle it is known for less long: another PMReq of the same end may have been missed.
+        // With another AssocHandle it is known for a shorter time: another PMReq of the same end
+        // may have been missed.
         assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT)).is_some());
         assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.of(&seen(0x14, 1, LIFETIME)).is_some());

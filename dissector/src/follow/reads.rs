@@ -1,8 +1,10 @@
-//! How many Read Requests of each end are unanswered at a time, against what the ends agreed on (RFC 6581 section 9.1).
+//! Counts the unanswered Read Requests of each end, to compare with the negotiated limits (RFC 6581
+//! section 9.1).
 //!
-//! Units of the two directions do not come in the order of the capture: octets that wait for a retransmission hold responses
-//! back. So an excess is only suspected at first, and holds when no earlier response turns up. A direction with missing
-//! octets ends the count for good. Memory: a few numbers.
+//! Units of the two directions do not come in the order of the capture: octets that wait for a
+//! retransmission delay responses. An excess is therefore only suspected at first, and confirmed if
+//! no earlier response turns up. Missing octets in a direction end the count for good. Memory: a
+//! few numbers.
 
 use weft_core::wire::rdmap::Opcode;
 
@@ -12,18 +14,18 @@ use crate::unit::{Kind, Located, Unit};
 /// More unanswered requests than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
-    /// The frame of the request that is one too many.
+    /// The frame of the first request over the limit.
     pub frame: u64,
-    /// Its header.
+    /// Header of that request.
     pub header: Located,
     /// How many were unanswered then.
     pub outstanding: u32,
 }
 
-/// What is suspected of one limit.
+/// A limit, and a suspected excess.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limit {
-    /// The greatest number that is right; `None`: not negotiated, or not known yet.
+    /// The highest number allowed; `None`: not negotiated, or not known yet.
     pub most: Option<u32>,
     excess: Option<Excess>,
 }
@@ -51,7 +53,7 @@ impl Limit {
 /// Read Requests of one end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reads {
-    /// Requests less responses; below zero where the responses were read first.
+    /// Requests less responses; negative if the responses were read first.
     outstanding: i64,
     lost: bool,
     /// Its own ORD, by its own frame.
@@ -65,17 +67,17 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// It never had more unanswered than the peer's IRD, which is known.
+    /// Is the peer's IRD known, and was it never exceeded?
     pub(crate) fn is_within_ird(&self) -> bool {
         !self.lost && self.ird.most.is_some() && self.ird.excess.is_none()
     }
 
-    /// Requests that the end may not have sent, for certain: over its own ORD, over the peer's IRD.
+    /// Confirmed excess over its own ORD, and over the peer's IRD.
     pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
     }
 
-    /// The same over SDP's own LocORD, over the peer's LocIRD.
+    /// The same over SDP's own LocORD and the peer's LocIRD.
     pub(crate) fn sdp_excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.loc_ord.excess, self.loc_ird.excess] }
     }
@@ -85,7 +87,7 @@ impl Reads {
     }
 }
 
-/// Notes a unit; `reads` are those of direction 0 and 1.
+/// Records a unit; `reads` are those of direction 0 and 1.
 pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&SegmentView<'_>>, is_ready_to_receive: bool) {
     let direction = usize::from(unit.direction);
     let lost = matches!(unit.kind, Kind::Gap { .. } | Kind::Unparsed { .. }) || unit.incomplete;
@@ -96,7 +98,7 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
         return;
     };
     match view.opcode() {
-        // One that comes in several segments is one all the same.
+        // A request in several segments counts once.
         Opcode::READ_REQUEST if view.last() && !is_ready_to_receive => {
             let own = &mut reads[direction];
             own.outstanding += 1;

@@ -1,4 +1,5 @@
-//! What the books remark on while they take a unit in: facts that do not fit what came before. Rules say what they break.
+//! Remarks on a unit: facts that do not fit what came before. Rules decide which requirement each
+//! one violates.
 
 use std::ops::Range;
 
@@ -9,60 +10,62 @@ use crate::unit::Located;
 /// A remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// What.
+    /// What does not fit.
     pub what: What,
-    /// The direction of the one whose doing it is.
+    /// The direction of the end that caused it.
     pub direction: usize,
-    /// The octets that show it, in coordinates of the unit at hand; empty if they are in an earlier unit.
+    /// The octets that show it, in coordinates of the current unit; empty if they are in an earlier
+    /// unit.
     pub range: Range<usize>,
-    /// Where they are in that case.
+    /// Location of the octets in an earlier unit.
     pub octets: Located,
 }
 
 /// What does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// No segment of an untagged message has MO 0; its lowest one is this.
+    /// No segment of an untagged message has MO 0; this is the lowest MO.
     FirstOffset(u32),
-    /// An offset is not where the payload before it ended, and the segments do not make a whole in another order either.
+    /// An offset is not where the payload before it ended, and the segments do not make a complete
+    /// message in another order either.
     Offset {
         /// TO or MO?
         tagged: bool,
         /// Where the payload before it ended.
         expected: u64,
-        /// What it is.
+        /// The offset found.
         found: u64,
         /// Are octets of the message never sent?
         missing: bool,
     },
-    /// The segments make a whole, but not in the order in which they were sent.
+    /// The segments make a complete message, but were sent in another order.
     Order {
         /// TO or MO?
         tagged: bool,
         /// Where the payload before it ended.
         expected: u64,
-        /// What it is.
+        /// The offset found.
         found: u64,
     },
-    /// A message begins while the one before it has no last segment.
+    /// A message begins although the one before it has no last segment.
     NotLast(Opcode),
-    /// A segment of a message whose last segment was there.
+    /// A segment of a message comes after its last segment.
     AfterLast {
         /// MO of the segment with L.
         last: u32,
         /// MO of this one.
         found: u32,
-        /// Has this one L, too?
+        /// Does this segment have L, too?
         again: bool,
     },
-    /// Another first MSN of a queue than 1.
+    /// The first MSN of a queue is not 1.
     MsnFirst {
         /// QN.
         queue: u32,
         /// The MSN.
         found: u32,
     },
-    /// An MSN that does not follow the one before it in its queue.
+    /// An MSN does not follow the previous MSN of its queue.
     MsnStep {
         /// QN.
         queue: u32,
@@ -71,7 +74,8 @@ pub(crate) enum What {
         /// The MSN.
         found: u32,
     },
-    /// A message behind one of its queue that has a higher MSN, in whose place there was a hole.
+    /// A message comes after a message of its queue with a higher MSN, which followed a hole in the
+    /// MSNs.
     MsnBack {
         /// The message.
         opcode: Opcode,
@@ -80,7 +84,7 @@ pub(crate) enum What {
         /// Its MSN.
         found: u32,
     },
-    /// A message with an MSN that its queue had before.
+    /// A message has an MSN that its queue had before.
     MsnAgain {
         /// QN.
         queue: u32,
@@ -89,21 +93,21 @@ pub(crate) enum What {
         /// The MSN.
         found: u32,
     },
-    /// A segment goes on with a message under another MSN.
+    /// A segment continues a message with another MSN.
     MsnChanged {
         /// Of the segments before.
         from: u32,
         /// Of this one.
         to: u32,
     },
-    /// A segment goes on with a message in another queue.
+    /// A segment continues a message in another queue.
     QnChanged {
         /// Of the segments before.
         from: u32,
         /// Of this one.
         to: u32,
     },
-    /// A segment goes on with a tagged message under another STag.
+    /// A segment continues a tagged message with another STag.
     StagChanged {
         /// The message.
         opcode: Opcode,
@@ -121,9 +125,10 @@ pub(crate) enum What {
         /// And in this one.
         to: (u8, u32),
     },
-    /// A message of no octets came in this many segments.
+    /// A message without payload came in this many segments.
     EmptySegments(u32),
-    /// An FPDU in the middle of a message has no DDP header: it is too short, or none of its version bits fit.
+    /// An FPDU in the middle of a message has no DDP header: it is too short, or no version bits
+    /// fit.
     Headless,
     /// A Read Response has another STag than the Read Request.
     SinkStag {
@@ -131,23 +136,23 @@ pub(crate) enum What {
         expected: u32,
         /// STag of the Response.
         found: u32,
-        /// Is it a segment behind the first?
+        /// Is it a later segment than the first?
         later: bool,
     },
-    /// A Read Response begins at another TO than the Read Request says.
+    /// A Read Response begins at another TO than the Read Request names.
     SinkOffset {
         /// SinkTO of the Request.
         expected: u64,
         /// TO of the Response.
         found: u64,
     },
-    /// A Read Response has another length than the Read Request says.
+    /// A Read Response has another length than the Read Request names.
     ResponseLength {
         /// RDMARDSZ of the Request.
         expected: u32,
         /// Payload of the Response, in octets.
         found: u64,
-        /// In how many segments.
+        /// Number of its segments.
         segments: u32,
     },
     /// A response comes before that of an earlier request.
@@ -166,20 +171,21 @@ pub(crate) enum What {
         /// Of the Response.
         found: u32,
     },
-    /// An Atomic Response, and no Terminate, to a TO that is no multiple of eight.
+    /// An Atomic Response, not a Terminate, answers a TO that is not a multiple of eight.
     MisalignedAnswered {
         /// A FetchAdd, not a CmpSwap?
         fetch_add: bool,
         /// The TO.
         offset: u64,
     },
-    /// An STag that the same direction has invalidated, and whose owner has sent nothing since that could say that it is valid again.
+    /// A segment uses an STag that the same direction has invalidated. The owner has since sent
+    /// nothing that could make it valid again.
     Invalidated {
         /// The STag.
         stag: u32,
         /// The frame of the Send with Invalidate.
         by: u64,
     },
-    /// A message behind the Terminate of the same direction.
+    /// A message comes after the Terminate of the same direction.
     AfterTerminate(Opcode),
 }

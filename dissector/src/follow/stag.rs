@@ -1,7 +1,7 @@
-//! The life of STags: first seen, advertised in a Read Request, used, invalidated.
+//! The life of STags: first observed, advertised in a Read Request, used, invalidated.
 //!
-//! What a ULP says of STags in its own messages is not read. At most [`MOST`] STags are followed on a connection; those that
-//! come later are not.
+//! STags in a ULP's own messages are not read. At most [`MOST`] STags are followed on a connection;
+//! later ones are not.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,7 +20,8 @@ const MOST: usize = 4096;
 /// STags of each owner whose order of appearance is kept.
 const MOST_IN_ORDER: usize = 64;
 
-/// Where the STag of a tagged segment stands in its unit, and the Data Source STag of a Read Request.
+/// Position of the STag of a tagged segment in its unit, and of the Data Source STag of a Read
+/// Request.
 const TAGGED_STAG: Range<usize> = 4..8;
 const SOURCE_STAG: Range<usize> = 36..40;
 
@@ -28,15 +29,15 @@ const SOURCE_STAG: Range<usize> = 36..40;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stags {
     known: HashMap<(u8, u32), Stag>,
-    /// Which STag each owner advertised when, each once.
+    /// The STags that each owner advertised, each once, with the frame.
     in_order: [Vec<(u32, u64)>; 2],
     /// By owner and STag, the frame in which the peer invalidated it.
     gone: HashMap<(u8, u32), u64>,
 }
 
 impl Stags {
-    /// The different STags that direction `owner` advertised in Read Requests, in that order with their frames; not more than
-    /// the first few.
+    /// The different STags that direction `owner` advertised in Read Requests, in that order with
+    /// their frames; only the first few.
     pub(crate) fn advertised(&self, owner: usize) -> &[(u32, u64)] {
         &self.in_order[owner]
     }
@@ -46,8 +47,8 @@ impl Stags {
         self.known.capacity() * size_of::<((u8, u32), Stag)>() + self.gone.capacity() * size_of::<((u8, u32), u64)>()
     }
 
-    /// Takes a segment in; gives an STag whose life it ends. `heard` is the frame of the peer's latest FPDU, where all of
-    /// the connection is known.
+    /// Processes a segment. Returns an STag whose life it ends. `peer_latest` is the frame of the
+    /// peer's latest FPDU, if the complete connection is known.
     pub(crate) fn segment(
         &mut self,
         at: At,
@@ -58,7 +59,7 @@ impl Stags {
     ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));
         match (view.opcode(), view.segment) {
-            // The STag of a zero-length message need not be one.
+            // The STag of a zero-length message need not be valid.
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
                 if place.first && view.payload_len > 0 =>
             {
@@ -104,7 +105,8 @@ impl Stags {
         all.into_iter()
     }
 
-    /// Is it one that was invalidated? Once its owner has sent anything it may be valid again: what a ULP says is not read.
+    /// Was the STag invalidated? After its owner has sent anything, it may be valid again: the
+    /// ULP's messages are not read.
     fn again(&mut self, owner: u8, stag: u32, heard: Option<u64>) -> Option<What> {
         let by = self.gone.remove(&(owner, stag))?;
         heard.is_some_and(|heard| heard <= by).then_some(What::Invalidated { stag, by })

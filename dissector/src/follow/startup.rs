@@ -1,4 +1,4 @@
-//! What a start-up frame says, kept for the length of the connection.
+//! The fields of a start-up frame, kept for the length of the connection.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, RawEnhanced, RawStartup};
@@ -22,18 +22,18 @@ pub(crate) struct StartupSeen {
     pub revision: u8,
     /// Octets 18 and 19.
     pub pd_length: u16,
-    /// The words of RFC 6581, where S says that they are there and there is room for them.
+    /// The IRD and ORD fields of RFC 6581, if S announces them and the frame has room for them.
     pub words: Option<Enhanced>,
-    /// Octets of the frame that exist; fewer than announced where the direction ends.
+    /// Octets of the frame that exist; fewer than announced if the direction ends early.
     pub len: usize,
-    /// Stream position behind it.
+    /// Stream position after it.
     pub end: u64,
     /// Are all octets of `len` in the capture?
     pub whole: bool,
 }
 
 impl StartupSeen {
-    /// Reads the frame in `part`; `None` when its header was not captured.
+    /// Reads the frame in `part`; `None` if its header was not captured.
     pub(super) fn of(kind: StartupKind, part: Part<'_>, unit: &Unit<'_>) -> Option<Self> {
         let (raw, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
         let pd_length = raw.pd_length.get();

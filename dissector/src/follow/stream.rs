@@ -1,6 +1,7 @@
-//! What the units of each direction were like: how FPDUs began and went on, and what they departed in.
+//! Facts about the units of each direction: how FPDUs began and continued, and how they differ from
+//! the rules.
 //!
-//! Counters count occurrences, so that a rule can speak once of what a sender does all the time.
+//! Counters count occurrences, so that a rule can report a repeated fault of a sender once.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
@@ -10,16 +11,16 @@ use super::tcp::{self, TcpFacts};
 use crate::rules::SegmentView;
 use crate::unit::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
 
-/// The first unit behind a direction's own start-up frame.
+/// The first unit after a direction's own start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behind {
     /// An FPDU.
     Fpdu,
-    /// Octets in which none was found.
+    /// Octets in which no FPDU was found.
     Unparsed {
-        /// The latest frame of them.
+        /// The latest frame with such octets.
         frame: u64,
-        /// How many.
+        /// Number of octets.
         len: u64,
     },
     /// Anything else, or octets that were not captured.
@@ -54,14 +55,15 @@ impl Ending {
         })
     }
 
-    /// Does no specification name this error, but the one with layer and type exchanged? Then that is what was meant.
+    /// Does no specification name this error, but the error with layer and type exchanged? Then the
+    /// sender meant that one.
     pub(crate) fn is_exchanged(&self) -> bool {
         let Ending { layer, etype, code, .. } = *self;
         !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
     }
 }
 
-/// What a full TCP segment has room for, by the SYNs.
+/// What fits into a full TCP segment, by the SYNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     /// Effective maximum segment size.
@@ -74,7 +76,7 @@ pub(crate) struct Room {
     pub markers: bool,
 }
 
-/// One direction.
+/// Facts about one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     /// FPDUs so far.
@@ -83,74 +85,77 @@ pub(crate) struct Stream {
     pub first: Option<u64>,
     /// Where its first octets are.
     pub first_octets: Located,
-    /// The frame of the first FPDU whose CRC does not say that it is bad.
+    /// The frame of the first FPDU whose CRC is not known to be bad.
     pub first_valid: Option<u64>,
-    /// Stream position behind it.
+    /// Stream position after it.
     pub first_valid_end: u64,
-    /// Were octets missing, or not understood, so far?
+    /// Were octets missing or not understood so far?
     pub broken: bool,
-    /// Are its first octets missing, those behind the SYN or behind the own start-up frame?
+    /// Are its first octets missing, after the SYN or after its own start-up frame?
     pub begins_with_hole: bool,
-    /// What came right behind the own start-up frame.
+    /// The unit directly after its own start-up frame.
     pub behind: Option<Behind>,
-    /// Did four zero octets stand directly in front of the own start-up frame? The frame of them.
+    /// The frame with four zero octets directly before its own start-up frame, if there are any.
     pub zeros_before: Option<u64>,
-    /// FPDUs so far: markers elsewhere; no markers though they are due; wrong markers.
+    /// FPDUs so far with misplaced markers, without due markers, or with wrong markers.
     pub misplaced: u32,
-    /// FPDUs so far whose due markers are missing altogether.
+    /// FPDUs so far that lack all due markers.
     pub unmarked: u32,
     /// Did any FPDU have markers?
     pub marked: bool,
-    /// Did any have markers that are right?
+    /// Did any FPDU have correct markers?
     pub marked_right: bool,
     /// FPDUs so far with bad CRC.
     pub bad_crcs: u32,
     /// FPDUs so far without CRC field.
     pub no_field: u32,
-    /// FPDUs so far that are larger than a segment has room for.
+    /// FPDUs so far that do not fit into a segment.
     pub oversized: u32,
-    /// Segments so far whose versions are not those agreed on; is the last one of them?
+    /// Segments so far whose versions are not those negotiated.
     pub versions: u32,
-    /// See `versions`.
+    /// Is the last segment one of `versions`?
     pub version_breaks: bool,
     /// DDP's version in the first segment.
     pub version: Option<u8>,
-    /// Distance of the last two markers, when both are known to be neighbours.
+    /// Distance of the last two markers, if both are known to be neighbours.
     pub interval: Option<u64>,
     last_marker: Option<u64>,
-    /// What a segment has room for.
+    /// What fits into a segment.
     pub room: Option<Room>,
-    /// Segments of messages that go on and begin a TCP segment, and the greatest ULPDU of all that go on: behind another FPDU, MPA may
-    /// have offered the rest of the TCP segment alone (section 4.5).
+    /// Continued segments of messages that begin a TCP segment, and the largest ULPDU of all
+    /// continued segments. After another FPDU, MPA may have offered only the rest of the TCP
+    /// segment (section 4.5).
     pub middles: (u64, u16),
     /// The longest ULPDU.
     pub longest: u16,
-    /// FPDUs that would fit a segment; those of them that stand whole in one; those that run over the end of a segment that they begin, or
-    /// share with an earlier FPDU, and the first frame of each of these.
+    /// FPDUs that would fit into a segment.
     pub fitting: u64,
-    /// See `fitting`.
+    /// The part of `fitting` that is complete in one segment.
     pub whole: u64,
-    /// See `fitting`.
+    /// The part of `fitting` that runs over the end of a segment which it begins.
     pub torn: u64,
-    /// See `fitting`.
+    /// The first frame of `torn`.
     pub torn_frame: Option<u64>,
-    /// See `fitting`.
+    /// The part of `fitting` that runs over the end of a segment which it shares with an earlier
+    /// FPDU.
     pub spilled: u64,
-    /// See `fitting`.
+    /// The first frame of `spilled`.
     pub spilled_frame: Option<u64>,
-    /// Of `torn` and `spilled`, those cut where no window and no full segment was the cause.
+    /// The part of `torn` and `spilled` that was cut although no window and no full segment was the
+    /// cause.
     pub cut_by_choice: u64,
-    /// The last FPDU, where it is not all there though every octet before the end of the data is: where it is.
+    /// Location of the last FPDU if it is incomplete although every octet before the end of the
+    /// data is there.
     pub cut_short: Option<Located>,
     /// The first Terminate.
     pub terminate: Option<Ending>,
-    /// The first FPDU behind it.
+    /// The first FPDU after it.
     pub behind_terminate: Option<u64>,
 }
 
 impl Stream {
-    /// Notes a unit; `due_version` is the one that both start-up frames brought, `tcp` what is known of the sender and of the
-    /// receiver.
+    /// Records a unit. `due_version` is the version in both start-up frames, `tcp` the TCP facts of
+    /// the sender and of the receiver.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
@@ -257,7 +262,7 @@ impl Stream {
         self.misplaced += u32::from(fpdu.marker_status == MarkerStatus::Misplaced);
         self.marked |= !fpdu.markers.is_empty();
         self.marked_right |= fpdu.marker_status == MarkerStatus::Good && !fpdu.markers.is_empty();
-        // The first marker at or behind the start, and the last one before the CRC field.
+        // The first marker at or after the start, and the last one before the CRC field.
         let ahead = u64::from(phase).wrapping_sub(fpdu.layout.start) % weft_core::marker::INTERVAL;
         let first = fpdu.layout.start + ahead;
         self.interval = None;
@@ -270,14 +275,15 @@ impl Stream {
 
     fn alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, room: Room, sender: &TcpFacts) {
         let layout = &fpdu.layout;
-        // With less, MPA "is not required to follow the segmentation rules in Section 5.1 and Appendix A" (section 4.5).
+        // With less, MPA "is not required to follow the segmentation rules in Section 5.1 and
+        // Appendix A" (section 4.5).
         let applies = room.emss >= u32::from(MIN_MULPDU);
         if !applies || layout.end - layout.start > u64::from(room.emss) || unit.incomplete {
             return;
         }
         let Some((begins, to)) = unit.in_segment() else { return };
         if to - layout.start > u64::from(room.emss) {
-            // Captured before the network card cut it.
+            // The capture has it from before the network card segmented it.
             return;
         }
         let whole = layout.end <= to;
@@ -293,7 +299,7 @@ impl Stream {
         self.cut_by_choice += u64::from(sender.chose_to_cut_at(to, room.emss));
     }
 
-    /// Is `unit`, octets without FPDU, explained by a marker that nobody asked for?
+    /// Is `unit`, octets without FPDU, explained by a marker that was not requested?
     pub(crate) fn is_marker_not_asked_for(unit: &Unit<'_>) -> bool {
         unit.misread == Some(Misread::MarkerNotAskedFor)
     }

@@ -1,24 +1,28 @@
-//! What TCP's headers tell of each end: options of the SYN, where segments begin, what came behind a FIN.
+//! Facts about each end from TCP's headers: options of the SYN, segment boundaries, octets after a
+//! FIN.
 //!
-//! Memory: the acknowledgements of the first segments and the last ones, and the boundaries of the last [`BOUNDARIES`] segments
-//! of each direction. Congestion and windows are not followed; whether they ended a segment is known from what came next.
+//! Memory: the acknowledgements of the first and last segments, and the boundaries of the last
+//! [`BOUNDARIES`] segments of each direction. Congestion and windows are not followed; the next
+//! segment shows whether they ended a segment.
 
 use std::collections::VecDeque;
 
 use crate::ip::Segment;
 use crate::tcp::half::ORIGIN;
 
-/// Segments whose boundaries are remembered, to compare retransmissions with.
+/// Segments whose boundaries are kept to compare them with retransmissions.
 const BOUNDARIES: usize = 64;
-/// Segments whose acknowledgements are remembered: those of the start-up.
+/// Segments whose acknowledgements are kept: those of the start-up.
 const FIRST_ACKS: usize = 8;
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-/// Octets of the timestamps option with its padding, which every segment carries once agreed on (RFC 7323).
+/// Octets of the timestamps option with its padding, which every segment carries once negotiated
+/// (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// Octets that every path carries in a segment: 576 octets of an IP packet (RFC 791 section 3.1), less 20 of IPv4's header and 60 of
-/// TCP's. A path may carry less than the MSS options allow, and no header tells.
+/// Octets that every path carries in a segment: 576 octets of an IP packet (RFC 791 section 3.1),
+/// less 20 of IPv4's header and 60 of TCP's. A path may carry less than the MSS options allow, and
+/// no header shows that.
 pub(crate) const LEAST_SEGMENT: u32 = 496;
 
 /// A segment with payload.
@@ -26,11 +30,12 @@ pub(crate) const LEAST_SEGMENT: u32 = 496;
 struct Sent {
     start: u32,
     end: u32,
-    /// Was the next one sent before the peer acknowledged anything more? Then no window ended this one.
+    /// Was the next one sent before the peer acknowledged anything more? Then no window ended this
+    /// one.
     is_continued: bool,
 }
 
-/// What one end's segments told.
+/// Facts from the segments of one end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TcpFacts {
     /// The MSS option of its SYN: what it is willing to receive.
@@ -38,29 +43,30 @@ pub(crate) struct TcpFacts {
     timestamps: bool,
     /// Were all options of its SYN captured, and the window scale in it, if any?
     scale: Option<Option<u8>>,
-    /// The frame of a SYN that has options, but no SACK-permitted.
+    /// The frame of a SYN that has options, but not SACK-permitted.
     pub no_sack: Option<u64>,
     /// The first frame with payload whose IPv4 packet may be fragmented.
     pub may_fragment: Option<u64>,
-    /// The first frame that carries octets behind its FIN.
+    /// The first frame that carries octets after its FIN.
     pub behind_fin: Option<u64>,
     /// The latest frame with octets that the capture did not have before.
     pub latest_octets: Option<u64>,
-    /// The first retransmission that begins or ends where no segment did.
+    /// The first retransmission that begins or ends at no known segment boundary.
     pub resegmented: Option<u64>,
     /// Were octets of a segment cut off by the capture?
     pub cut: bool,
-    /// Did octets pass that were not captured, or not by then?
+    /// Did octets pass that were not captured, or only captured later?
     pub missed: bool,
-    /// The first frame in which the peer acknowledges octets that were not captured by then: it may have had whatever the capture
-    /// has behind it.
+    /// The first frame in which the peer acknowledges octets that were not captured by then. The
+    /// peer may have received anything that the capture has after that frame.
     pub acked_unseen: Option<u64>,
     acked: Option<u32>,
-    /// What the peer acknowledged before anything of this end was captured, and in which frame.
+    /// The peer's acknowledgements before anything of this end was captured, each with its frame.
     acked_before: Vec<(u32, u64)>,
-    /// Does the first RST stand elsewhere than behind all that was captured?
+    /// Is the first RST not directly after all captured octets?
     pub reset_elsewhere: bool,
-    /// The first segments with payload, the first FIN and the first RST: frame, and what it acknowledged.
+    /// The first segments with payload, the first FIN and the first RST: frame, and acknowledgement
+    /// number.
     acks: Vec<(u64, u32)>,
     reset: bool,
     isn: Option<u32>,
@@ -69,7 +75,8 @@ pub(crate) struct TcpFacts {
     sent: VecDeque<Sent>,
     /// The longest payload of a segment.
     pub longest: u32,
-    /// What the peer acknowledged last, and whether it did since the last segment of `sent`.
+    /// The peer's last acknowledgement number, and whether it came since the last segment of
+    /// `sent`.
     heard: Option<u32>,
     has_heard: bool,
 }
@@ -80,7 +87,7 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
 }
 
 impl TcpFacts {
-    /// Notes a segment that this end sent.
+    /// Records a segment that this end sent.
     pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
         if segment.syn {
             self.options(segment);
@@ -94,7 +101,8 @@ impl TcpFacts {
             self.acked_unseen.get_or_insert(*frame);
         }
         if segment.syn {
-            // A SYN that comes again says nothing; one behind its octets says that the capture is out of order.
+            // A repeated SYN has no new information. A SYN after its octets shows that the capture
+            // is out of order.
             self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
             self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
@@ -108,8 +116,8 @@ impl TcpFacts {
             if segment.may_fragment {
                 self.may_fragment.get_or_insert(segment.frame);
             }
-            // A keep-alive's one octet may be made up, and stands where the last one was that the peer had (RFC 1122, section 4.2.3.6):
-            // behind a FIN that is the FIN itself.
+            // The one octet of a keep-alive may be synthetic. It repeats the last position that the
+            // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
             if self.fin.is_some_and(|fin| before(fin, end) && !(start == fin && segment.wire_len == 1)) {
                 self.behind_fin.get_or_insert(segment.frame);
             }
@@ -129,7 +137,7 @@ impl TcpFacts {
         }
     }
 
-    /// Notes that the peer acknowledges octets up to `ack` in `frame`.
+    /// Records that the peer acknowledges octets up to `ack` in `frame`.
     pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
         if self.heard.is_none_or(|heard| before(heard, ack)) {
             (self.heard, self.has_heard) = (Some(ack), true);
@@ -150,7 +158,7 @@ impl TcpFacts {
         }
     }
 
-    /// Does `segment`, which is not noted yet, repeat octets that the peer has not acknowledged?
+    /// Does `segment`, which is not recorded yet, repeat octets that the peer has not acknowledged?
     pub(crate) fn repeats_unacknowledged(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         segment.wire_len > 1
@@ -159,37 +167,38 @@ impl TcpFacts {
             && self.heard.is_none_or(|heard| before(heard, end))
     }
 
-    /// What the peer acknowledged last.
+    /// The peer's last acknowledgement number.
     pub(crate) fn acknowledged_up_to(&self) -> Option<u32> {
         self.heard
     }
 
-    /// Do the FIN or what the peer acknowledged lie behind the last octet that was captured?
+    /// Is the FIN or the peer's acknowledgement after the last captured octet?
     pub(crate) fn lacks_its_end(&self) -> bool {
         let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
         self.fin.is_some_and(|fin| before(next, fin)) || self.acked.is_some_and(|acked| before(sent, acked))
     }
 
-    /// Did the peer acknowledge octets in `frame`, or before it, that the capture has later or not at all? Then the order of
-    /// frames does not tell what it knew.
+    /// Did the peer acknowledge octets, in `frame` or earlier, that the capture has later or not at
+    /// all? The order of frames then does not show what the peer knew.
     pub(crate) fn may_be_late_at(&self, frame: u64) -> bool {
         self.acked_unseen.is_some_and(|unseen| unseen <= frame)
     }
 
-    /// The sequence number behind all that was captured; a FIN has one of its own.
+    /// The sequence number after all captured octets; a FIN has its own.
     fn sent_up_to(&self) -> Option<u32> {
         self.next.map(|next| next.wrapping_add(u32::from(self.fin.is_some())))
     }
 
-    /// Did this end have the peer's octets before stream position `position` when it sent `frame`, one of its first or its FIN or
-    /// RST? `None`: not known.
+    /// Did this end have the peer's octets before stream position `position` when it sent `frame`?
+    /// `frame` is one of its first segments, its FIN or its RST. `None`: not known.
     pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
         Some(!before(*ack, end))
     }
 
-    /// Did this end have the peer's FIN when it sent `frame`, of which the same is true as there? `None`: not known.
+    /// Did this end have the peer's FIN when it sent `frame`, which is of the same kind as above?
+    /// `None`: not known.
     pub(crate) fn had_fin(&self, frame: u64, peer: &TcpFacts) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         Some(before(peer.fin?, *ack))
@@ -215,8 +224,8 @@ impl TcpFacts {
         self.next = Some(end);
     }
 
-    /// Did this end cut its octets at stream position `position` although the segment had room, by `emss`, and no window ended it?
-    /// `false`: not known.
+    /// Did this end cut its octets at stream position `position` although the segment had room by
+    /// `emss`, and no window ended it? `false`: not known.
     pub(crate) fn chose_to_cut_at(&self, position: u64, emss: u32) -> bool {
         let (Some(isn), Some(position)) = (self.isn, position.checked_sub(ORIGIN)) else { return false };
         let at = isn.wrapping_add(1).wrapping_add((position & 0xffff_ffff) as u32);
@@ -225,7 +234,7 @@ impl TcpFacts {
         self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
-    /// Do `start..end` repeat octets of known segments, from or to elsewhere than where those begin and end?
+    /// Do `start..end` repeat octets of known segments with other boundaries?
     fn is_cut_anew(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let whole = known(start) && known(end.wrapping_sub(1));
@@ -254,22 +263,22 @@ impl TcpFacts {
             };
         }
         self.scale = (!segment.options_cut).then_some(scale);
-        // An MSS that was read shows that the options are in the capture.
+        // An MSS option that was read shows that the capture has the options.
         if self.mss.is_some() && !sack {
             self.no_sack.get_or_insert(segment.frame);
         }
     }
 }
 
-/// The shift count of an end's windows, by the options of both SYNs: 0 unless both have the option (RFC 7323 section 2.2);
-/// `None` when they were not captured.
+/// The shift count of an end's windows, by the options of both SYNs: 0 unless both have the option
+/// (RFC 7323 section 2.2). `None` if they were not captured.
 pub(super) fn window_scale(own: &TcpFacts, peer: &TcpFacts) -> Option<u8> {
     let (own, peer) = (own.scale?, peer.scale?);
     Some(if peer.is_some() { own.unwrap_or(0) } else { 0 })
 }
 
-/// The payload of a full segment from the one end, by the options of both SYNs; `None` when they do not tell. `facts` are
-/// those of the sender and of the receiver.
+/// The payload of a full segment from one end, by the options of both SYNs; `None` if they do not
+/// show it. `facts` are those of the sender and of the receiver.
 pub(crate) fn emss(sender: &TcpFacts, receiver: &TcpFacts) -> Option<u32> {
     let timestamps = if sender.timestamps && receiver.timestamps { TIMESTAMPS_LEN } else { 0 };
     u32::from(receiver.mss?).checked_sub(timestamps)

@@ -1,7 +1,7 @@
-//! Terminates, and the segments that they complain of.
+//! Terminates, and the segments that they report.
 //!
-//! The headers of the latest [`MOST`] segments of each direction are kept; a Terminate that copies an older one has no target
-//! that is known.
+//! The headers of the latest [`MOST`] segments of each direction are kept. If a Terminate copies an
+//! older header, its target is unknown.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use zerocopy::FromBytes;
 use crate::rules::{SegmentView, ULPDU_AT};
 use crate::unit::{Located, Unit};
 
-/// Headers that are kept for each direction.
+/// Headers that are kept of each direction.
 const MOST: usize = 256;
 /// Octets of the longest header.
 const LONGEST: usize = 18;
 
-/// A segment that was seen.
+/// A segment that was observed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Logged {
     header: [u8; LONGEST],
     header_len: u8,
     /// Its number in its direction.
     pub number: u64,
-    /// Octets of the whole segment.
+    /// Octets of the complete segment.
     pub ulpdu_len: u32,
     /// Its frame.
     pub frame: u64,
@@ -62,7 +62,7 @@ impl Log {
         self.incomplete = true;
     }
 
-    /// Takes a segment in; gives its number.
+    /// Adds a segment, and returns its number.
     pub(crate) fn add(&mut self, unit: &Unit<'_>, view: &SegmentView<'_>) -> u64 {
         let mut header = [0; LONGEST];
         header[..view.header_len].copy_from_slice(view.header);
@@ -78,12 +78,13 @@ impl Log {
         number
     }
 
-    /// Has segment `number` this header? No, when it is not kept any more.
+    /// Has segment `number` this header? `false` if it is no longer kept.
     pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
         self.kept.iter().any(|logged| logged.number == number && logged.header() == header)
     }
 
-    /// Was there a tagged segment with payload for the STag of this header before the first one that has the header?
+    /// Was there a tagged segment with payload for the STag of this header before the first one
+    /// that has the header?
     pub(crate) fn used_before(&self, header: &[u8]) -> bool {
         let mut earlier = self.kept.iter().take_while(|logged| logged.header() != header);
         earlier.any(|logged| {
@@ -91,7 +92,7 @@ impl Log {
         })
     }
 
-    /// The latest segment with `header`; one of `length` octets is preferred.
+    /// The latest segment with `header`; a segment of `length` octets is preferred.
     fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
         let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);
         let latest = same.next()?;
@@ -100,16 +101,16 @@ impl Log {
     }
 }
 
-/// What the copied header of a Terminate names.
+/// The target that the copied header of a Terminate names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     /// No header is copied.
     None,
     /// This segment.
     Found(Logged),
-    /// One with these octets, so many of them, as header, which was not seen before the Terminate.
+    /// A header with this many of these octets, which no segment before the Terminate had.
     Unseen([u8; LONGEST], usize),
-    /// One whose header was not captured.
+    /// A segment whose header was not captured.
     Unknown,
 }
 
@@ -118,15 +119,15 @@ pub(crate) enum Target {
 pub(crate) struct TerminateSeen {
     /// Its frame.
     pub frame: u64,
-    /// MSN and MO: with the frame they tell it from a second Terminate.
+    /// MSN and MO; with the frame, they distinguish it from a second Terminate.
     numbers: [u8; 8],
     /// Layer, type and code.
     pub error: TerminateError,
     /// M, D, R and five reserved bits.
     pub control: HeaderControl,
-    /// DDP Segment Length, where it is there.
+    /// DDP Segment Length, if present.
     pub segment_length: Option<u16>,
-    /// What it complains of.
+    /// The segment that it reports.
     pub target: Target,
     /// The opcode in the copied header.
     pub opcode: Option<Opcode>,
@@ -135,7 +136,7 @@ pub(crate) struct TerminateSeen {
 }
 
 impl TerminateSeen {
-    /// Reads a Terminate whose other direction is in `log`; `None` when its fixed part is not there.
+    /// Reads a Terminate whose opposite direction is in `log`; `None` if its fixed part is missing.
     pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &Log) -> Option<Self> {
         let (fixed, _) = RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok()?;
         let control = fixed.header_control;
@@ -172,13 +173,13 @@ impl TerminateSeen {
         })
     }
 
-    /// Is it `unit`, which is a Terminate of its direction?
+    /// Is it `unit`, a Terminate of its direction?
     pub(crate) fn is(&self, unit: &Unit<'_>) -> bool {
         let header = SegmentView::of(unit).and_then(|view| view.header.get(10..18));
         self.frame == unit.frame && header == Some(&self.numbers[..])
     }
 
-    /// Now that all of `log` is there: does it copy a header that no segment ever had?
+    /// With `log` complete: does it copy a header that no segment ever had?
     pub(crate) fn is_made_up(&self, log: &Log) -> bool {
         match &self.target {
             Target::Unseen(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),

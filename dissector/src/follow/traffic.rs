@@ -1,4 +1,5 @@
-//! DDP and RDMAP of a connection: its messages, operations, STags, Terminates, and the first fault of each direction.
+//! DDP and RDMAP of a connection: its messages, operations, STags, Terminates, and the first fault
+//! of each direction.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
@@ -16,62 +17,62 @@ use crate::part::Part;
 use crate::rules::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 use crate::unit::{CrcStatus, Fpdu, Kind, Unit};
 
-/// IRD and ORD value that stands for "not negotiated" (RFC 6581 section 9.1).
+/// The IRD and ORD value for "not negotiated" (RFC 6581 section 9.1).
 const NOT_NEGOTIATED: u16 = 0x3fff;
 
-/// The first segment of a direction that its receiver cannot take.
+/// The first segment of a direction that its receiver cannot accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Its frame.
     pub frame: u64,
-    /// Its number among the segments of the direction; the highest, where it has none.
+    /// Its number among the segments of the direction; the highest value if it has none.
     pub number: u64,
-    /// Stream position behind its FPDU.
+    /// Stream position after its FPDU.
     pub end: u64,
 }
 
-/// What is known of one direction.
+/// The state of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
     /// Its messages.
     pub messages: Messages,
-    /// What it asked for.
+    /// Its requests.
     pub operations: Operations,
     /// Its first Terminate.
     pub terminate: Option<TerminateSeen>,
-    /// Its first segment that DDP or RDMAP cannot take.
+    /// Its first segment that DDP or RDMAP cannot accept.
     pub fault: Option<Fault>,
     /// Its first FPDU with a bad CRC.
     pub bad_crc: Option<Fault>,
-    /// The frame of its first and of its latest FPDU that can be believed.
+    /// The frames of its first and of its latest trustworthy FPDU.
     pub fpdus: Option<(u64, u64)>,
-    /// Its first FPDU whose octets no CRC guards: its frame, and whether it has a CRC field.
+    /// Its first FPDU without a checked CRC: its frame, and whether it has a CRC field.
     pub unguarded: Option<(u64, bool)>,
-    /// Were octets of it missing, or not to be believed, ever?
+    /// Were octets of it ever missing or not trustworthy?
     pub lost: bool,
-    /// Are octets that are no FPDU the first thing in it that cannot be understood?
+    /// Is its first fault a stretch of octets without FPDU?
     pub strayed: bool,
     /// Its latest segments.
     pub log: Log,
     began: bool,
 }
 
-/// What is known of both.
+/// The state of both directions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
     /// By direction.
     pub sides: [Side; 2],
     /// The STags of both.
     pub stags: Stags,
-    /// DV of the first segment of either direction that has one that may be right.
+    /// DV of the first segment of either direction with a possibly correct version.
     pub version: Option<u8>,
     /// Revision, and C, of each direction's start-up frame.
     startups: [Option<(u8, bool)>; 2],
     replied: Option<u8>,
-    /// IRD and ORD of each direction's start-up frame, where they were negotiated.
+    /// IRD and ORD of each direction's start-up frame, if they were negotiated.
     depths: [Option<(u16, u16)>; 2],
     in_step: bool,
-    /// What became certain with the last unit; kept empty between units.
+    /// Facts that became certain with the last unit; empty between units.
     pub facts: Vec<Fact>,
 }
 
@@ -86,20 +87,20 @@ impl Traffic {
         self.sides.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
     }
 
-    /// The Terminate that `unit` is, when it is the first of its direction.
+    /// The Terminate in `unit`, if it is the first of its direction.
     pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
         self.sides[usize::from(unit.direction)].terminate.as_ref().filter(|seen| seen.is(unit))
     }
 
-    /// Do both start-up frames say that there are no CRCs?
+    /// Do both start-up frames turn CRCs off?
     pub(crate) fn crc_is_off(&self) -> bool {
         self.startups.iter().all(|frame| matches!(frame, Some((_, false))))
     }
 
-    /// The version that the segments should have instead of `version`; `None` when it may be right.
+    /// The version that the segments should have instead of `version`; `None` if it may be correct.
     ///
-    /// RFC 5041 and RFC 5040 have version 1; peers whose Reply has revision 0 have version 0 (RFC 5044 Appendix C, which is
-    /// informative: their 1 is not wrong here).
+    /// RFC 5041 and RFC 5040 have version 1; peers whose Reply has revision 0 have version 0 (RFC
+    /// 5044 Appendix C, which is informative: their 1 is not wrong here).
     pub(crate) fn wrong_version(&self, version: u8) -> Option<u8> {
         match (version, self.replied) {
             (1, _) | (0, Some(0) | None) => None,
@@ -108,7 +109,8 @@ impl Traffic {
         }
     }
 
-    /// Takes a unit in. `in_step`: the units of both directions come in the order in which they were sent.
+    /// Processes a unit. `in_step`: the units of both directions come in the order in which they
+    /// were sent.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
@@ -153,7 +155,8 @@ impl Traffic {
         }
     }
 
-    /// IRD and ORD of a start-up frame; what each side may have under way is the other's IRD.
+    /// Records IRD and ORD of a start-up frame. Each side may have as many requests outstanding as
+    /// the other's IRD.
     fn depth(&mut self, direction: usize, part: Part<'_>) {
         let Some(header) = part.get(0..HEADER_LEN) else { return };
         if header[16] & FLAG_S == 0 || header[17] < 2 {
@@ -162,7 +165,7 @@ impl Traffic {
         let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + 4) else { return };
         let (ird, ord) = (u16::from_be_bytes([a, b]) & 0x3fff, u16::from_be_bytes([c, d]) & 0x3fff);
         self.depths[direction] = Some((ird, ord));
-        // Without an enhanced frame of the other side nothing was agreed on.
+        // Without an enhanced frame of the other side nothing was negotiated.
         let [Some(_), Some(_)] = self.depths else { return };
         for requester in 0..2 {
             let limit = self.depths[1 - requester].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
@@ -172,8 +175,8 @@ impl Traffic {
         }
     }
 
-    /// The FPDU of `direction` with a bad CRC in `frame` came again with a right one; `next` is the
-    /// next one that has a bad CRC.
+    /// The FPDU of `direction` with a bad CRC in `frame` was retransmitted with a correct one.
+    /// `next` is the next FPDU with a bad CRC.
     pub(crate) fn repair(&mut self, direction: usize, frame: u64, next: Option<Fault>) {
         let bad_crc = &mut self.sides[direction].bad_crc;
         if bad_crc.is_some_and(|bad| bad.frame == frame) {
@@ -181,7 +184,7 @@ impl Traffic {
         }
     }
 
-    /// Octets of `direction` are missing, or not to be believed.
+    /// Octets of `direction` are missing or not trustworthy.
     pub(super) fn lose(&mut self, direction: usize) {
         let side = &mut self.sides[direction];
         side.lost = true;
@@ -271,7 +274,7 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // The Request of the other side, which has the same STag, may be what is missing or late.
+                // The Request of the other side, which has the same STag, may be missing or late.
                 let asked_itself = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
                 if asked_itself && self.in_step {
                     remarks.push(at.remark(What::SameDirection, 3..4));
@@ -306,7 +309,7 @@ impl Side {
     }
 }
 
-/// Does a fixed field of the header make the segment one that no receiver can take?
+/// Does a fixed field of the header make the segment unacceptable for every receiver?
 fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
     let opcode = view.opcode();
     let tagged = view.segment.control().tagged();
@@ -321,7 +324,7 @@ fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
         || queue.is_some() && queue != queue_of(opcode)
 }
 
-/// Is it one that a receiver must notice? An MSN that is far ahead, or other octets of RDMAP, may pass.
+/// Must a receiver notice it? An MSN that is far ahead, or different RDMAP octets, may pass.
 fn is_fault(remark: &Remark) -> bool {
     matches!(
         remark.what,

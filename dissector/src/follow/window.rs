@@ -1,8 +1,9 @@
-//! The receive window that an end advertises, and whether its right edge ever moves left (RFC 5041 Appendix A).
+//! The receive window that an end advertises, and whether its right edge ever moves left (RFC 5041
+//! Appendix A).
 //!
-//! A segment is held against those with lower acknowledgement numbers alone: they were sent before it, in whatever order the
-//! capture has them. What rounding to the window scale takes off is not counted (RFC 7323 section 2.3). Whether the
-//! window is wide enough is not looked at.
+//! A segment is compared only with segments that have lower acknowledgement numbers. Those were
+//! sent before it, in whatever order the capture has them. Rounding to the window scale is not
+//! counted (RFC 7323 section 2.3). Whether the window is wide enough is not checked.
 
 use super::tcp::before;
 use crate::ip::Segment;
@@ -11,7 +12,7 @@ use crate::ip::Segment;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
     latest: Option<Edges>,
-    /// The first segment that pulls the edge back.
+    /// The first segment that moves the edge back.
     pub pulled_back: Option<PulledBack>,
 }
 
@@ -20,9 +21,9 @@ pub(crate) struct Window {
 pub(crate) struct PulledBack {
     /// The frame of the segment.
     pub frame: u64,
-    /// The frame of the one that had advertised more.
+    /// The frame of the segment that had advertised more.
     pub before: u64,
-    /// By how many octets.
+    /// By this many octets.
     pub octets: u32,
 }
 
@@ -33,14 +34,15 @@ type Edge = (u32, u64);
 struct Edges {
     /// The highest acknowledgement number so far.
     ack: u32,
-    /// The farthest edge that came with it.
+    /// The farthest edge with that acknowledgement number.
     with: Edge,
-    /// The farthest that came with a lower one.
+    /// The farthest edge with a lower acknowledgement number.
     before: Option<Edge>,
 }
 
 impl Window {
-    /// Notes a segment that this end sent. `scale` is the shift count of its windows; `None`: not known.
+    /// Records a segment that this end sent. `scale` is the shift count of its windows; `None`: not
+    /// known.
     pub(super) fn segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
         let Some(scale) = scale.filter(|_| segment.ack_flag && !segment.rst) else { return };
         // The window of a SYN is not scaled (RFC 7323 section 2.2).

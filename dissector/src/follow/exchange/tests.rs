@@ -1,4 +1,5 @@
-//! Datagrams as Figure 17 of the draft has them, between 10.0.0.2, who connects from port 49152, and 10.0.0.1.
+//! Datagrams in the format of Figure 17 of the draft, between 10.0.0.2, which connects from port
+//! 49152, and 10.0.0.1.
 
 use serde_json::Value;
 
@@ -117,7 +118,8 @@ fn the_ladder_begins_with_the_exchange() {
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 
-/// What is asked again is drawn again, and what is found of a datagram stands below it; the connection that follows, and other exchanges, are not.
+/// The ladder shows repeated requests again, and each finding below its datagram. It does not show
+/// the connection that follows, or other exchanges.
 #[test]
 fn an_exchange_has_a_ladder_of_its_own() {
     let wire = Wire::connected_behind(&[
@@ -189,7 +191,8 @@ fn requests_with_another_tuple_are_other_exchanges() {
     assert_eq!(found.follows, [Some(1)]);
 }
 
-/// All clients of a Linux daemon are sent to one port: the two ends say which exchange a connection follows.
+/// All clients of a Linux daemon are sent to one port: the two ends decide which exchange a
+/// connection follows.
 #[test]
 fn both_ends_count_before_the_newest_accept() {
     let mine = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM, 77));
@@ -199,7 +202,8 @@ fn both_ends_count_before_the_newest_accept() {
     assert_eq!(read(&wire).follows, [Some(0)]);
     let wire = Wire::connected_behind(&[other(REQ, ASKED), other(ACCEPT, MAPPED)]);
     assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
-    // The Linux daemon maps the connecting side as well: port in Reserved, address behind the message.
+    // The Linux daemon maps the connecting side as well: port in Reserved, address after the
+    // message.
     let mut asks = message(REQ, ASKED, 8001, 79);
     asks[2..4].copy_from_slice(&FROM.to_be_bytes());
     asks.extend_from_slice(&hex(&format!("0a000002 {}", "00".repeat(12))));
@@ -225,7 +229,7 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
         assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
     }
     assert_eq!(take(&message(REQ, ASKED, FROM, MOST as u64)), Some(0));
-    // It is not known any more: a datagram of it begins another.
+    // It is no longer known: a datagram of it begins another exchange.
     assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
     assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MOST, MOST));
     assert_eq!((exchanges.by_mapped.len(), exchanges.by_ends.len()), (1, 1));

@@ -13,7 +13,8 @@ use crate::rules::SegmentView;
 use crate::unit::Located;
 
 impl Operations {
-    /// The requester sends a request, in an FPDU that ends at stream position `end`. Its response may have been seen already.
+    /// The requester sends a request in an FPDU that ends at stream position `end`. Its response
+    /// may already have been read.
     pub(crate) fn requested(
         &mut self,
         at: At,
@@ -56,7 +57,7 @@ impl Operations {
         let (answered, begun, segments, is_late) = (0, None, 0, false);
         let request = Request { asked, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
         if self.certain && !self.early.is_empty() {
-            // Its response was seen first: the capture has the directions out of step.
+            // Its response was read first: the capture has the directions out of step.
             let early = self.early.pop_front()?;
             return self.answered_early(request, early, at, remarks);
         }
@@ -66,7 +67,8 @@ impl Operations {
             return self.answered_early(request, early, at, remarks);
         }
         self.requests.push_back(request);
-        // The zero-length Read that ends the start-up may be sent whatever was agreed on (RFC 6581 section 9.1).
+        // The zero-length Read that ends the start-up may be sent whatever was negotiated (RFC 6581
+        // section 9.1).
         let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
@@ -84,7 +86,7 @@ impl Operations {
         None
     }
 
-    /// The response to `request`, which comes now, was seen first. One that was captured first says nothing of when it was sent.
+    /// The response to `request` was read first. The capture order does not show when it was sent.
     fn answered_early(
         &mut self,
         request: Request,

@@ -1,4 +1,4 @@
-//! Responses: which request each one answers, and whether it is the right answer.
+//! Responses: finds the request that each one answers, and compares both.
 
 use weft_core::wire::ddp::Segment;
 
@@ -14,7 +14,7 @@ const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 const IDENTIFIER: std::ops::Range<usize> = ULPDU_AT + 18..ULPDU_AT + 22;
 
 impl Operations {
-    /// A segment of a Read Response to this requester.
+    /// Processes a segment of a Read Response to this requester.
     pub(crate) fn read_response(
         &mut self,
         at: At,
@@ -29,7 +29,7 @@ impl Operations {
         done
     }
 
-    /// A response is complete: are they all?
+    /// A response is complete. Checks whether all requests are answered now.
     fn answered(&mut self) {
         if self.certain {
             return;
@@ -51,11 +51,11 @@ impl Operations {
     ) -> Option<Operation> {
         let Segment::Tagged(header, _) = view.segment else { return None };
         let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-        // After octets that are missing, the place of the segment decides.
+        // After missing octets, the segment's STag and TO decide.
         let begins_sink = || self.requests.iter().any(|request| request.asked.has_sink(stag, to));
         let index = if place.first || !self.certain && self.current.is_none() && begins_sink() {
             if let Some(unended) = self.current.take() {
-                // Its Response had no last segment; the books of messages say so.
+                // Its Response had no last segment; `Messages` reports that.
                 self.requests.remove(unended);
             }
             self.begin_response(at, view, (stag, to), remarks)?
@@ -96,7 +96,7 @@ impl Operations {
         self.complete(index, at)
     }
 
-    /// Which request a Response begins to answer.
+    /// Finds the request that a Response begins to answer.
     fn begin_response(
         &mut self,
         at: At,
@@ -115,7 +115,7 @@ impl Operations {
         let earlier_atomic = oldest.asked.is_atomic();
         if let Some(index) = exact.filter(|index| *index > 0) {
             if view.payload_len == 0 && matches!(oldest.asked, Asked::Read(read) if read.rdmardsz == 0) {
-                // STag and TO of a zero-length Response say nothing.
+                // STag and TO of a zero-length Response have no meaning.
                 return Some(0);
             }
             let what = What::ResponseOrder { atomic: false, earlier_atomic };
@@ -147,10 +147,12 @@ impl Operations {
         Some(0)
     }
 
-    /// The same where not every request without response is known. What came before the request that the response names was answered
-    /// where the capture has a hole. Octets that waited for missing ones come late: their request is not a later frame.
+    /// The same if not every request without response is known. Requests before the one that the
+    /// response names were answered in a hole of the capture. Octets that waited for missing octets
+    /// come late: their request is not in a later frame.
     ///
-    /// If several requests have that sink, it is the latest one if there was never more than one under way; else nobody knows.
+    /// If several requests have that sink, the latest one is answered, provided that never more
+    /// than one was outstanding. Otherwise the request is not known.
     fn begin_uncertain_response(&mut self, at: At, view: &SegmentView<'_>, (stag, to): (u32, u64)) -> Option<usize> {
         let answers = |request: &Request| request.asked.has_sink(stag, to) && request.frame < at.frame;
         let Some(oldest) = self.requests.iter().position(answers) else {
@@ -166,7 +168,8 @@ impl Operations {
         None
     }
 
-    /// Notes how many requests were under way when a response began in frame `begun`, besides `more`.
+    /// Records how many requests were outstanding when a response began in frame `begun`, besides
+    /// `more`.
     pub(super) fn note_depth(&mut self, begun: u64, more: usize) {
         if self.certain {
             let depth = self.requests.iter().filter(|request| request.frame < begun).count() + more;
@@ -174,7 +177,7 @@ impl Operations {
         }
     }
 
-    /// An Atomic Response to this requester.
+    /// Processes an Atomic Response to this requester.
     pub(crate) fn atomic_response(
         &mut self,
         at: At,
@@ -238,7 +241,7 @@ impl Operations {
         self.complete(index, at)
     }
 
-    /// The same if the capture lacks the identifier: it answers the oldest atomic
+    /// The same if the capture lacks the identifier: the response answers the oldest atomic
     /// request.
     fn atomic_response_without_identifier(&mut self, at: At) -> Option<Operation> {
         let index = self.requests.iter().position(|request| request.asked.is_atomic()).filter(|_| self.certain)?;
@@ -246,7 +249,7 @@ impl Operations {
         self.complete(index, at)
     }
 
-    /// A response without a request.
+    /// Keeps a response without a request.
     fn early(&mut self, at: At, view: &SegmentView<'_>, key: Key) {
         if self.certain {
             self.first_early.get_or_insert((at.header, view.opcode()));

@@ -1,7 +1,8 @@
-//! RDMA Writes and Reads of an end against what it might use.
+//! Compares RDMA Writes and Reads of an end with the advertisements that it may use.
 //!
-//! An RDMA Write or a Read Request does not say what its sender had received; the next SDP message of the same end does. Until
-//! then they are kept, [`MOST`] of them, and what ended an advertisement, for the last [`MOST_GONE`] of each kind.
+//! An RDMA Write or a Read Request does not show what its sender had received; the next SDP message
+//! of the same end does. Until then, [`MOST`] of them are kept. The reason why an advertisement
+//! ended is kept for the last [`MOST_GONE`] of each kind.
 
 use std::collections::VecDeque;
 
@@ -11,33 +12,33 @@ use crate::unit::Located;
 const MOST: usize = 64;
 const MOST_GONE: usize = 32;
 
-/// Octets of the peer's memory were named.
+/// An access to the peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Act {
     /// An RDMA Write, not a Read Request?
     pub write: bool,
-    /// The STag that was named.
+    /// The STag in the segment.
     pub stag: u32,
-    /// The first of the octets that were named.
+    /// The address of the first octet.
     pub from: u64,
-    /// How many there are.
+    /// The number of octets.
     pub len: u64,
     /// Where the STag is.
     pub place: Located,
 }
 
-/// An act that no advertisement allowed which its sender had received and might use.
+/// An access that no received and usable advertisement allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stray {
-    /// What was done.
+    /// The access.
     pub act: Act,
-    /// What ended the last advertisement of the STag before; `None` where there was none.
+    /// What ended the last advertisement of the STag before; `None` if there was none.
     pub why: Option<Why>,
-    /// An advertisement of the STag that might be used, whose buffer does not have all of the octets.
+    /// A usable advertisement of the STag, whose buffer does not have all of the octets.
     pub outside: Option<Advert>,
 }
 
-/// What an end did since its last message.
+/// The accesses of an end since its last message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Acts(Vec<Act>);
 
@@ -48,12 +49,12 @@ pub(crate) struct Done {
     pub write: Option<Act>,
     /// Its first Read Request.
     pub read: Option<Act>,
-    /// Its first RDMA Write or Read Request without a right to it.
+    /// Its first RDMA Write or Read Request that no advertisement allowed.
     pub stray: Option<Stray>,
 }
 
 impl Act {
-    /// Do the buffers of its STag have all of the octets? Two of them may lie side by side.
+    /// Do the buffers of its STag have all of the octets? Two buffers may be adjacent.
     fn is_within(&self, adverts: &VecDeque<Advert>) -> bool {
         let end = u128::from(self.from) + u128::from(self.len);
         let mut from = u128::from(self.from);
@@ -73,7 +74,8 @@ impl Act {
 }
 
 impl Acts {
-    /// One more. What goes on where an earlier one of the same kind ended is part of it.
+    /// Adds an access. An access that begins where an earlier one of the same kind ended extends
+    /// that one.
     pub(super) fn add(&mut self, act: Act) {
         let goes_on = |seen: &&mut Act| {
             (seen.write, seen.stag, seen.from.checked_add(seen.len)) == (act.write, act.stag, Some(act.from))
@@ -85,7 +87,7 @@ impl Acts {
         }
     }
 
-    /// What was done, held against the SinkAvails and SrcAvails that might be used.
+    /// Compares the accesses with the SinkAvails and SrcAvails that the end may use.
     pub(super) fn done(&self, sinks: &VecDeque<Advert>, sources: &VecDeque<Advert>, gone: [&Gone; 2]) -> Done {
         let of = |write: bool| self.0.iter().find(|act| act.write == write).copied();
         let adverts = |act: &Act| if act.write { sinks } else { sources };
@@ -97,7 +99,7 @@ impl Acts {
         Done { write: of(true), read: of(false), stray }
     }
 
-    /// The first act for which `is_it` says so.
+    /// The first access that matches `is_it`.
     pub(super) fn find(&self, is_it: impl Fn(&Act) -> bool) -> Option<Act> {
         self.0.iter().copied().find(is_it)
     }
@@ -107,7 +109,7 @@ impl Acts {
     }
 }
 
-/// Advertisements that ended, as the end knows that might have used them.
+/// Advertisements that ended, from the view of the end that could have used them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gone(VecDeque<(u32, Why)>);
 
@@ -128,7 +130,7 @@ impl Gone {
         self.0.iter().rev().find(|(of, _)| *of == stag).map(|(_, why)| *why)
     }
 
-    /// What ended the last one.
+    /// What ended the last advertisement.
     pub(super) fn last(&self) -> Option<Why> {
         self.0.back().map(|(_, why)| *why)
     }

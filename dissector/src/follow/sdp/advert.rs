@@ -1,8 +1,10 @@
-//! Advertisements: SrcAvails of a Data Source, SinkAvails of a Data Sink, each as its owner and as its peer knows it.
+//! Advertisements: SrcAvails of a Data Source, SinkAvails of a Data Sink, each from the view of its
+//! owner and of its peer.
 
 use std::collections::VecDeque;
 
-/// Advertisements of one kind that are followed at a time; the draft's own bound is MaxAdverts, up to 65535.
+/// Open advertisements of one kind that are followed; the draft's own limit is MaxAdverts, up to
+/// 65535.
 pub(super) const MOST_OPEN: usize = 1024;
 
 /// An advertised RDMA Buffer.
@@ -20,20 +22,20 @@ pub struct Advert {
     pub len: u32,
     /// Octets of a SrcAvail that came as its payload.
     pub payload: u32,
-    /// Octets that are neither moved nor on their way as Data.
+    /// Octets that are neither moved nor in transit as Data.
     pub left: u64,
     /// NonDiscards of a SinkAvail.
     pub non_discards: u32,
 }
 
 impl Advert {
-    /// Octets of a SrcAvail that RdmaRdCompls told of.
+    /// Octets of a SrcAvail that RdmaRdCompls reported.
     pub(crate) fn told(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }
 }
 
-/// Why an advertisement is not open any more.
+/// Why an advertisement is no longer open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// RdmaRdCompl or RdmaWrCompl.
@@ -42,21 +44,21 @@ pub(crate) enum End {
     ByData,
     /// A message with payload came first (section 9.5.1).
     Stale,
-    /// Taken back: SrcAvailCancel, SinkAvailCancel.
+    /// Canceled by SrcAvailCancel or SinkAvailCancel.
     Revoked,
     /// Overtaken by a SinkAvail, a change of Mode or a DisConn.
     Void,
 }
 
-/// The advertisements that an end made, oldest first.
+/// The advertisements of one end, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct Adverts {
     open: VecDeque<Advert>,
-    /// How many were made.
+    /// Total number.
     pub made: u64,
     /// Those that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// SrcAvails whose rest a SendSm asked for as Data.
+    /// SrcAvails whose rest a SendSm requested as Data.
     pub by_data: u64,
     /// SinkAvails that Data made stale.
     pub stale: u64,
@@ -64,23 +66,23 @@ pub struct Adverts {
     pub revoked: u64,
     /// Those that a crossing SinkAvail, a change of Mode or a DisConn made void.
     pub void: u64,
-    /// The most that were open at a time.
+    /// The maximum number open at a time.
     pub most_open: u64,
 }
 
 impl Adverts {
-    /// Those that are open as far as their owner knows, oldest first.
+    /// Advertisements that their owner considers open, oldest first.
     #[must_use]
     pub fn open(&self) -> &VecDeque<Advert> {
         &self.open
     }
 
-    /// Octets of them that are neither moved nor on their way as Data.
+    /// Octets of the open advertisements that are neither moved nor in transit as Data.
     pub(super) fn octets(&self) -> u64 {
         self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))
     }
 
-    /// One more; `false` when there are too many to follow.
+    /// Adds an advertisement; `false` if there are too many to follow.
     pub(super) fn make(&mut self, advert: Advert) -> bool {
         self.made += 1;
         if self.open.len() >= MOST_OPEN {
@@ -91,28 +93,28 @@ impl Adverts {
         true
     }
 
-    /// `len` octets of the oldest were moved; it ends when that is all of it.
+    /// `len` octets of the oldest were moved. It ends when all its octets are moved.
     pub(super) fn moved(&mut self, len: u32) {
         if take(&mut self.open, len) {
             self.completed += 1;
         }
     }
 
-    /// The oldest ends; gives it.
+    /// Ends the oldest, and returns it.
     pub(super) fn end_oldest(&mut self, end: End) -> Option<Advert> {
         let advert = self.open.pop_front()?;
         *self.count(end) += 1;
         Some(advert)
     }
 
-    /// All end for which `which` says so.
+    /// Ends all that match `which`.
     pub(super) fn end_those(&mut self, end: End, which: impl Fn(&Advert) -> bool) {
         let before = self.open.len();
         self.open.retain(|advert| !which(advert));
         *self.count(end) += (before - self.open.len()) as u64;
     }
 
-    /// What is open is not known any more.
+    /// The open advertisements are no longer known.
     pub(super) fn forget(&mut self) {
         self.open.clear();
     }
@@ -133,7 +135,8 @@ impl Adverts {
     }
 }
 
-/// `len` octets of the oldest of `adverts` were moved: is it at its end? Then it is gone.
+/// `len` octets of the oldest of `adverts` were moved. Removes it and returns `true` when it is
+/// finished.
 pub(super) fn take(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
     let Some(oldest) = adverts.front_mut() else { return false };
     oldest.left = oldest.left.saturating_sub(u64::from(len));

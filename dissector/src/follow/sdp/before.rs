@@ -1,7 +1,8 @@
-//! The sender of a message as it was when it sent it.
+//! The state of a sender just before it sent a message.
 //!
-//! By then it had received all that the message acknowledges; the message itself was not sent. Rules judge a message by this, and
-//! not by the books behind it: who may change a Mode, for instance, is decided by the Mode before.
+//! By then it had received all that the message acknowledges, and had not yet sent the message.
+//! Rules compare a message with this state, not with the state after it. For example, the Mode
+//! before a ModeChange decides who may send it.
 
 use weft_core::wire::sdp::{Mid, Mode};
 
@@ -11,12 +12,12 @@ use super::end::End;
 use super::resize::Sizes;
 use super::urgent::Announced;
 
-/// Messages of the draft, by MID.
+/// A set of messages of the draft, by MID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mids(u32);
 
 impl Mids {
-    /// Is `mid` among them?
+    /// Does the set contain `mid`?
     pub(crate) fn has(self, mid: Mid) -> bool {
         self.0 & bit(mid) != 0
     }
@@ -26,7 +27,7 @@ impl Mids {
     }
 }
 
-/// MIDs 0x00 to 0x0E and 0xFD to 0xFF have a bit each.
+/// MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each.
 fn bit(mid: Mid) -> u32 {
     match mid.0 {
         low @ ..=0x0e => 1 << low,
@@ -35,12 +36,12 @@ fn bit(mid: Mid) -> u32 {
     }
 }
 
-/// Advertisements of one kind.
+/// A summary of the advertisements of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Glance {
     /// How many are open.
     pub count: usize,
-    /// The oldest of them.
+    /// The oldest open one.
     pub oldest: Option<Advert>,
 }
 
@@ -51,28 +52,29 @@ impl Glance {
     }
 }
 
-/// The sender.
+/// The sender's state.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
-    /// MSeq of its message before this one, none for the first behind Hello and HelloAck.
+    /// MSeq of its previous message; none for the first message after Hello and HelloAck.
     pub mseq: Option<u32>,
     /// MSeqAck of that message.
     pub mseq_ack: Option<u32>,
-    /// The highest MSeqAck + Bufs of its messages behind Hello and HelloAck.
+    /// The highest MSeqAck + Bufs of its messages after Hello and HelloAck.
     pub edge: Option<u32>,
-    /// Out-Of-Band octets that it had announced and not sent.
+    /// Announced Out-Of-Band octets that it had not sent.
     pub oob_pending: u32,
-    /// The messages that it had sent. Those that the capture misses are not among them.
+    /// The messages that it had sent, without those that the capture misses.
     pub said: Mids,
-    /// Does it hold MSeqAck back because of a SrcAvailCancel (section 9.5.4)? Then it may have received more than it acknowledges.
+    /// Does it hold MSeqAck back because of a SrcAvailCancel (section 9.5.4)? It may then have
+    /// received more than it acknowledges.
     pub held_back: bool,
-    /// Is all that follows sure? Where it is not, it holds nothing.
+    /// Are the fields below certain? If not, they have no meaning.
     pub certain: bool,
     /// The messages that it had received.
     pub heard: Mids,
-    /// The Mode of the half-connection whose Data Source it is.
+    /// The Mode of the half-connection of which it is the Data Source.
     pub source_mode: Option<Mode>,
-    /// The Mode of the half-connection whose Data Sink it is.
+    /// The Mode of the half-connection of which it is the Data Sink.
     pub sink_mode: Option<Mode>,
     /// Its own SrcAvails.
     pub src_avails: Glance,
@@ -82,37 +84,37 @@ pub(crate) struct Before {
     pub sources: Glance,
     /// The peer's SinkAvails that it may use.
     pub usable: Glance,
-    /// Octets of Data that SendSms asked it for and that were not sent.
+    /// Octets of Data that SendSms requested and that it had not sent.
     pub owed: u64,
-    /// Octets of Data that are to come because of its SendSms.
+    /// Octets of Data that its SendSms requested and that have not come.
     pub awaited: u64,
-    /// NonDiscards of the half-connection whose Data Sink it is.
+    /// NonDiscards of the half-connection of which it is the Data Sink.
     pub non_discards: u32,
     /// Messages with payload that it received.
     pub payloads: u64,
-    /// What RDMA moved; `None` where segments are missing.
+    /// Octets that RDMA moved; `None` if segments are missing.
     pub moved: Option<Moved>,
-    /// What it did by RDMA since its last message; nothing where segments are missing.
+    /// Its RDMA since its last message; empty if segments are missing.
     pub done: Done,
-    /// Sizes of buffers, as it knows them.
+    /// Sizes of buffers that it knows.
     pub sizes: Sizes,
     /// Octets of its own receive Private Buffers.
     pub receive_size: Option<u32>,
     /// Its Out-Of-Band octets.
     pub urgent: Announced,
-    /// The highest MSeq that the peer's buffers allow; `None` where that is not sure.
+    /// The highest MSeq that the peer's buffers allow; `None` if that is not certain.
     pub granted: Option<u32>,
-    /// What it has of cancels.
+    /// The state of its cancels.
     pub cancels: Cancels,
-    /// How it came to its Modes.
+    /// How it reached its Modes.
     pub changes: Changes,
-    /// What ended the last of the peer's SinkAvails that it may not use any more.
+    /// What ended the last of the peer's SinkAvails that it may no longer use.
     pub last_usable: Option<Why>,
-    /// What ended the last of the peer's SrcAvails that it does not process any more.
+    /// What ended the last of the peer's SrcAvails that it no longer processes.
     pub last_source: Option<Why>,
 }
 
-/// Cancels that nothing has settled.
+/// Cancels that are not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cancels {
     /// Its own SrcAvailCancel.
@@ -121,48 +123,50 @@ pub(crate) struct Cancels {
     pub sink_avail: bool,
     /// A SrcAvailCancel that it has received.
     pub src_avail_heard: bool,
-    /// The same, when it sent its last message.
+    /// The same when it sent its last message.
     pub src_avail_was_heard: bool,
-    /// A SrcAvailCancel since then, when there was nothing to cancel.
+    /// A SrcAvailCancel since then with nothing to cancel.
     pub src_avail_idle: bool,
     /// A SinkAvailCancel that it has received.
     pub sink_avail_heard: bool,
-    /// The same, when it sent its last message.
+    /// The same when it sent its last message.
     pub sink_avail_was_heard: bool,
-    /// A SinkAvailCancel since then, when there was nothing to give up.
+    /// A SinkAvailCancel since then with nothing to give up.
     pub sink_avail_idle: bool,
 }
 
-/// How a peer came to its Modes.
+/// How a peer reached its Modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Changes {
-    /// The Mode that it left last as Data Source, by a ModeChange of its own.
+    /// The Mode that it left last as Data Source, by its own ModeChange.
     pub left: Option<Mode>,
-    /// Its ModeChange from Pipelined to Combined Mode is not acknowledged.
+    /// Is its ModeChange from Pipelined to Combined Mode not acknowledged?
     pub leaves_pipelined: bool,
-    /// SinkAvails that came behind that, and so too late.
+    /// SinkAvails that came after that ModeChange, and so too late.
     pub late: u32,
-    /// As Data Sink it was told to leave Pipelined Mode.
+    /// Did a ModeChange make it, as Data Sink, leave Pipelined Mode?
     pub sink_left_pipelined: bool,
 }
 
-/// Octets that RDMA moved for the sender of a message, and that no message of it has told of yet.
+/// Octets that RDMA moved for the sender of a message, and that none of its messages has reported
+/// yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Moved {
     /// Octets that its RDMA Writes put into the buffer of `usable.oldest`.
     pub written: u64,
-    /// Octets that its RDMA Reads asked for from the buffer of `sources.oldest`, those told of and payload left out.
+    /// Octets that its RDMA Reads requested from the buffer of `sources.oldest`, without payload
+    /// and reported octets.
     pub read: u64,
-    /// Those of them that came; `None` where Responses may be missing.
+    /// The part of them that came; `None` if Responses may be missing.
     pub returned: Option<u64>,
-    /// Has it written or asked for any octets, wherever, of which no RdmaWrCompl or RdmaRdCompl told?
+    /// Has it written or requested octets anywhere that no RdmaWrCompl or RdmaRdCompl reported?
     pub in_process: bool,
     /// Has it written any?
     pub writing: bool,
 }
 
 impl Before {
-    /// Takes `end` down.
+    /// Records the state of `end`.
     pub(super) fn note(&mut self, end: &End) {
         let (source, sink) = (&end.source, &end.sink);
         let usable = Glance::at(&source.usable);

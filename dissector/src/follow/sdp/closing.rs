@@ -1,25 +1,26 @@
-//! How an SDP connection begins and ends: Hello, HelloAck, DisConn, AbortConn, SuspComm, and how the TCP connection went.
+//! How an SDP connection begins and ends: Hello, HelloAck, DisConn, AbortConn, SuspComm, and the
+//! end of TCP.
 
 use weft_core::wire::sdp::Mid;
 
 use super::message::{Extension, Message};
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Hello was sent, and no HelloAck.
+    /// Hello was sent, but no HelloAck.
     Hello,
-    /// Both were.
+    /// Hello and HelloAck were sent.
     Open,
     /// One end sent DisConn.
     HalfClosed,
-    /// Both did.
+    /// Both ends sent DisConn.
     Closed,
-    /// One sent AbortConn.
+    /// One end sent AbortConn.
     Aborted,
-    /// One sent SuspComm (section 13).
+    /// One end sent SuspComm (section 13).
     Suspending,
-    /// It was answered by SuspCommAck.
+    /// The peer answered with SuspCommAck.
     Suspended,
 }
 
@@ -44,11 +45,12 @@ impl State {
 pub struct Suspension {
     /// Its frame.
     pub frame: u64,
-    /// The TCP port on which its sender waits for the connection to go on.
+    /// The TCP port on which its sender waits for the connection to be resumed.
     pub port: u16,
 }
 
-/// The frames of the messages that begin and end a connection; index 0 and 1 are their senders' directions.
+/// The frames of the messages that begin and end a connection; index 0 and 1 are their senders'
+/// directions.
 #[derive(Debug, Clone, Default)]
 pub struct Closing {
     /// HelloAck.
@@ -80,7 +82,7 @@ impl Closing {
         }
     }
 
-    /// Where the connection stands by its messages.
+    /// The state of the connection by its messages.
     #[must_use]
     pub fn state(&self) -> State {
         let any = |frames: &[Option<u64>; 2]| frames.iter().flatten().count();
@@ -95,8 +97,8 @@ impl Closing {
         }
     }
 
-    /// When TCP ended: was the close graceful for the end that sends in `direction` (section 8.2.1, step 4)? `None` where
-    /// TCP did not end, or the connection was suspended.
+    /// Was the close graceful for the end that sends in `direction` when TCP ended (section 8.2.1,
+    /// step 4)? `None` if TCP did not end, or if the connection was suspended.
     #[must_use]
     pub fn graceful(&self, direction: usize) -> Option<bool> {
         self.llp_end?;

@@ -1,8 +1,10 @@
-//! What one peer of an SDP connection knows: its two half-connections, as Data Source of one and Data Sink of the other.
+//! The state that one peer of an SDP connection knows: its two half-connections, as Data Source of
+//! one and Data Sink of the other.
 //!
-//! Each message says in MSeqAck which messages its sender had received. Those are applied first ([`End::receives`]), then what
-//! the message itself does ([`End::sends`]): so a peer is seen in exactly the state in which it sent. Letters are readings of
-//! ambiguities that the draft leaves open; they are told where they matter.
+//! MSeqAck of each message shows which messages its sender had received. Those are applied first
+//! ([`End::receives`]), then the effects of the message itself ([`End::sends`]). A peer is thus
+//! observed in exactly the state in which it sent. Letters such as C16 name readings of ambiguities
+//! in the draft; comments mention them where they matter.
 
 use std::collections::VecDeque;
 
@@ -17,67 +19,69 @@ use super::moved::Ranges;
 use super::resize::Sizes;
 use super::urgent::Urgent;
 
-/// A peer as Data Source: of what it sends.
+/// The role as Data Source: what the peer sends.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// The Mode of the half-connection; `None` where it is not known.
+    /// The Mode of the half-connection; `None` if it is not known.
     pub mode: Option<Mode>,
     /// PotentialNonDiscards (section 9.5.1).
     pub potential_non_discards: u32,
     /// Its SrcAvails.
     pub adverts: Adverts,
-    /// Octets of Data that SendSms asked for and that were not sent.
+    /// Octets of Data that SendSms requested and that were not sent.
     pub owed: u64,
     /// The peer's SinkAvails that it may use, oldest first.
     pub usable: VecDeque<Advert>,
-    /// MSeq of a SrcAvailCancel that nothing has settled.
+    /// MSeq of a SrcAvailCancel that is not settled.
     pub(super) cancel: Option<u32>,
-    /// Was it told by a SinkAvailCancel to give SinkAvails up, and has not said so?
+    /// Did a SinkAvailCancel request it to give SinkAvails up, without an answer so far?
     pub(super) cancel_due: bool,
-    /// Was it so when it sent its last message?
+    /// The same when it sent its last message.
     pub(super) cancel_was_due: bool,
-    /// Was there nothing to give up for a SinkAvailCancel that it received since its last message?
+    /// Did it receive a SinkAvailCancel with nothing to give up since its last message?
     pub(super) idle_cancel: bool,
-    /// MSeq of the ModeChange that left Pipelined Mode last, and PotentialNonDiscards then (readings C11, C12).
+    /// MSeq of the last ModeChange that left Pipelined Mode, and PotentialNonDiscards then
+    /// (readings C11, C12).
     left_pipelined: (u32, u32),
     /// Is that ModeChange not acknowledged?
     pub(super) leaves_pipelined: bool,
-    /// SinkAvails that came behind it, and so too late.
+    /// SinkAvails that came after it, and so too late.
     pub(super) late: u32,
-    /// The Mode that it left last by a ModeChange of its own, where it is in that which it then chose.
+    /// The Mode that it left last by its own ModeChange, if it is still in the Mode that it chose
+    /// then.
     pub(super) left: Option<Mode>,
-    /// The peer's SinkAvails that it may not use any more.
+    /// The peer's SinkAvails that it may no longer use.
     pub(super) gone: Gone,
 }
 
-/// A peer as Data Sink: of what it receives.
+/// The role as Data Sink: what the peer receives.
 #[derive(Debug, Clone, Default)]
 pub struct Sink {
-    /// The Mode of the half-connection; `None` where it is not known.
+    /// The Mode of the half-connection; `None` if it is not known.
     pub mode: Option<Mode>,
     /// NonDiscards (section 6.3.3.4).
     pub non_discards: u32,
-    /// Its SinkAvails whose NonDiscards were not what these books had.
+    /// Number of its SinkAvails whose NonDiscards differed from the monitor's count.
     pub non_discards_differ: u64,
     /// Its SinkAvails.
     pub adverts: Adverts,
-    /// Octets of Data that are to come because of its SendSms.
+    /// Octets of Data that its SendSms requested and that have not come.
     pub awaited: u64,
     /// The peer's SrcAvails that it has not processed, oldest first.
     pub sources: VecDeque<Advert>,
     /// Messages with payload that it received.
     pub(crate) payloads: u64,
-    /// Has it received a SrcAvailCancel that nothing has settled?
+    /// Has it received a SrcAvailCancel that is not settled?
     pub(super) canceled: bool,
-    /// Had it, when it sent its last message?
+    /// The same when it sent its last message.
     pub(super) was_canceled: bool,
-    /// Was there nothing to cancel for a SrcAvailCancel that it received since its last message?
+    /// Did it receive a SrcAvailCancel with nothing to cancel since its last message?
     pub(super) idle_cancel: bool,
-    /// Was there a SinkAvailCancel that nothing has settled?
+    /// Was there a SinkAvailCancel that is not settled?
     pub(super) cancel: bool,
-    /// Did the peer's last ModeChange, as it knows, lead out of Pipelined Mode?
+    /// Did the peer's last ModeChange that it received leave Pipelined Mode?
     pub(super) left_pipelined: bool,
-    /// The peer's SrcAvails that it does not process any more.
+    /// The peer's SrcAvails that it no longer processes.
     pub(super) gone: Gone,
 }
 
@@ -88,35 +92,35 @@ pub struct End {
     pub receive_size: Option<u32>,
     /// Advertisements that it can keep.
     pub max_adverts: Option<u16>,
-    /// Of what it sends.
+    /// The half-connection of which it is the Data Source.
     pub source: Source,
-    /// Of what it receives.
+    /// The half-connection of which it is the Data Sink.
     pub sink: Sink,
-    /// Out-Of-Band octets that it announced and did not send.
+    /// Announced Out-Of-Band octets that it did not send.
     pub oob_pending: u32,
     /// Its RdmaRdCompls, RdmaWrCompls and SendSms that no open advertisement explains.
     pub unmatched: u64,
-    /// What its Hello or HelloAck said.
+    /// The fields of its Hello or HelloAck.
     pub(crate) setup: Option<Setup>,
-    /// ChRcvBufs that it sent.
+    /// Number of ChRcvBufs that it sent.
     pub(crate) resizes: u32,
-    /// ChRcvBufAcks that it sent.
+    /// Number of ChRcvBufAcks that it sent.
     pub(crate) resized: u32,
-    /// The messages that it sent and that are in the capture.
+    /// The messages that it sent, as far as the capture has them.
     pub(crate) said: Mids,
     /// The messages that it received.
     pub(super) heard: Mids,
-    /// What its RDMA Writes put, and no RdmaWrCompl told of.
+    /// Octets that its RDMA Writes moved and that no RdmaWrCompl reported.
     pub(super) writes: Ranges,
-    /// What its RDMA Read Requests asked for, and no RdmaRdCompl told of.
+    /// Octets that its RDMA Read Requests requested and that no RdmaRdCompl reported.
     pub(super) reads: Ranges,
-    /// The same of those that were answered.
+    /// The part of `reads` that was answered.
     pub(super) returned: Ranges,
     /// Read Requests without Response, oldest first: STag, TO, octets.
     pub(super) asked: VecDeque<(u32, u64, u32)>,
     /// The highest MSeqAck + Bufs that it received.
     pub(super) granted: Option<u32>,
-    /// Buffers that it announced in Hello or HelloAck, those left out that these use.
+    /// Buffers that it announced in Hello or HelloAck, without those that these messages use.
     pub(super) posted: u32,
     /// Is it the Accepting Peer?
     pub(super) accepting: bool,
@@ -124,7 +128,7 @@ pub struct End {
     pub(super) sizes: Sizes,
     /// Its Out-Of-Band octets.
     pub(super) urgent: Urgent,
-    /// What it did since its last message.
+    /// Its RDMA since its last message.
     pub(super) acts: Acts,
 }
 
@@ -133,7 +137,7 @@ pub struct End {
 pub struct Subject {
     /// The frame that advertised.
     pub frame: u64,
-    /// Octets of it that are left behind the message.
+    /// Octets of it that are left after the message.
     pub left: u64,
 }
 
@@ -143,7 +147,7 @@ impl End {
         self.sink.mode = Some(Mode::Combined);
     }
 
-    /// What is known of both halves is not sure any more.
+    /// The state of both halves is no longer certain.
     pub(super) fn forget(&mut self) {
         self.source.mode = None;
         self.sink.mode = None;
@@ -163,7 +167,8 @@ impl End {
         queues * size_of::<Advert>() + adverts + moved + gone
     }
 
-    /// What RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that it has not processed.
+    /// Octets that RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that
+    /// it has not processed.
     pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<Moved> {
         (!self.writes.is_lost() && !self.reads.is_lost()).then(|| {
             let asked = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
@@ -180,12 +185,13 @@ impl End {
         })
     }
 
-    /// What it did since its last message.
+    /// Its RDMA since its last message.
     pub(super) fn done(&self) -> Done {
         self.acts.done(&self.source.usable, &self.sink.sources, [&self.source.gone, &self.sink.gone])
     }
 
-    /// It sends `message`; gives the advertisement that this is about. `Err` when there is too much to follow.
+    /// It sends `message`. Returns the advertisement that the message is about; `Err` if there is
+    /// too much to follow.
     pub(super) fn sends(&mut self, message: &Message) -> Result<Option<Subject>, ()> {
         if message.payload > 0 {
             self.source.pays(message.payload);
@@ -200,13 +206,13 @@ impl End {
                 fits = self.source.adverts.make(advert(message, left));
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, non_discards, .. }) => {
-                // What the Sink says is what counts; where it differs the books go on with it.
+                // The Sink's count decides; if it differs, the monitor continues with it.
                 self.sink.non_discards_differ += u64::from(self.sink.non_discards != non_discards);
                 self.sink.non_discards = non_discards;
                 fits = self.sink.adverts.make(advert(message, u64::from(len)));
             }
             (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
-                // It ends the SinkAvail, however much was moved (reading C16).
+                // It ends the SinkAvail, no matter how much was moved (reading C16).
                 let ended = self.source.usable.pop_front();
                 subject = ended.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
                 ended.inspect(|it| {
@@ -258,7 +264,7 @@ impl End {
         if fits { Ok(subject) } else { Err(()) }
     }
 
-    /// It has received `message` of the peer. `Err` when there is too much to follow.
+    /// It has received `message` from the peer. `Err` if there is too much to follow.
     pub(super) fn receives(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
         self.heard.add(message.mid);
         let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
@@ -327,7 +333,7 @@ impl End {
         Ok(())
     }
 
-    /// A SrcAvail of the peer is done with.
+    /// It has finished with a SrcAvail of the peer.
     fn ends_source(&mut self, advert: &Advert, why: Why) {
         self.reads.forget(advert);
         self.returned.forget(advert);
@@ -336,7 +342,7 @@ impl End {
 }
 
 impl Source {
-    /// It sends a message with payload; any does count (reading C13).
+    /// It sends a message with payload; any such message counts (reading C13).
     fn pays(&mut self, octets: u32) {
         self.owed = self.owed.saturating_sub(u64::from(octets));
         self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
@@ -369,7 +375,8 @@ impl Source {
         }
         self.late = self.late.saturating_add(1);
         self.gone.add(&advert, Why::Void);
-        // It was on its way when Pipelined Mode was left: counted against what was known then, and dropped (C12, C39).
+        // It was in transit when Pipelined Mode was left: counted against the state then, and
+        // dropped (C12, C39).
         let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
             let change = *change;
@@ -391,7 +398,7 @@ impl Source {
 
     fn receives_send_sm(&mut self, message: &Message) {
         if self.cancel.is_some_and(|cancel| reached(message.mseq_ack, cancel)) {
-            // It settles the SrcAvailCancel and asks for nothing (reading C18).
+            // It settles the SrcAvailCancel and requests nothing (reading C18).
             self.adverts.end_those(Why::Revoked, |_| true);
             self.cancel = None;
         } else if let Some(oldest) = self.adverts.end_oldest(Why::ByData) {

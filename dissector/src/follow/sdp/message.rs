@@ -1,4 +1,5 @@
-//! What the books take from an SDP message: its BSDH, what its extended header asks for, and how much payload it has.
+//! The parts of an SDP message that the monitor uses: its BSDH, its extended header, and the length
+//! of its payload.
 
 use weft_core::wire::sdp::{
     FieldOrder, Flags, Mid, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck, RawModeChange,
@@ -25,7 +26,7 @@ pub(super) struct Message {
     pub header: Located,
 }
 
-/// What the extended header says, as far as the books go by it.
+/// The extended header, as far as the monitor uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
@@ -38,7 +39,7 @@ pub(super) enum Extension {
         va: u64,
         non_discards: u32,
     },
-    /// RdmaRdCompl, RdmaWrCompl: octets that were moved.
+    /// RdmaRdCompl, RdmaWrCompl: number of octets moved.
     Moved(u32),
     /// ModeChange.
     Mode {
@@ -51,7 +52,7 @@ pub(super) enum Extension {
     Port(u16),
 }
 
-/// What Hello or HelloAck said.
+/// The fields of Hello or HelloAck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Setup {
     /// Major protocol version.
@@ -67,7 +68,7 @@ pub(crate) struct Setup {
 }
 
 impl Message {
-    /// Reads the headers; `None` when octets of them are missing.
+    /// Reads the headers; `None` if octets of them are missing.
     pub(super) fn read(part: Part<'_>, order: FieldOrder, (frame, header): (u64, Located)) -> Option<Self> {
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
         let mid = bsdh.mid();
@@ -87,12 +88,12 @@ impl Message {
         })
     }
 
-    /// Does it end what a SrcAvailCancel asks to end, or bring nothing but credit?
+    /// Does it end what a SrcAvailCancel cancels, or bring nothing but credit?
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }
 
-    /// A Data message that brings nothing but credit (section 10.4)?
+    /// Is it a Data message that brings nothing but credit (section 10.4)?
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0
     }

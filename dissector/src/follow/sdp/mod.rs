@@ -1,14 +1,18 @@
-//! The books of an SDP connection: who knows what of its two half-connections, credits, advertisements, and how it ends.
+//! The state of an SDP connection: what each peer knows of its two half-connections, credits,
+//! advertisements, and how it ends.
 //!
-//! They follow what both peers may know (section 12 to 14 of the draft's mechanisms in `end`), and judge nothing. Every start-up
-//! profile leads here: the books begin with the Hello, whatever carried it.
+//! The state follows what both peers may know (sections 12 to 14 of the draft; see `end`) and
+//! checks no rules. Every start-up profile leads here: the state begins with the Hello, whatever
+//! carried it.
 //!
-//! **What is not sure is not told.** Where messages are missing in the capture (an MSeq that does not follow, headers that were
-//! not captured) the Modes are unknown until the next ModeChange, and advertisements and NonDiscards for good. Credits, and what
-//! opens and closes the connection, are told on.
+//! **Uncertain state is not reported.** If messages are missing in the capture (an MSeq that does
+//! not follow, headers that were not captured), the Modes are unknown until the next ModeChange.
+//! Advertisements and NonDiscards are then unknown for good. Credits, and the opening and closing
+//! of the connection, are still reported.
 //!
-//! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged, `advert::MOST_OPEN` advertisements of
-//! each kind and peer, [`MOST_CHANGES`] changes of Mode. With more than that advertisements are not followed any more.
+//! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged,
+//! `advert::MOST_OPEN` advertisements of each kind and peer, [`MOST_CHANGES`] changes of Mode.
+//! Above these limits, advertisements are no longer followed.
 
 mod acts;
 mod advert;
@@ -54,9 +58,9 @@ use message::{Extension, Message};
 use resize::Larger;
 use sends::Sends;
 
-/// Messages of a peer that wait for the other's acknowledgement.
+/// Messages of a peer that are kept until the other acknowledges them.
 const MOST_UNACKNOWLEDGED: usize = 4096;
-/// Changes of Mode of each half-connection that are listed.
+/// Changes of Mode that are listed for each half-connection.
 pub const MOST_CHANGES: usize = 32;
 
 /// A change of the Mode of a half-connection.
@@ -71,26 +75,26 @@ pub struct Change {
 /// The changes of a half-connection's Mode.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// How many ModeChanges there were.
+    /// Number of ModeChanges.
     pub count: u64,
-    /// The first of them.
+    /// The first ModeChanges.
     pub listed: Vec<Change>,
 }
 
-/// What the last message was about.
+/// Facts about the last message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latest {
-    /// The direction of its sender.
+    /// Its sender's direction.
     pub direction: usize,
-    /// The advertisement that it processed.
+    /// The advertisement that it concerned.
     pub subject: Option<Subject>,
-    /// A Data message without payload (section 10.4)?
+    /// Was it a Data message without payload (section 10.4)?
     pub gratuitous: bool,
     /// Was it the HelloAck?
     pub hello_ack: bool,
-    /// Its sender as it was before.
+    /// Its sender's state before it.
     pub(crate) before: Before,
-    /// The Send that carried it; `None` where something else did.
+    /// The Send that carried it; `None` if something else carried it.
     pub(crate) sent: Option<Sent>,
 }
 
@@ -98,20 +102,21 @@ pub struct Latest {
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     message: Message,
-    /// What the other end had offered by then (its highest MSeqAck + Bufs): the least that it can have offered when the message arrived.
+    /// The other end's offer by then (its highest MSeqAck + Bufs): the minimum that it can have
+    /// offered when the message arrived.
     edge: u32,
 }
 
-/// The books of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
+/// The state of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
 #[derive(Debug, Clone)]
 pub struct Books {
     /// The direction of the Hello: that of the Connecting Peer.
     pub connecting: usize,
     /// What carried the Hello.
     pub carrier: Carrier,
-    /// The start-up sequence, once start-up frames or the HelloAck told it.
+    /// The start-up sequence, once start-up frames or the HelloAck showed it.
     pub profile: Option<Profile>,
-    /// Stream position behind the first octets of the HelloAck.
+    /// Stream position after the first octets of the HelloAck.
     pub(crate) hello_ack_end: Option<u64>,
     /// How it begins and ends.
     pub closing: Closing,
@@ -119,37 +124,38 @@ pub struct Books {
     pub ends: [End; 2],
     /// The credit of each end.
     pub credits: [Credits; 2],
-    /// The Mode of the half-connection whose Source is the end of the index, as its Master has it; `None` where it is not known.
+    /// The Mode of the half-connection whose Source is the end of the index, from its Master's
+    /// view; `None` if it is not known.
     pub modes: [Option<Mode>; 2],
     /// The changes of Mode of the half-connection whose Source is the end of the index.
     pub changes: [Changes; 2],
-    /// Were all messages of both ends read? At the end only this is sure.
+    /// Were all messages of both ends read? This is certain only at the end.
     pub(crate) whole: bool,
-    /// The frame of the Connecting Peer's first message behind the Hello.
+    /// The frame and location of the Connecting Peer's first message after the Hello.
     pub(crate) first_message: Option<(u64, Located)>,
-    /// Are advertisements and NonDiscards sure?
+    /// Are advertisements and NonDiscards certain?
     pub certain: bool,
     /// The last message.
     pub latest: Latest,
-    /// What each end has sent and the other did not acknowledge.
+    /// The messages of each end that the other did not acknowledge.
     unacknowledged: [VecDeque<Waiting>; 2],
-    /// MSeq and MSeqAck of the last message of each direction behind Hello and HelloAck.
+    /// MSeq and MSeqAck of the last message of each direction after Hello and HelloAck.
     numbers: [Option<(u32, u32)>; 2],
-    /// The highest MSeqAck + Bufs of each direction behind Hello and HelloAck.
+    /// The highest MSeqAck + Bufs of each direction after Hello and HelloAck.
     edges: [Option<u32>; 2],
-    /// Had each direction acknowledged nothing, or MSeq 0, when it sent that?
+    /// Had each direction acknowledged nothing, or MSeq 0, when it sent that edge?
     edges_at_zero: [bool; 2],
     /// MSeq of each direction's last SrcAvailCancel.
     canceled: [Option<u32>; 2],
     /// Did the direction begin with MSeq 0?
     counts_from_zero: [bool; 2],
     sends: [Sends; 2],
-    /// What each end did that nothing explains so far.
+    /// Accesses and messages of each end that nothing explains so far.
     pub(crate) strays: [Strays; 2],
 }
 
 impl Books {
-    /// The books of a connection that begins with this Hello.
+    /// The state of a connection that begins with this Hello.
     pub(crate) fn begin(direction: usize, carrier: Carrier) -> Self {
         Books {
             connecting: direction,
@@ -182,7 +188,7 @@ impl Books {
         size_of::<Self>() + waiting * size_of::<Waiting>() + self.ends.iter().map(End::memory).sum::<usize>()
     }
 
-    /// A message.
+    /// Processes a message.
     pub(crate) fn message(
         &mut self,
         direction: usize,
@@ -218,7 +224,7 @@ impl Books {
             self.first_message.get_or_insert((frame, header));
         }
         if self.closing.hello_ack.is_none() {
-            // It is missing, or the capture has the directions out of step.
+            // A message is missing, or the capture has the directions out of step.
             self.lose();
         }
         self.credits[direction].sent(message.mseq);
@@ -230,7 +236,7 @@ impl Books {
         }
     }
 
-    /// What the message changes, whatever its receiver knew.
+    /// Applies the effects of a message that do not depend on its receiver.
     fn tell(&mut self, direction: usize, message: &Message) {
         let end = &mut self.ends[direction];
         end.said.add(message.mid);
@@ -244,7 +250,7 @@ impl Books {
         }
     }
 
-    /// What an end received is known to the last message at the latest when the connection ends.
+    /// The connection ends: each end is assumed to have received everything up to the last message.
     pub(crate) fn finish(&mut self) {
         for direction in 0..2 {
             while self.certain
@@ -258,8 +264,9 @@ impl Books {
         }
     }
 
-    /// The first RDMA Write of `direction` behind its last message, to a SinkAvail that its own SinkCancelAck had ended. No later
-    /// advertisement names the STag: not one that it knew, nor one of which nobody knows whether it did.
+    /// The first RDMA Write of `direction` after its last message, to a SinkAvail that its own
+    /// SinkCancelAck had ended. It is not reported if a later advertisement names the STag, whether
+    /// or not the sender knew that advertisement.
     pub(crate) fn write_behind_cancel_ack(&self, direction: usize) -> Option<Act> {
         let (end, peer) = (&self.ends[direction], &self.ends[1 - direction]);
         let is_open = |stag: u32| {
@@ -294,7 +301,7 @@ impl Books {
                 let other = &mut self.ends[1 - direction];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
-                    // The capture has it behind what came behind it.
+                    // The capture has it after messages that it precedes.
                     self.lose();
                 } else if message.mid == Mid::HELLO_ACK && self.certain {
                     self.ends.iter_mut().for_each(End::begin);
@@ -332,7 +339,7 @@ impl Books {
         }
     }
 
-    /// A segment of `direction` that can be believed.
+    /// Processes a trustworthy segment of `direction`.
     pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, unit: &Unit<'_>) {
         self.sends[direction].segment(view, unit);
         let peer = 1 - direction;
@@ -368,7 +375,8 @@ impl Books {
         ranges.add(stag, to, len);
     }
 
-    /// The oldest Read Request of `direction` that asked for octets was answered, or an atomic operation.
+    /// The oldest Read Request of `direction` that requested octets was answered, or an atomic
+    /// operation.
     pub(crate) fn answered(&mut self, direction: usize) {
         let end = &mut self.ends[direction];
         if let Some((stag, to, len)) = end.asked.pop_front() {
@@ -376,13 +384,13 @@ impl Books {
         }
     }
 
-    /// A message cannot be read, or not be believed.
+    /// A message is unreadable or not trustworthy.
     pub(crate) fn miss(&mut self) {
         self.whole = false;
         self.lose();
     }
 
-    /// Octets of `direction` are missing, or not to be believed.
+    /// Octets of `direction` are missing or not trustworthy.
     pub(crate) fn lose_octets(&mut self, direction: usize) {
         self.whole = false;
         self.sends[direction].lose();
@@ -391,25 +399,26 @@ impl Books {
         self.lose_step();
     }
 
-    /// The capture may have the directions out of step: which Read was answered when is not known.
+    /// The capture may have the directions out of step: it is unknown when each Read was answered.
     pub(crate) fn lose_step(&mut self) {
         self.ends.iter_mut().for_each(|end| end.returned.lose());
     }
 
-    /// Can the message that a Send of `direction` brought be believed?
+    /// Is the message in a Send of `direction` trustworthy?
     pub(crate) fn believes(&self, direction: usize) -> bool {
         self.sends[direction].latest().is_some()
     }
 
-    /// Did `direction` send a message of one of these MIDs, up to this frame, that the other end has not acknowledged? It may have it all
-    /// the same.
+    /// Did `direction` send a message with one of these MIDs, up to this frame, that the other end
+    /// has not acknowledged? The other end may still have received it.
     pub(crate) fn may_know_of(&self, direction: usize, mids: &[Mid], frame: u64) -> bool {
         self.unacknowledged[direction]
             .iter()
             .any(|Waiting { message, .. }| message.frame <= frame && mids.contains(&message.mid))
     }
 
-    /// A Data Sink does not acknowledge a SrcAvailCancel, nor what comes behind it, before it has settled it (section 9.5.4).
+    /// Before it settles a SrcAvailCancel, a Data Sink acknowledges neither that message nor any
+    /// later one (section 9.5.4).
     fn holds_back(&self, direction: usize, message: &Message) -> bool {
         self.canceled[1 - direction].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
     }
@@ -417,7 +426,7 @@ impl Books {
     fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
         let peer = 1 - direction;
         let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
-        // Its last message may have held back what it had received.
+        // Its last message may have held back the acknowledgement of messages that it had received.
         let held = |cancel: u32| self.latest.before.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
@@ -431,7 +440,7 @@ impl Books {
         // By the other reading of MSeq (C4) an MSeqAck of 0 acknowledges one message, or none.
         self.latest.before.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
-            // It may have received more than it says.
+            // It may have received more than it acknowledges.
             self.latest.before.certain = false;
             let behind =
                 self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);

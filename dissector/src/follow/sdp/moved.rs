@@ -1,16 +1,17 @@
-//! What RDMA moves: the octets of the peer's memory that an end's RDMA Writes and Read Requests name.
+//! Octets that RDMA moves: the parts of the peer's memory that an end's RDMA Writes and Read
+//! Requests name.
 //!
-//! Memory: [`MOST`] ranges for each end and kind; with more they are not followed any more.
+//! Memory: [`MOST`] ranges for each end and kind. Above that limit, ranges are no longer followed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::advert::Advert;
 
-/// Ranges that are kept; one for each buffer is what there should be, since neighbours are joined.
+/// Ranges that are kept. Adjacent ranges are joined, so a correct sender needs one for each buffer.
 const MOST: usize = 1024;
 
-/// Octets of buffers, in the order in which they were named.
+/// Ranges of buffers, in the order in which they were named.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranges {
     list: VecDeque<(u32, Range<u128>)>,
@@ -18,7 +19,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// `len` octets at `to` of the buffer of `stag`.
+    /// Adds `len` octets at `to` of the buffer of `stag`.
     pub(super) fn add(&mut self, stag: u32, to: u64, len: u32) {
         let from = u128::from(to);
         let end = from + u128::from(len);
@@ -40,17 +41,18 @@ impl Ranges {
         self.list.clear();
     }
 
-    /// Is not all known?
+    /// Is the record incomplete?
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Were none named?
+    /// Is there no range?
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many octets of what lies behind the first `skip` octets of the buffer of `advert` were named; twice named, twice counted.
+    /// How many octets after the first `skip` octets of the buffer of `advert` were named. Octets
+    /// named twice count twice.
     pub(super) fn within(&self, advert: &Advert, skip: u32) -> u64 {
         let buffer = buffer(advert, skip);
         let overlaps = self.list.iter().filter(|(stag, _)| *stag == advert.stag).map(|(_, range)| {
@@ -60,7 +62,7 @@ impl Ranges {
         overlaps.fold(0, u64::saturating_add)
     }
 
-    /// Were octets named that are not in the buffer of `advert`?
+    /// Are there octets outside the buffer of `advert`?
     pub(super) fn are_elsewhere(&self, advert: Option<&Advert>) -> bool {
         let inside = |stag: u32, range: &Range<u128>, advert: &Advert| {
             let buffer = buffer(advert, 0);
@@ -69,7 +71,7 @@ impl Ranges {
         self.list.iter().any(|(stag, range)| advert.is_none_or(|advert| !inside(*stag, range, advert)))
     }
 
-    /// The buffer of `advert` is done with.
+    /// Removes the buffer of `advert`.
     pub(super) fn forget(&mut self, advert: &Advert) {
         let buffer = buffer(advert, 0);
         let touches = |range: &Range<u128>, stag: u32| {

@@ -1,4 +1,4 @@
-//! MSeq, MSeqAck and Bufs of the messages: do they continue those before?
+//! Checks that MSeq, MSeqAck and Bufs of a message continue those before it.
 
 use weft_core::wire::sdp::Mid;
 
@@ -7,7 +7,8 @@ use super::strays::{Ahead, StepBack};
 use super::{Books, reached};
 
 impl Books {
-    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another reading (C4) 0.
+    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another
+    /// reading (C4) 0.
     pub(super) fn number(&mut self, direction: usize, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
         let known = &mut self.latest.before;
@@ -30,14 +31,14 @@ impl Books {
         if !reached(sent.unwrap_or(0), message.mseq_ack) {
             let Message { header, mseq_ack, .. } = *message;
             self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
-            // The peer's messages are missing, or come later: what the sender knew is not known.
+            // The peer's messages are missing or come later: the sender's knowledge is not known.
             self.lose();
         }
         self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
         self.edge(direction, message);
     }
 
-    /// Takes down MSeqAck + Bufs, which moves forward (section 6.1.3).
+    /// Records MSeqAck + Bufs, which moves forward (section 6.1.3).
     fn edge(&mut self, direction: usize, message: &Message) {
         let peer = 1 - direction;
         if message.mid == Mid::SRC_AVAIL_CANCEL {
@@ -45,7 +46,8 @@ impl Books {
             self.canceled[direction] = Some(message.mseq);
         }
         let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-        // By reading C4 MSeqAck stays 0 when the message with MSeq 0 arrives, and its buffer is gone (section 6.1.6).
+        // By reading C4, MSeqAck stays 0 when the message with MSeq 0 arrives, although its buffer
+        // is used (section 6.1.6).
         let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
         match self.edges[direction] {
             Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {

@@ -1,4 +1,5 @@
-//! The sequence that started iWARP under an SDP connection, told from what carried the Hello and from the start-up frames.
+//! The sequence that started iWARP under an SDP connection, derived from the carrier of the Hello
+//! and from the start-up frames.
 
 use weft_core::wire::mpa::StartupKind;
 
@@ -6,7 +7,7 @@ use super::Books;
 use crate::follow::connection::Connection;
 use crate::unit::Carrier;
 
-/// The sequence that started iWARP: which of the two texts' rules it follows is for rules to say.
+/// The sequence that started iWARP. Rules decide which of the two texts it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// Hello in streaming mode; its receiver sends the MPA Request.
@@ -36,7 +37,7 @@ impl Profile {
 }
 
 impl Books {
-    /// The profile, once something tells it.
+    /// The profile, once something shows it.
     pub(super) fn profile_by(&self, connection: &Connection) -> Option<Profile> {
         if self.carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);

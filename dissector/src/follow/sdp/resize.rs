@@ -1,5 +1,5 @@
-//! The sizes of receive Private Buffers as one end knows them: that of its peer, what it asked for, what it is asked for
-//! (section 10.6).
+//! The sizes of receive Private Buffers that one end knows: its peer's size, its own request, and
+//! the peer's request (section 10.6).
 
 use super::credits::reached;
 use super::message::{Extension, Message};
@@ -10,22 +10,23 @@ use weft_core::wire::sdp::Mid;
 pub(crate) struct Asked {
     /// Its MSeq.
     pub mseq: u32,
-    /// Octets that it asks for.
+    /// Octets that it requests.
     pub wanted: u32,
     /// Octets of the peer's buffers when it was sent.
     pub old: u32,
 }
 
-/// A ChRcvBuf of the peer that waits for an answer.
+/// A ChRcvBuf of the peer that is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Octets that it asks for.
+    /// Octets that it requests.
     pub wanted: u32,
-    /// The highest MSeq for which a buffer was announced before it arrived: those are of the old size (reading C44).
+    /// The highest MSeq for which a buffer was announced before it arrived: those buffers have the
+    /// old size (reading C44).
     pub edge: u32,
 }
 
-/// Its own buffers that were posted before it answered with a smaller size.
+/// Own buffers that were posted before the end agreed to a smaller size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Larger {
     /// Octets of each, or more.
@@ -34,7 +35,7 @@ pub(crate) struct Larger {
     pub edge: u32,
 }
 
-/// What one end knows of sizes.
+/// The sizes that one end knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
     /// Octets of the peer's receive Private Buffers.
@@ -43,21 +44,21 @@ pub(crate) struct Sizes {
     pub asked: Option<Asked>,
     /// The peer's request.
     pub due: Option<Due>,
-    /// Was the peer's last request one that crossed the own one and that it has to disregard?
+    /// Did the peer's last request cross its own request, so that it has to disregard the peer's?
     pub disregards: bool,
-    /// Was a request for less answered with the size of before?
+    /// Was a request for less answered with the old size?
     pub no_less: bool,
-    /// Was a request for more?
+    /// Was a request for more answered with the old size?
     pub no_more: bool,
-    /// ChRcvBufs of the peer that it received.
+    /// Number of ChRcvBufs that it received from the peer.
     pub heard: u32,
-    /// What it had posted when it last made its buffers smaller.
+    /// The buffers that were posted when it last reduced the size.
     pub larger: Option<Larger>,
 }
 
 impl Sizes {
-    /// The MSeq up to which buffers have to be used up before a larger `size` may be told (SDP-10.6-13); `None` where all that were posted
-    /// when the peer asked are as large already.
+    /// The MSeq up to which buffers have to be used up before the end may report a larger `size`
+    /// (SDP-10.6-13). `None` if all buffers posted before the peer's request are already as large.
     pub(crate) fn used_up(&self, due: Due, size: u32) -> Option<u32> {
         let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, due.edge));
         (!large).then_some(due.edge)
@@ -77,7 +78,8 @@ impl Sizes {
         }
     }
 
-    /// It receives `message`; `edge` is the highest MSeq for which it has announced a buffer; the Accepting Peer is it, or not.
+    /// It receives `message`. `edge` is the highest MSeq for which it has announced a buffer.
+    /// `accepting`: it is the Accepting Peer.
     pub(super) fn receives(&mut self, message: &Message, edge: u32, accepting: bool) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
@@ -86,7 +88,7 @@ impl Sizes {
                 self.disregards = crosses && accepting;
                 self.due = (!self.disregards).then_some(Due { wanted, edge });
                 if crosses && !accepting {
-                    // The Accepting Peer drops the own one (section 10.6.1, reading C28).
+                    // The Accepting Peer drops its own request (section 10.6.1, reading C28).
                     self.asked = None;
                 }
             }

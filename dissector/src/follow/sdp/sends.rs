@@ -1,4 +1,4 @@
-//! The Sends that carry SDP messages: opcode, number, and whether their octets can be believed.
+//! The Sends that carry SDP messages: opcode, number, and whether their octets are trustworthy.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -9,13 +9,14 @@ use crate::unit::{Located, Unit};
 /// A Send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// One of the four.
+    /// One of the four Send opcodes.
     pub opcode: Opcode,
     /// The STag that it invalidates.
     pub invalidates: Option<u32>,
-    /// Is it the next one behind the Send before it, or the first one, with nothing missing between them?
+    /// Does it directly follow the previous Send, or is it the first one, with nothing missing
+    /// between them?
     pub follows: bool,
-    /// RDMA Writes and Read Requests between the Send before it and this one, when it follows.
+    /// RDMA Writes and Read Requests between the previous Send and this one, if it follows.
     pub rdma: u32,
     /// Where RDMAP's control octet is.
     pub control: Located,
@@ -25,15 +26,15 @@ pub(crate) struct Sent {
 /// The Sends of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Sends {
-    /// The MSN of the Send before; `None` where octets are missing behind it.
+    /// The MSN of the previous Send; `None` if octets after it are missing.
     before: Option<u32>,
-    /// The Send whose segments come, while each of them can be believed.
+    /// The Send whose segments arrive, while all of them are trustworthy.
     current: Option<Sent>,
     rdma: u32,
 }
 
 impl Sent {
-    /// Is it the first one of its direction?
+    /// Is it the first Send of its direction?
     pub(crate) fn is_first(&self) -> bool {
         self.msn == 1
     }
@@ -46,17 +47,17 @@ impl Default for Sends {
 }
 
 impl Sends {
-    /// The Send that ended last; `None` where its octets cannot be believed.
+    /// The Send that ended last; `None` if its octets are not trustworthy.
     pub(super) fn latest(&self) -> Option<Sent> {
         self.current
     }
 
-    /// Octets are missing, or not to be believed.
+    /// Octets are missing or not trustworthy.
     pub(super) fn lose(&mut self) {
         (self.before, self.current) = (None, None);
     }
 
-    /// The last message could not be read, though it is all there: it is too short. Else its octets are missing.
+    /// The last message was unreadable: too short if `is_complete`, else its octets are missing.
     pub(super) fn unread(&mut self, is_whole: bool) {
         self.before = None;
         self.current = self.current.filter(|_| is_whole);

@@ -1,7 +1,7 @@
-//! What an end did that nothing explains so far.
+//! Actions of an end that nothing explains so far.
 //!
-//! The directions of a capture may be out of step, so that what explains it comes later. What is left when the connection ends is
-//! for rules to judge. Memory: the first [`MOST`] of each kind.
+//! The directions of a capture may be out of step, so the explanation may come later. Rules check
+//! what is left when the connection ends. Memory: the first [`MOST`] of each kind.
 
 use super::credits::reached;
 use crate::unit::Located;
@@ -19,7 +19,7 @@ pub(crate) struct StrayRdma {
     pub write: bool,
 }
 
-/// A message that takes credit back: its MSeqAck + Bufs is less than that of an earlier one.
+/// A message that takes credit back: its MSeqAck + Bufs is lower than that of an earlier message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepBack {
     /// Where its BSDH is.
@@ -28,29 +28,29 @@ pub(crate) struct StepBack {
     pub mseq_ack: u32,
     /// The highest MSeqAck + Bufs before it.
     pub from: u32,
-    /// Its own.
+    /// Its own MSeqAck + Bufs.
     pub to: u32,
 }
 
-/// A message that acknowledges what the peer did not send.
+/// A message that acknowledges messages that the peer did not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ahead {
     /// Where its MSeqAck is.
     pub octets: Located,
     /// Its MSeqAck.
     pub mseq_ack: u32,
-    /// The last MSeq of the peer; `None` where there was only its Hello or HelloAck.
+    /// The peer's last MSeq; `None` if the peer sent only Hello or HelloAck.
     pub sent: Option<u32>,
 }
 
-/// The strays of one end.
+/// Unexplained actions of one end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Strays {
-    /// To STags that nobody had advertised.
+    /// Accesses to STags that were not advertised.
     pub rdma: Vec<StrayRdma>,
     /// Messages that take credit back.
     pub steps_back: Vec<StepBack>,
-    /// The first message that acknowledges what was not sent.
+    /// The first message that acknowledges unsent messages.
     pub ahead: Option<Ahead>,
 }
 
@@ -67,17 +67,19 @@ impl Strays {
         }
     }
 
-    /// The peer advertises a buffer: of a SinkAvail, for Writes.
+    /// The peer advertises a buffer. `for_writes`: in a SinkAvail.
     pub(super) fn advertised(&mut self, stag: u32, for_writes: bool) {
         self.rdma.retain(|stray| stray.stag != stag || stray.write != for_writes);
     }
 
-    /// The peer sends a SrcAvailCancel, from which on its receiver holds MSeqAck back (section 9.5.4, reading C19).
+    /// The peer sends a SrcAvailCancel, after which its receiver holds MSeqAck back (section 9.5.4,
+    /// reading C19).
     pub(super) fn canceled(&mut self, mseq: u32) {
         self.steps_back.retain(|step| step.mseq_ack.wrapping_add(1) != mseq);
     }
 
-    /// The first message of the peer has MSeq 0: its buffer is gone, and MSeqAck stays 0 (reading C4).
+    /// The first message of the peer has MSeq 0: its buffer is used, and MSeqAck stays 0 (reading
+    /// C4).
     pub(super) fn counts_from_zero(&mut self) {
         self.steps_back.retain(|step| step.from.wrapping_sub(step.to) != 1);
     }

@@ -1,4 +1,5 @@
-//! Conversations by hand: octets as the draft's figures have them (section 6), in the manner of its ladder diagrams.
+//! Synthetic conversations: octets as in the draft's figures (section 6), in the style of its
+//! ladder diagrams.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::testing::sdp::{Talk, advert, hello_ack, word};
 use crate::testing::{Wire, hello, hex, reply, request, startup_frame};
 use crate::unit::Unit;
 
-/// Words of a ModeChange (Figure 12).
+/// Extended headers of a ModeChange (Figure 12).
 const TO_BUFFERED: &str = "00000000";
 const TO_COMBINED: &str = "00000002";
 const SINK_TO_COMBINED: &str = "00000003";
@@ -36,7 +37,7 @@ impl Talk {
         (found.1, found.2.unwrap())
     }
 
-    /// A field of each SDP message behind Hello and HelloAck; `-` where it has none.
+    /// A field of each SDP message after Hello and HelloAck; `-` if the message does not have it.
     fn told(&self, field: &str) -> Vec<String> {
         let shown = |value: &Value| match value {
             Value::Null => "-".to_owned(),
@@ -46,7 +47,7 @@ impl Talk {
         self.read().0.iter().skip(2).map(|unit| shown(&unit[field])).collect()
     }
 
-    /// The books at the end, when each peer has received everything.
+    /// The state at the end, after each peer has received everything.
     fn books(&self) -> Books {
         self.read().1
     }
@@ -84,7 +85,8 @@ fn each_start_up_sequence_is_named() {
     assert_eq!(names, expected);
 }
 
-/// Figure 12 and section 12: the Master has the new Mode when it has sent ModeChange, the Slave when it has received it.
+/// Figure 12 and section 12: the Master has the new Mode when it has sent ModeChange, the Slave
+/// when it has received it.
 #[test]
 fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
@@ -194,7 +196,8 @@ fn a_sink_avail_is_completed_by_what_was_written() {
     assert_eq!(talk.books().ends[1].sink.adverts.completed, 1);
 }
 
-/// The example of section 9.5.1: PotentialNonDiscards 2 and three SinkAvails with NonDiscards 0; two are stale.
+/// The example of section 9.5.1: PotentialNonDiscards 2 and three SinkAvails with NonDiscards 0;
+/// two are stale.
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut talk = Talk::bare();
@@ -207,7 +210,7 @@ fn two_of_three_sink_avails_are_stale() {
     talk.say(0, Mid::DATA, "", 9);
     talk.hears(0);
     talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
-    // The third one stands in frame 8; what it was when the Source had not heard of any is counted first.
+    // The third one is in frame 8. The value before the Source received any SinkAvail comes first.
     assert_eq!(talk.told("iwarp_sdp.advert.frame").last().unwrap(), "8");
     assert_eq!(talk.told("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
     talk.hears(1);
@@ -235,7 +238,8 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
     assert_eq!((books.ends[0].source.adverts.void, books.ends[1].sink.sources.len()), (2, 0));
 }
 
-/// Section 12.4: going back to Combined Mode makes the Sink forget its SinkAvails; one that crosses voids older SrcAvails only.
+/// Section 12.4: going back to Combined Mode makes the Sink forget its SinkAvails; one that crosses
+/// voids older SrcAvails only.
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut talk = Talk::bare();
@@ -255,7 +259,8 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     assert_eq!(books.ends[0].source.adverts.void, 1);
 }
 
-/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and asks for no Data (reading C18).
+/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and asks for no Data
+/// (reading C18).
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut talk = Talk::bare();
@@ -372,7 +377,7 @@ fn more_advertisements_than_are_followed_end_the_books_of_them() {
     assert!(!books.certain && books.ends[0].source.adverts.open().is_empty());
 }
 
-/// The books behind Hello and HelloAck.
+/// The state after Hello and HelloAck.
 fn begun(connection: &Connection) -> Books {
     let mut books = Books::begin(0, Carrier::Streaming);
     let octets = hello_ack();
@@ -403,7 +408,7 @@ fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
 fn mirrored_words_are_read_as_well() {
     let mut wire = Wire::connected();
     wire.send(0, &hex("00 00 0010 00000020 00000000 00000000 11 00 0004 00001000 00001000 0004 0004"));
-    // In figure order as far as the writer knows: the octets are given as they go.
+    // The writer treats this as figure order: octets are sent as given.
     let mut talk = Talk::upon(wire, FieldOrder::Figure);
     talk.say_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
     talk.say_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
@@ -412,7 +417,7 @@ fn mirrored_words_are_read_as_well() {
 }
 
 proptest! {
-    /// Anything may be said in any order: the books stay within their bounds and do not panic.
+    /// Messages may come in any order: the state stays within its limits and does not panic.
     #[test]
     fn no_message_is_too_odd(
         messages in proptest::collection::vec((0usize..2, any::<u8>(), any::<[u8; 24]>(), 0u32..12, 0u32..12, 0usize..50), 0..60),
@@ -421,7 +426,7 @@ proptest! {
         let mut books = begun(&connection);
         let mut mseq = [0u32; 2];
         for (direction, mid, rest, skip, ack, len) in messages {
-            // Mostly in step, so that the books go on.
+            // Mostly in step, so that the state continues to be certain.
             mseq[direction] = mseq[direction].wrapping_add(if skip == 0 { 2 } else { 1 });
             let mid = if mid < 0xc0 { mid % 0x10 } else { 0xfd + mid % 3 };
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));

@@ -1,7 +1,8 @@
-//! Out-Of-Band octets of a Data Source: how far its stream has come, and where it announced octets that have not come
-//! (section 9.5.3).
+//! Out-Of-Band octets of a Data Source: the position of its stream, and the positions of announced
+//! octets that have not come (section 9.5.3).
 //!
-//! What is advertised counts as sent; what a SendSm, a SinkAvail or a cancel gives back does not, until it is sent another way.
+//! Advertised octets count as sent. Octets that a SendSm, a SinkAvail or a cancel gives back do not
+//! count until they are sent another way.
 
 use std::collections::VecDeque;
 
@@ -20,14 +21,14 @@ pub(super) struct Urgent {
     lost: bool,
 }
 
-/// The same, for rules.
+/// The state for rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Announced {
     /// Octets sent or advertised so far.
     pub position: i64,
-    /// Where the oldest announcement stands whose octet has not come.
+    /// Position of the oldest announcement whose octet has not come.
     pub oldest: Option<i64>,
-    /// How many such announcements there are.
+    /// Number of such announcements.
     pub count: usize,
     /// Are there too many to follow?
     pub lost: bool,
@@ -60,7 +61,7 @@ impl Urgent {
         }
     }
 
-    /// So many octets that were advertised go another way, or not at all.
+    /// This many advertised octets are sent another way, or not at all.
     pub(super) fn takes_back(&mut self, octets: u64) {
         self.position -= i64::try_from(octets).unwrap_or(i64::MAX);
     }

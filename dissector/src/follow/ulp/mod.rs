@@ -1,12 +1,14 @@
-//! What the Sends of a connection carry, named where it is sure: rping, RPC-over-RDMA version 1 (RFC 8166), SMB Direct (MS-SMBD).
+//! Names the protocol in the Sends of a connection if it is certain: rping, RPC-over-RDMA version 1
+//! (RFC 8166), SMB Direct (MS-SMBD).
 //!
-//! Each protocol has a test that a whole message passes or fails, in the file of the protocol. A connection is named by the first
-//! message that proves it, and keeps its name until a message fails the test of that protocol: then it has none for good, since one
-//! of the two was chance. A message whose beginning was not captured proves nothing and disproves nothing. When the first
-//! `MOST_TRIES` messages prove nothing, no more are looked at.
+//! Each protocol has a test that a complete message passes or fails, in the file of the protocol.
+//! The first message that proves a protocol names the connection. The name is removed for good when
+//! a later message fails the test of that protocol: one of the two was a coincidence. A message
+//! whose beginning was not captured neither proves nor disproves a protocol. If the first
+//! `MOST_TRIES` messages prove nothing, later ones are not checked.
 //!
-//! Sends of several segments are judged by the beginning in their first segment and by the length that their last one gives them.
-//! Nothing is kept of a message but what its beginning said; nothing is allocated.
+//! Sends of several segments are checked by the beginning in their first segment and by the length
+//! from their last one. Only the parsed beginning of a message is kept; nothing is allocated.
 
 mod rpcrdma;
 mod rping;
@@ -25,7 +27,7 @@ pub use rpcrdma::RpcRdma;
 pub use rping::Rping;
 pub use smb_direct::SmbDirect;
 
-/// Sends that are looked at on a connection without a name.
+/// Sends that are checked on a connection without a name.
 const MOST_TRIES: u8 = 32;
 
 /// A protocol above RDMAP.
@@ -61,7 +63,7 @@ impl fmt::Display for Ulp {
     }
 }
 
-/// What a message of such a protocol says.
+/// A parsed message of such a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
     /// rping.
@@ -105,19 +107,19 @@ impl fmt::Display for Said {
     }
 }
 
-/// What the beginning of a message says of it.
+/// The test result for the beginning of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// A message of the protocol, when it has that many octets.
+    /// A message of the protocol, if its length fits.
     Is {
         said: Said,
         len: Len,
         /// Does it prove the protocol by itself?
         proves: bool,
     },
-    /// Too little of it is known.
+    /// Too few octets are known.
     Open,
-    /// No message of the protocol.
+    /// Not a message of the protocol.
     Not,
 }
 
@@ -137,7 +139,7 @@ impl Len {
     }
 }
 
-/// A Send that is not at its end: its MSN, and what its beginning says.
+/// An unfinished Send: its MSN, and the test results for its beginning.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     msn: u32,
@@ -146,14 +148,14 @@ struct Begun {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// So many more messages may prove something.
+    /// Number of messages that may still prove a protocol.
     Looking(u8),
     Named(Ulp),
-    /// Nothing was proved in time, or what was proved was contradicted.
+    /// No protocol was proved in time, or the proved one was contradicted.
     GivenUp,
 }
 
-/// What is known of the ULP of a connection.
+/// The ULP state of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Ulps {
     state: State,
@@ -176,7 +178,7 @@ impl Ulps {
         }
     }
 
-    /// Takes a segment in; gives what the message says that it ends.
+    /// Processes a segment. Returns the parsed message that it ends.
     pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<Said> {
         if self.state == State::GivenUp {
             return None;
@@ -213,7 +215,7 @@ impl Ulps {
         }
     }
 
-    /// `whole`: is there nothing behind `octets`?
+    /// `is_complete`: nothing follows `octets`.
     fn verdicts(&self, octets: &[u8], whole: bool) -> [Verdict; 3] {
         let of = |ulp, verdict: fn(&[u8], bool) -> Verdict| match self.name() {
             Some(name) if name != ulp => Verdict::Open,
@@ -254,14 +256,14 @@ impl Ulps {
     }
 }
 
-/// The octets behind the DDP header, up to the first that was not captured.
+/// The octets after the DDP header, up to the first that was not captured.
 fn beginning<'a>(view: &SegmentView<'a>) -> &'a [u8] {
     let (octets, known) = view.payload.raw();
     let end = known.iter().position(|there| *there == 0).unwrap_or(octets.len());
     &octets[..end.min(octets.len())]
 }
 
-/// The big-endian word at `at`.
+/// The big-endian 32-bit value at `at`.
 fn word(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at.checked_add(4)?)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }

@@ -1,8 +1,9 @@
-//! RPC-over-RDMA version 1 (RFC 8166 section 4): XID, version, credits and procedure, then chunk lists, then an RPC message.
+//! RPC-over-RDMA version 1 (RFC 8166 section 4): XID, version, credits and procedure, then chunk
+//! lists, then an RPC message.
 //!
-//! **Proved by** an `RDMA_MSG` whose chunk lists parse to their end and are followed by an RPC call or reply (RFC 5531) with the same
-//! XID, or by an `RDMA_NOMSG` whose chunk lists, not all of them empty, end with the message. Every later Send has a header of
-//! version 1 whose lists parse.
+//! **Proved by** an `RDMA_MSG` with complete chunk lists, followed by an RPC call or reply (RFC
+//! 5531) with the same XID. An `RDMA_NOMSG` is also proof if its chunk lists, not all of them
+//! empty, end with the message. Every later Send has a header of version 1 with valid lists.
 
 use std::fmt;
 
@@ -25,7 +26,7 @@ const SEGMENT: usize = 16;
 pub struct RpcRdma {
     /// XID.
     pub xid: u32,
-    /// Credits asked for or granted.
+    /// Credits requested or granted.
     pub credits: u32,
     /// The procedure.
     pub procedure: u32,
@@ -54,7 +55,7 @@ impl RpcRdma {
     }
 }
 
-/// What the octets that a Send begins with are; `whole`: nothing follows them.
+/// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
 pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
     let short = if whole { Verdict::Not } else { Verdict::Open };
     let (Some(xid), Some(version), Some(credits), Some(procedure)) =
@@ -72,7 +73,7 @@ pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
     };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-        // ERR_VERS has two versions behind it, ERR_CHUNK nothing (section 4.5).
+        // ERR_VERS is followed by two versions, ERR_CHUNK by nothing (section 4.5).
         RDMA_ERROR => {
             return match word(octets, FIXED) {
                 Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
@@ -107,7 +108,7 @@ enum Fault {
     Wrong,
 }
 
-/// The three lists from `at` on: how many chunks each has, and where they end.
+/// Reads the three lists from `at` on: how many chunks each has, and where they end.
 fn lists(octets: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     let mut chunks = [0; 3];
     // Read list: position, then a segment.
@@ -126,7 +127,7 @@ fn lists(octets: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     if at > octets.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
 }
 
-/// XDR's mark in front of what is optional: 1 and it is there, 0 and it is not.
+/// XDR's flag before an optional item: 1 if present, 0 if absent.
 fn more(octets: &[u8], at: &mut usize) -> Result<bool, Fault> {
     let mark = word(octets, *at).ok_or(Fault::Short)?;
     *at += 4;

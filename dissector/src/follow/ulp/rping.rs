@@ -1,10 +1,12 @@
-//! rping, the ping of librdmacm: 16 octets say where a buffer is: `buf` (64 bits), `rkey`, `size` (32 bits each), big-endian.
+//! rping, the ping of librdmacm: a Send has 16 octets that name a buffer: `buf` (64 bits), `rkey`,
+//! `size` (32 bits each), big-endian.
 //!
-//! The client announces its source, the server reads it, tells the client to go on by a Send of as many octets, the client announces
-//! its sink, the server writes it and tells the client again.
+//! The client announces its source, and the server reads it. The server then sends the same number
+//! of octets as a signal to continue. The client announces its sink, and the server writes it and
+//! sends the signal again.
 //!
-//! **Proved by** a Read Request that names exactly the buffer, key and size of a Send of 16 octets of the other end, and whose
-//! Response begins with `rdma-ping-`. From then on every Send has 16 octets.
+//! **Proved by** a Read Request with exactly the buffer, key and size of a 16-octet Send of the
+//! other end, whose Response begins with `rdma-ping-`. After that, every Send has 16 octets.
 
 use std::fmt;
 
@@ -16,7 +18,7 @@ use crate::rules::SegmentView;
 
 /// Octets of a Send.
 const LEN: u64 = 16;
-/// What the data of each ping begins with.
+/// The beginning of the data of each ping.
 const DATA: &[u8] = b"rdma-ping-";
 
 /// A Send of rping.
@@ -31,7 +33,7 @@ pub struct Rping {
 }
 
 impl Rping {
-    /// The server fills nothing in when it tells the client to go on.
+    /// The server leaves all fields zero when it signals the client to continue.
     fn is_empty(&self) -> bool {
         (self.buf, self.rkey, self.size) == (0, 0, 0)
     }
@@ -48,12 +50,12 @@ impl Rping {
     }
 }
 
-/// How far the proof has come.
+/// The progress of the proof.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
-    /// The buffer that each direction announced last.
+    /// The last buffer that each direction announced.
     announced: [Option<Rping>; 2],
-    /// Where the Response goes of the Read that named it: STag and TO.
+    /// The sink of the Read that named it: STag and TO.
     sink: [Option<(u32, u64)>; 2],
 }
 
@@ -73,7 +75,7 @@ impl Search {
         self.announced[direction] = Some(info).filter(|info| !info.is_empty());
     }
 
-    /// `direction` reads: the buffer that the other one announced?
+    /// `direction` reads. Records whether it reads the buffer that the other one announced.
     pub(super) fn read_request(&mut self, direction: usize, view: &SegmentView<'_>) {
         let (own, peer) = (direction, 1 - direction);
         let Some(info) = self.announced[peer] else { return };
@@ -83,7 +85,7 @@ impl Search {
             .map(|read| (read.sink_stag, read.sink_to));
     }
 
-    /// Is this segment of a Read Response that of such a Read, with the data of a ping?
+    /// Does this segment belong to the Read Response of such a Read, with the data of a ping?
     pub(super) fn is_proved_by(&self, direction: usize, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());

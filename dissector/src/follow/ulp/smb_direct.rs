@@ -1,8 +1,10 @@
-//! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages; all fields little-endian.
+//! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages;
+//! all fields little-endian.
 //!
-//! **Proved by** a Negotiate Request of 20 or a Negotiate Response of 32 octets with versions 0x0100, reserved fields zero and sizes
-//! not below the least that the text allows; or by a Data Transfer whose DataOffset and DataLength add up to the message, and whose
-//! data begins as an SMB message does. Later ones must add up.
+//! **Proved by** a Negotiate Request of 20 octets or a Negotiate Response of 32 octets, with
+//! versions 0x0100, reserved fields zero and sizes at or above the specified minimum. A Data
+//! Transfer is also proof if its DataOffset and DataLength add up to the message, and its data
+//! begins like an SMB message. Later messages must add up.
 
 use std::fmt;
 
@@ -12,7 +14,8 @@ const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
 /// Octets of a Data Transfer header without padding.
 const DATA_LEN: usize = 20;
-/// Least PreferredSendSize and MaxReceiveSize (section 3.1.5.2), and least MaxFragmentedSize (section 3.1.5.2).
+/// Minimum PreferredSendSize and MaxReceiveSize (section 3.1.5.2), and minimum MaxFragmentedSize
+/// (section 3.1.5.2).
 const LEAST_SIZE: u32 = 128;
 const LEAST_FRAGMENTED: u32 = 131_072;
 /// SMB_DIRECT_RESPONSE_REQUESTED.
@@ -66,7 +69,7 @@ impl SmbDirect {
     }
 }
 
-/// What the octets that a Send begins with are; `whole`: nothing follows them.
+/// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
 pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
     if octets.len() < REQUEST_LEN {
         return if whole { Verdict::Not } else { Verdict::Open };
@@ -121,7 +124,7 @@ fn data(octets: &[u8]) -> Verdict {
     }
     let said = Said::SmbDirect(SmbDirect::Data { credits, len, remaining });
     if len == 0 {
-        // Nothing but credits: no data, and none to come.
+        // Only credits: no data, and none to come.
         let fits = offset == 0 && remaining == 0;
         return if fits {
             Verdict::Is { said, len: Len::AtLeast(DATA_LEN as u64), proves: false }
@@ -129,7 +132,7 @@ fn data(octets: &[u8]) -> Verdict {
             Verdict::Not
         };
     }
-    // DataOffset is a multiple of 8 behind the header.
+    // DataOffset is a multiple of 8 after the header.
     if offset < DATA_LEN as u32 || !offset.is_multiple_of(8) {
         return Verdict::Not;
     }

@@ -1,4 +1,5 @@
-//! Sends by hand: rping as librdmacm has it, RFC 8166 section 4 and its XDR, MS-SMBD sections 2.2.1 to 2.2.3.
+//! Synthetic Sends: rping as in librdmacm, RFC 8166 section 4 and its XDR, MS-SMBD sections 2.2.1
+//! to 2.2.3.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -19,7 +20,7 @@ impl Talk {
         Talk(Wire::started(), [0; 2])
     }
 
-    /// A Send in segments that hold so many octets of it each.
+    /// Sends a message in segments with `each` octets of it.
     fn send(&mut self, direction: usize, octets: &[u8], each: usize) {
         self.1[direction] += 1;
         let count = octets.chunks(each).count();
@@ -84,7 +85,7 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
     let (units, lines, _) = talk.units();
     assert!(lines.last().unwrap().ends_with("rping buffer 0x1000 rkey 0x00000200 size 64"), "{lines:?}");
     assert_eq!(units.last().unwrap()["weft.ulp"], "rping");
-    // Other data, or no announcement: anything may look so.
+    // Other data, or no announcement: any traffic may look like this.
     assert_eq!(rping("some ping: ").read().1, None);
     let mut other = Talk::new();
     other.say(0, "0000000000001000 00000201 00000040");
@@ -164,7 +165,8 @@ fn what_proves_nothing_may_follow_and_what_fails_contradicts() {
 
 /// Versions 0x0100, CreditsRequested 255, sizes 1364, 8192, 1048576.
 const REQUEST: &str = "0001 0001 0000 ff00 54050000 00200000 00001000";
-/// NegotiatedVersion 0x0100, credits 16 and 255, Status 0, MaxReadWriteSize 1048576, the three sizes.
+/// NegotiatedVersion 0x0100, credits 16 and 255, Status 0, MaxReadWriteSize 1048576, the three
+/// sizes.
 const RESPONSE: &str = "0001 0001 0001 0000 1000 ff00 00000000 00001000 54050000 00200000 00001000";
 /// CreditsRequested 255, granted 16, 8 octets of data at 24.
 const DATA: &str = "ff00 1000 0000 0000 00000000 18000000 08000000 00000000 fe534d42 40000100";
@@ -175,7 +177,7 @@ fn smb_direct_is_named_by_its_negotiation() {
     talk.say(0, REQUEST);
     talk.say(1, RESPONSE);
     talk.say(0, DATA);
-    // Credits alone.
+    // Only credits.
     talk.say(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
     let said = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
     assert_eq!(talk.read(), (said.into(), Some(Ulp::SmbDirect)));
@@ -207,7 +209,7 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
         let mut talk = Talk::new();
         talk.say(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
-        // Of a connection that is named such a message takes the name away, unless only its data is another part.
+        // On a named connection such a message removes the name, unless only its data differs.
         let mut talk = Talk::new();
         talk.say(0, REQUEST);
         talk.say(0, &wrong);
@@ -228,7 +230,7 @@ fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
     let mut talk = Talk::new();
     talk.send(0, &whole, 400);
     assert_eq!(talk.read().1, None);
-    // A header that its first segment does not hold proves nothing and disproves nothing.
+    // A header that its first segment does not hold neither proves nor disproves.
     let mut talk = Talk::new();
     talk.say(0, REQUEST);
     talk.send(0, &data, 12);
