@@ -1,30 +1,37 @@
-//! The connections of a capture: which are being read, which are over, and what is done when there are too many.
+//! The connections of a capture: which are being read, which are over, and what is done when there
+//! are too many.
 //!
-//! **Memory.** A connection is handed out to its end, and all but its [`Past`](crate::tcp::Past) forgotten, when
+//! **Memory.** A connection is handed out to its end, and all but its [`Past`](crate::tcp::Past)
+//! forgotten, when
 //!
 //! * its ports are used again;
-//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late repetitions change nothing.
+//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late
+//!   repetitions change nothing.
 //!
 //! It is put aside when
 //!
 //! * more than [`MOST_OPEN`] are being read;
 //! * all together keep more than [`MOST_OCTETS`]; never the one that was just heard of.
 //!
-//! Those without MPA and SDP go first, and of these the ones that are idle for longest. Of a connection with MPA or SDP a [`Record`]
-//! stays.
+//! Those without MPA and SDP go first, and of these the ones that are idle for longest. Of a
+//! connection with MPA or SDP a [`Record`] stays.
 //!
-//! When one that is over is heard of again with octets that it did not have, it goes on under its number: as its record says, else as
-//! one does whose beginning was not captured. [`Dropped`] counts what that cost. A segment that does not fit one that was put aside
-//! does not take its place either, as long as there is a record to go on from: it is a [`rival`], as it is to one that is being read.
+//! When one that is over is heard of again with octets that it did not have, it goes on under its
+//! number: as its record says, else as one does whose beginning was not captured. [`Dropped`]
+//! counts what that cost. A segment that does not fit one that was put aside does not take its
+//! place either, as long as there is a record to go on from: it is a [`rival`], as it is to one
+//! that is being read.
 //!
-//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface with the ports of a known connection is
-//! a copy of one, or the other direction of it, or of another connection. It counts as one of the connection if its sequence numbers fit, until a
-//! segment with a known sequence number tells: with the same octets it is a copy, with others it begins another connection.
-//! [`Joined`] counts the copies.
+//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface with
+//! the ports of a known connection is a copy of one, or the other direction of it, or of another
+//! connection. It counts as one of the connection if its sequence numbers fit, until a segment with
+//! a known sequence number tells: with the same octets it is a copy, with others it begins another
+//! connection. [`Joined`] counts the copies.
 //!
-//! **Ports that are used again.** A SYN with another sequence number begins another connection. If the SYN was not captured, the
-//! sequence numbers tell: they are far from those of the connection before. If that one is not closed, both are kept until
-//! [`rival`] tells them from segments that belong to neither.
+//! **Ports that are used again.** A SYN with another sequence number begins another connection. If
+//! the SYN was not captured, the sequence numbers tell: they are far from those of the connection
+//! before. If that one is not closed, both are kept until [`rival`] tells them from segments that
+//! belong to neither.
 
 mod aside;
 mod connection;
@@ -49,12 +56,13 @@ use joining::Owner;
 const LINGERING: usize = 1024;
 /// Connections that are read at the same time.
 const MOST_OPEN: usize = 8_192;
-/// Bytes of a connection that is being read, without the octets and books that [`MOST_OCTETS`] bounds.
+/// Bytes of a connection that is being read, without the octets and books that [`MOST_OCTETS`]
+/// bounds.
 const CONNECTION: usize = 8 << 10;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
-/// Sequence numbers that are farther apart in two networks are of two connections. Random ones are nearer once in 2,048 times, and
-/// both directions have to be.
+/// Sequence numbers that are farther apart in two networks are of two connections. Random ones are
+/// nearer once in 2,048 times, and both directions have to be.
 const NEAR: u32 = 1 << 20;
 /// Suspended SDP connections that another one may come for.
 const MOST_SUSPENDED: usize = 64;

@@ -1,7 +1,8 @@
-//! What a capture has besides iWARP and SDP, by name: for a reader who looks at the wrong capture or the wrong interface.
+//! What a capture has besides iWARP and SDP, by name: for a reader who looks at the wrong capture
+//! or the wrong interface.
 //!
-//! TLS, SSH and HTTP are recognised by their first bytes, everything else by its port. That names a connection; it
-//! judges nothing.
+//! TLS, SSH and HTTP are recognised by their first bytes, everything else by its port. That names a
+//! connection; it judges nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,8 +81,8 @@ impl Contents {
     }
 }
 
-/// The frames that were not read although connections can be in them, of those that [`crate::Dissector::unread`] counts, as in
-/// "3 frames of IPsec ESP (encrypted)".
+/// The frames that were not read although connections can be in them, of those that
+/// [`crate::Dissector::unread`] counts, as in "3 frames of IPsec ESP (encrypted)".
 #[must_use]
 pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
     let hidden = unread.iter().filter(|(why, _)| why.may_hide_connections());
@@ -103,7 +104,8 @@ fn by_bytes(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// As in "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE v2), 4 other frames (4 ARP)".
+/// As in "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE v2), 4 other frames (4
+/// ARP)".
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut connections: BTreeMap<&str, u64> = BTreeMap::new();
@@ -125,7 +127,8 @@ impl fmt::Display for Contents {
     }
 }
 
-/// A total, and its parts by their size. A part without a name of its own is not listed if it is alone.
+/// A total, and its parts by their size. A part without a name of its own is not listed if it is
+/// alone.
 fn group(f: &mut fmt::Formatter<'_>, what: &str, kinds: &mut [(String, u64)], begun: &mut bool) -> fmt::Result {
     let total: u64 = kinds.iter().map(|(_, count)| count).sum();
     if total == 0 {

@@ -1,4 +1,5 @@
-//! What the monitor knows beyond the octets of a unit: it goes with the unit to whoever shows or filters it.
+//! What the monitor knows beyond the octets of a unit: it goes with the unit to whoever shows or
+//! filters it.
 
 use crate::follow::exchange::Exchange;
 use crate::follow::sdp;
@@ -9,7 +10,8 @@ use crate::follow::ulp::{Said, Ulp};
 pub struct Context {
     /// The books of its SDP connection.
     pub sdp: Option<Box<sdp::Books>>,
-    /// The exchange of the port mapper that a datagram is of; that which a connection follows, as it was then.
+    /// The exchange of the port mapper that a datagram is of; that which a connection follows, as
+    /// it was then.
     pub exchange: Option<Exchange>,
     /// The protocol above RDMAP, where it is sure.
     pub ulp: Option<Ulp>,

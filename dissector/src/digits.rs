@@ -1,5 +1,5 @@
-//! Numbers and octets as text, appended to a buffer that outputs keep: what the machinery of `format!` does too slowly for
-//! every field of every unit.
+//! Numbers and octets as text, appended to a buffer that outputs keep: what the machinery of
+//! `format!` does too slowly for every field of every unit.
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -45,8 +45,9 @@ pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
     append(&digits, count, out);
 }
 
-/// Appends the first `count` of `digits`: all of them, whose number is known when compiling, and then takes the others away. That is faster
-/// than to copy so few octets of a number that nothing foretells.
+/// Appends the first `count` of `digits`: all of them, whose number is known when compiling, and
+/// then takes the others away. That is faster than to copy so few octets of a number that nothing
+/// foretells.
 #[inline]
 fn append<const MOST: usize>(digits: &[u8; MOST], count: usize, out: &mut Vec<u8>) {
     let before = out.len();

@@ -36,14 +36,14 @@ pub trait Sink {
         let _ = finding;
     }
 
-    /// Something that became certain; it comes behind the unit that made it so, or at the end of the connection `stream`.
-    /// [`Dissector::units_only`] has none.
+    /// Something that became certain; it comes behind the unit that made it so, or at the end of
+    /// the connection `stream`. [`Dissector::units_only`] has none.
     fn fact(&mut self, stream: u32, fact: &Fact) {
         let _ = (stream, fact);
     }
 
-    /// An exchange of the port mapper: when a connection follows it, which is the last of `streams` (or one too many for that
-    /// list), and when it is `over`: forgotten, or the capture ends.
+    /// An exchange of the port mapper: when a connection follows it, which is the last of `streams`
+    /// (or one too many for that list), and when it is `over`: forgotten, or the capture ends.
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
         let _ = (exchange, over);
     }
@@ -53,13 +53,14 @@ pub trait Sink {
         let _ = (stream, context);
     }
 
-    /// What a frame carried; it comes before the units that the frame completes. Frames without TCP or UDP have none.
+    /// What a frame carried; it comes before the units that the frame completes. Frames without TCP
+    /// or UDP have none.
     fn packet(&mut self, packet: &Packet) {
         let _ = packet;
     }
 
-    /// The frame `number` carried a fragment of an IP packet that is not complete yet. The frame that completes it has the
-    /// [`Packet`].
+    /// The frame `number` carried a fragment of an IP packet that is not complete yet. The frame
+    /// that completes it has the [`Packet`].
     fn fragment(&mut self, number: u64) {
         let _ = number;
     }
@@ -298,15 +299,16 @@ impl Default for Dissector {
 }
 
 impl Dissector {
-    /// Without the monitor: what units are, and which CRC is good, is told as ever, but no books are kept of connections, so
-    /// that there are no findings, no facts and no context of units. For outputs that show none of them: it takes half the time.
+    /// Without the monitor: what units are, and which CRC is good, is told as ever, but no books
+    /// are kept of connections, so that there are no findings, no facts and no context of units.
+    /// For outputs that show none of them: it takes half the time.
     #[must_use]
     pub fn units_only() -> Self {
         Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
     }
 
-    /// One of the ends recorded these frames: none is missing, and they are in order. An answer of a port mapper then belongs to
-    /// a request that is there.
+    /// One of the ends recorded these frames: none is missing, and they are in order. An answer of
+    /// a port mapper then belongs to a request that is there.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
         if let Some(judged) = &mut self.judged_messages {
@@ -315,13 +317,14 @@ impl Dissector {
         self
     }
 
-    /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture does not have their beginning.
-    /// Those connections are not judged by the rules of SDP.
+    /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture
+    /// does not have their beginning. Those connections are not judged by the rules of SDP.
     pub fn decode_as_sdp(&mut self, port: u16) {
         self.connections.decode_as_sdp(port);
     }
 
-    /// Are there octets that no unit was handed out for? While there are none, no unit comes for a frame that was read.
+    /// Are there octets that no unit was handed out for? While there are none, no unit comes for a
+    /// frame that was read.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         self.connections.hold_back()
@@ -358,8 +361,8 @@ impl Dissector {
         }
     }
 
-    /// How many frames were not read up to a TCP segment or UDP datagram, by the reason. Fragments count while
-    /// the other fragments of their packet are missing.
+    /// How many frames were not read up to a TCP segment or UDP datagram, by the reason. Fragments
+    /// count while the other fragments of their packet are missing.
     #[must_use]
     pub fn unread(&self) -> Vec<(Unread, u64)> {
         self.unread.with(Unread::Fragment, self.ip.lost_fragments())
@@ -377,8 +380,8 @@ impl Dissector {
         self.connections.joined()
     }
 
-    /// What a user must know to judge an empty or short result: what was joined, given up and not read. One sentence each, without
-    /// a capital letter or a period; empty for most captures.
+    /// What a user must know to judge an empty or short result: what was joined, given up and not
+    /// read. One sentence each, without a capital letter or a period; empty for most captures.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
@@ -454,7 +457,8 @@ mod tests {
         wire.send(0, other);
         let mut held_back = Vec::new();
         wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| held_back.push(dissector.holds_back()));
-        // SYN, SYN-ACK, Request and Reply; what stands behind a hole; the hole's octets and half an FPDU; the other half.
+        // SYN, SYN-ACK, Request and Reply; what stands behind a hole; the hole's octets and half an
+        // FPDU; the other half.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
     }
 

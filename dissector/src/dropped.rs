@@ -4,23 +4,30 @@ use std::fmt;
 
 use crate::output::text::counted;
 
-/// What a capture cost that has very many connections, or very many bytes that wait for missing ones. All zero for any other.
+/// What a capture cost that has very many connections, or very many bytes that wait for missing
+/// ones. All zero for any other.
 ///
-/// A connection that is put aside stays known by its number and, if it has iWARP or SDP, by its start-up settings.
+/// A connection that is put aside stays known by its number and, if it has iWARP or SDP, by its
+/// start-up settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need what was before did not apply.
+    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need what was
+    /// before did not apply.
     pub interruptions: u64,
-    /// Units of connections that were put aside that were handed out incomplete then, and holes in front of later bytes.
+    /// Units of connections that were put aside that were handed out incomplete then, and holes in
+    /// front of later bytes.
     pub units: u64,
-    /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and resumed.
+    /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and
+    /// resumed.
     pub others: u64,
-    /// Segments of such other connections that filled a hole after they were put aside. They were not read.
+    /// Segments of such other connections that filled a hole after they were put aside. They were
+    /// not read.
     pub late: u64,
     /// Connections with iWARP or SDP whose settings were forgotten, too.
     pub forgotten: u64,
-    /// Other connections with bytes that were put aside and forgotten. If one continues, it counts as a new one.
+    /// Other connections with bytes that were put aside and forgotten. If one continues, it counts
+    /// as a new one.
     pub others_forgotten: u64,
 }
 
@@ -32,7 +39,8 @@ impl Dropped {
     }
 }
 
-/// As in "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or missing because of that: 1 unit".
+/// As in "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or missing
+/// because of that: 1 unit".
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

@@ -1,7 +1,8 @@
-//! What the monitor knows beyond single units: whole messages, operations, STags, and what a Terminate complains of.
+//! What the monitor knows beyond single units: whole messages, operations, STags, and what a
+//! Terminate complains of.
 //!
-//! [`Sink::fact`](crate::Sink::fact) hands these out as soon as they are certain. They are facts, not verdicts; where
-//! octets are missing in the capture, the facts that rest on them are not told.
+//! [`Sink::fact`](crate::Sink::fact) hands these out as soon as they are certain. They are facts,
+//! not verdicts; where octets are missing in the capture, the facts that rest on them are not told.
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
@@ -46,7 +47,8 @@ pub struct Operation {
     pub atomic: bool,
     /// Octets that were asked for; 8 for an atomic operation.
     pub len: u32,
-    /// Operations of the requester that were without response right behind the request, this one too.
+    /// Operations of the requester that were without response right behind the request, this one
+    /// too.
     pub outstanding: u32,
     /// The frame of the request, of the first and of the last octets of the response.
     pub frames: (u64, u64, u64),
@@ -82,7 +84,8 @@ pub struct Complaint {
     pub frame: u64,
     /// Layer, type and code.
     pub error: TerminateError,
-    /// The frame of the segment whose header it copies; `None` when it copies none, or one that was not seen.
+    /// The frame of the segment whose header it copies; `None` when it copies none, or one that was
+    /// not seen.
     pub target: Option<u64>,
 }
 

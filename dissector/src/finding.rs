@@ -20,7 +20,8 @@ pub struct Finding {
     pub direction: u8,
     /// The frame that shows it.
     pub frame: u64,
-    /// The octets that show it, in coordinates of the unit it stands beside ([`crate::grammar`]); empty where none do.
+    /// The octets that show it, in coordinates of the unit it stands beside ([`crate::grammar`]);
+    /// empty where none do.
     pub range: Range<usize>,
     /// Where those octets stand in the capture.
     pub located: Vec<Located>,

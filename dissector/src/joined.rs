@@ -4,11 +4,13 @@ use std::fmt;
 
 use crate::output::text::counted;
 
-/// Connections whose segments came from several VLANs, tunnels or interfaces, and which are read as one each.
+/// Connections whose segments came from several VLANs, tunnels or interfaces, and which are read as
+/// one each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
-    /// How many VLANs, tunnels and interfaces were joined to that of a connection's first frame, over all connections.
+    /// How many VLANs, tunnels and interfaces were joined to that of a connection's first frame,
+    /// over all connections.
     pub count: u64,
     /// The first such connection, and the first frame from elsewhere.
     pub first: Option<(u32, u64)>,
@@ -22,7 +24,8 @@ impl Joined {
     }
 }
 
-/// As in "the same connection is in several VLANs, tunnels or interfaces 2 times (first: stream 0, frame 9), and is read as one".
+/// As in "the same connection is in several VLANs, tunnels or interfaces 2 times (first: stream 0,
+/// frame 9), and is read as one".
 impl fmt::Display for Joined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = counted(self.count, "time");

@@ -24,8 +24,8 @@
 //! | [`tree`], [`output`] | text and machine-readable output |
 //! | [`browse`] | random access to a capture, for interactive readers |
 //!
-//! This crate shares the wire types of `weft-core` with weft's endpoint, and none of its state machines. A finding
-//! therefore never depends on what the endpoint believes about itself.
+//! This crate shares the wire types of `weft-core` with weft's endpoint, and none of its state
+//! machines. A finding therefore never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
 
 pub mod browse;

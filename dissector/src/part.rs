@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Octets of one unit, brought together; those that were not captured read as zero and are known to be missing.
+/// Octets of one unit, brought together; those that were not captured read as zero and are known to
+/// be missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     octets: &'a [u8],

@@ -1,7 +1,9 @@
-//! Which network a packet was captured in: the capture's interface, VLANs, and virtual networks of tunnels.
+//! Which network a packet was captured in: the capture's interface, VLANs, and virtual networks of
+//! tunnels.
 //!
-//! Two connections may have equal addresses and ports in different networks. Numbers that differ by direction (MPLS labels, TEIDs of
-//! GTP) and those of a capture's own transport (ERSPAN sessions) say nothing of that, and are left out.
+//! Two connections may have equal addresses and ports in different networks. Numbers that differ by
+//! direction (MPLS labels, TEIDs of GTP) and those of a capture's own transport (ERSPAN sessions)
+//! say nothing of that, and are left out.
 
 /// Tags that are kept apart; more of them are mixed into the last one.
 const MOST_TAGS: usize = 4;

@@ -1,12 +1,12 @@
 //! FPDUs with a bad CRC that their sender repeats with a good one before the receiver acknowledges
 //! them.
 //!
-//! They were damaged in the network although the TCP checksum is right. An MPA that sees the segments
-//! of TCP may drop such a segment silently, and TCP sends it again (RFC 5044 section 8).
+//! They were damaged in the network although the TCP checksum is right. An MPA that sees the
+//! segments of TCP may drop such a segment silently, and TCP sends it again (RFC 5044 section 8).
 //!
-//! An FPDU with a bad CRC is often read only when the next one is there, so repetitions are kept. If
-//! there is none yet, the findings wait until one comes, until the receiver acknowledges the octets,
-//! or until the connection ends.
+//! An FPDU with a bad CRC is often read only when the next one is there, so repetitions are kept.
+//! If there is none yet, the findings wait until one comes, until the receiver acknowledges the
+//! octets, or until the connection ends.
 //!
 //! **Memory**: the octets of [`MOST`] FPDUs and of [`MOST_AGAIN`] segments of a connection.
 
@@ -100,8 +100,8 @@ impl Repairs {
         waiting.chain(again).sum()
     }
 
-    /// Keeps the findings about `unit`, if it is an FPDU that may come again. Returns whether it has
-    /// come again; the findings are notes then.
+    /// Keeps the findings about `unit`, if it is an FPDU that may come again. Returns whether it
+    /// has come again; the findings are notes then.
     pub(crate) fn hold(&mut self, books: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {

@@ -1,4 +1,5 @@
-//! Captures made by hand, for tests: one connection over Ethernet and IPv4, its segments in the order of sending.
+//! Captures made by hand, for tests: one connection over Ethernet and IPv4, its segments in the
+//! order of sending.
 
 pub(crate) mod sdp;
 
@@ -74,7 +75,8 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with markers, right or wrong; walks octet by octet, as RFC 5044 section 4.3 words it.
+/// A sender of FPDUs with markers, right or wrong; walks octet by octet, as RFC 5044 section 4.3
+/// words it.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     /// Octets since the start-up frame, as it counts them.
@@ -101,7 +103,8 @@ impl Marked {
         self.fpdu_with(ulpdu, |_, marker| marker)
     }
 
-    /// The next FPDU, where `change` makes each marker from its number (of the direction, from 0) and the right one.
+    /// The next FPDU, where `change` makes each marker from its number (of the direction, from 0)
+    /// and the right one.
     pub(crate) fn fpdu_with(&mut self, ulpdu: &[u8], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Vec<u8> {
         let mut body = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
         body.extend_from_slice(ulpdu);
@@ -150,7 +153,8 @@ impl Wire {
         Self::connected_with_options(&[])
     }
 
-    /// The same, behind datagrams between a port of the one who opens it (0) and the port mapper of the other (1).
+    /// The same, behind datagrams between a port of the one who opens it (0) and the port mapper of
+    /// the other (1).
     pub(crate) fn connected_behind(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
@@ -228,7 +232,8 @@ impl Wire {
         self.connect_from(1000, 5000);
     }
 
-    /// The one who opened it opens another connection, from and to the same ports, with these initial sequence numbers.
+    /// The one who opened it opens another connection, from and to the same ports, with these
+    /// initial sequence numbers.
     pub(crate) fn connect_from(&mut self, own: u32, peer: u32) {
         self.next = [own, peer];
         self.segment(0, etherparse::PacketBuilderStep::syn, &[], true);
@@ -273,7 +278,8 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
-    /// `first` and `second`, each of one direction, happen at once: neither end has yet what the other sends.
+    /// `first` and `second`, each of one direction, happen at once: neither end has yet what the
+    /// other sends.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -289,7 +295,8 @@ impl Wire {
         self.frames.len()
     }
 
-    /// The same with other frames, or in another order; what is then earlier than the frame before it comes with that.
+    /// The same with other frames, or in another order; what is then earlier than the frame before
+    /// it comes with that.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {
@@ -355,7 +362,8 @@ impl Wire {
         self.segment(direction, |tcp| tcp.ack(ack), octets, true);
     }
 
-    /// `direction` sends `octets` in one segment, of which that at `at` is damaged on the way; it has to send them again.
+    /// `direction` sends `octets` in one segment, of which that at `at` is damaged on the way; it
+    /// has to send them again.
     pub(crate) fn send_damaged(&mut self, direction: usize, octets: &[u8], at: usize) {
         let next = self.next[direction];
         self.send(direction, octets);
@@ -391,7 +399,8 @@ impl Wire {
         self.next[direction] = self.next[direction].wrapping_add(1);
     }
 
-    /// `direction` sends a SYN with this sequence number, without ACK; what it sends next goes on as before.
+    /// `direction` sends a SYN with this sequence number, without ACK; what it sends next goes on
+    /// as before.
     pub(crate) fn syn_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
     }
@@ -461,14 +470,16 @@ impl Wire {
     }
 }
 
-/// A connection of revision 1 with CRC and without markers, on which these directions send these ULPDUs, one after the other.
+/// A connection of revision 1 with CRC and without markers, on which these directions send these
+/// ULPDUs, one after the other.
 pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     let mut wire = Wire::started();
     ulpdus.iter().for_each(|(direction, ulpdu)| wire.say(*direction, ulpdu));
     wire
 }
 
-/// A rule covers `id`: it fires on `bad`, and not on `good`, which differs from it as little as possible.
+/// A rule covers `id`: it fires on `bad`, and not on `good`, which differs from it as little as
+/// possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Proof::new(By::Rule);

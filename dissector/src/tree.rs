@@ -1,4 +1,5 @@
-//! A unit as a tree of fields, each with its octets: for people, and for views that point at octets.
+//! A unit as a tree of fields, each with its octets: for people, and for views that point at
+//! octets.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! What the dissector finds: the units that tile each direction of a connection.
 //!
-//! Units borrow their octets from the stream that is being read and live only as long as the call that hands them over.
-//! [`crate::grammar`] takes them apart into fields, [`crate::rules`] judges them.
+//! Units borrow their octets from the stream that is being read and live only as long as the call
+//! that hands them over. [`crate::grammar`] takes them apart into fields, [`crate::rules`] judges
+//! them.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -83,11 +84,13 @@ pub enum Kind<'a> {
     Startup(StartupKind, Part<'a>),
     /// An FPDU.
     Fpdu(Fpdu<'a>),
-    /// An SDP message, behind the unit that completed it (a Hello in streaming mode stands for itself).
+    /// An SDP message, behind the unit that completed it (a Hello in streaming mode stands for
+    /// itself).
     Sdp(Carrier, FieldOrder, Part<'a>),
     /// A datagram from or to a port mapper.
     PortMapper(Part<'a>),
-    /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the first few of them.
+    /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the
+    /// first few of them.
     Streaming {
         /// How many.
         len: u64,
@@ -276,7 +279,8 @@ pub struct StreamOrigin<'a> {
     pub(crate) arrived: Option<&'a Arrived<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
-    /// Where the first octets of the unit are, if the stream does not keep them so long or not in one piece.
+    /// Where the first octets of the unit are, if the stream does not keep them so long or not in
+    /// one piece.
     pub(crate) kept: &'a [Placed],
 }
 
@@ -326,7 +330,8 @@ impl<'a> StreamOrigin<'a> {
 }
 
 impl Unit<'_> {
-    /// Octets `start..end` of the stream that the unit stands in, when all of them were captured and are still there.
+    /// Octets `start..end` of the stream that the unit stands in, when all of them were captured
+    /// and are still there.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         match self.origin {
             Origin::Stream(origin) => origin.octets(start, end),
@@ -334,7 +339,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Does an FPDU reach beyond the last octet of its direction, of which the capture holds all from its first octet on?
+    /// Does an FPDU reach beyond the last octet of its direction, of which the capture holds all
+    /// from its first octet on?
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();
@@ -367,7 +373,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Where the ports of the UDP header in front of a datagram are: source, then destination. Only its frame if that is not known.
+    /// Where the ports of the UDP header in front of a datagram are: source, then destination. Only
+    /// its frame if that is not known.
     pub(crate) fn udp_ports(&self) -> Located {
         let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
             return Located { frame: self.frame, ..Located::default() };
@@ -389,7 +396,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand in the capture.
+    /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand
+    /// in the capture.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
         let mut found = Vec::new();
@@ -397,7 +405,8 @@ impl Unit<'_> {
         found
     }
 
-    /// The first piece of octets `range`; none of the octets of the unit's frame if it is not known where they are.
+    /// The first piece of octets `range`; none of the octets of the unit's frame if it is not known
+    /// where they are.
     pub(crate) fn locate_first(&self, range: Range<usize>) -> Located {
         let mut first = None;
         self.locate_each(range, &mut |placed| first = first.or(Some(placed.located)));

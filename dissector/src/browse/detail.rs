@@ -15,7 +15,8 @@ use crate::{Finding, Sink};
 pub const MOST_OCTETS: usize = 1 << 16;
 /// Units of one frame that are kept.
 pub const MOST_UNITS: usize = 256;
-/// Fields and octets of neighbours that are kept; bound the memory of a window of very large frames.
+/// Fields and octets of neighbours that are kept; bound the memory of a window of very large
+/// frames.
 const MOST_FIELDS: usize = 50_000;
 const MOST_NEIGHBOUR_OCTETS: usize = 4 << 20;
 
@@ -131,7 +132,8 @@ impl Place {
     }
 }
 
-/// Keeps one frame of a capture in full, and its neighbours, since the next question is mostly about them.
+/// Keeps one frame of a capture in full, and its neighbours, since the next question is mostly
+/// about them.
 #[derive(Debug)]
 pub struct Details {
     focus: u64,

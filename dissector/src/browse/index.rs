@@ -1,6 +1,8 @@
-//! The index of a capture: one row a frame, with what stands in it in words, and its findings. No octets, no fields.
+//! The index of a capture: one row a frame, with what stands in it in words, and its findings. No
+//! octets, no fields.
 //!
-//! A row takes about 100 octets and its words. Words of all rows stand in one text, addresses are kept once a pair.
+//! A row takes about 100 octets and its words. Words of all rows stand in one text, addresses are
+//! kept once a pair.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -122,7 +124,8 @@ impl Index {
         }
     }
 
-    /// A frame is read; call it before the frame is dissected. `false`: the index is full, and the frame must not be dissected.
+    /// A frame is read; call it before the frame is dissected. `false`: the index is full, and the
+    /// frame must not be dissected.
     pub fn begin(&mut self, frame: &Frame<'_>) -> bool {
         if self.rows.len() >= self.most {
             return false;
@@ -189,7 +192,8 @@ impl Index {
         self.counts
     }
 
-    /// Bytes of memory, about. What the longest lists have room for beyond their length is never touched.
+    /// Bytes of memory, about. What the longest lists have room for beyond their length is never
+    /// touched.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.rows.len() * size_of::<Row>()

@@ -41,8 +41,8 @@ impl Sieve {
         self.dissector.memory() + self.passed.len() * 2 * size_of::<u64>()
     }
 
-    /// Frames that passed so far, for who does not wait for the end: what is taken out does not come again, unless something is found late in
-    /// its frame.
+    /// Frames that passed so far, for who does not wait for the end: what is taken out does not
+    /// come again, unless something is found late in its frame.
     pub fn passed(&mut self) -> &mut Vec<u64> {
         &mut self.passed
     }

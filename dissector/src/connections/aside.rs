@@ -49,7 +49,8 @@ impl Connection {
 }
 
 impl Connections {
-    /// Can a connection that was put aside be read as one that never was, so that a segment which does not fit is only its rival?
+    /// Can a connection that was put aside be read as one that never was, so that a segment which
+    /// does not fit is only its rival?
     pub(super) fn may_resume(&self, past: &Past, network: u16, segment: &Segment<'_>) -> bool {
         past.aside && (!past.has_octets() || self.table.has_record(segment, network))
     }
@@ -109,7 +110,8 @@ impl Connections {
         }
     }
 
-    /// Puts connections aside that `may` go, until it is `enough`: those without MPA first, and those idle for longest.
+    /// Puts connections aside that `may` go, until it is `enough`: those without MPA first, and
+    /// those idle for longest.
     pub(super) fn put_aside(
         &mut self,
         may: impl Fn(&Connection) -> bool,

@@ -56,7 +56,8 @@ impl Direction {
         Some(!is_far(known, seq, NEAR))
     }
 
-    /// May a RST have this sequence number? Outside the receiver's window it changes nothing (RFC 9293 section 3.10.7.4).
+    /// May a RST have this sequence number? Outside the receiver's window it changes nothing (RFC
+    /// 9293 section 3.10.7.4).
     fn accepts_reset(&self, seq: u32) -> bool {
         let known = [self.half.end_seq(), self.latest_ack];
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
@@ -77,7 +78,8 @@ impl Direction {
         self.prints.compare(segment).filter(|_| is_unique)
     }
 
-    /// Does a SYN with this number stand before what is known of the direction, though it was captured later?
+    /// Does a SYN with this number stand before what is known of the direction, though it was
+    /// captured later?
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
         !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_BEHIND_CLOSE)
@@ -117,7 +119,8 @@ pub(super) struct Connection {
     pub(super) broken: u64,
     /// Another connection that may take its place.
     pub(super) rival: Option<Rival>,
-    /// What it cost that it was put aside, until something new of it comes. Until then it has nothing to hand out.
+    /// What it cost that it was put aside, until something new of it comes. Until then it has
+    /// nothing to hand out.
     pub(super) interrupted: Option<Dropped>,
 }
 
@@ -195,7 +198,8 @@ impl Connection {
         closes
     }
 
-    /// Reads on in the direction `index`, then in the other one as long as either finds what the other waits for.
+    /// Reads on in the direction `index`, then in the other one as long as either finds what the
+    /// other waits for.
     fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
@@ -214,7 +218,8 @@ impl Connection {
         }
     }
 
-    /// Is a start-up frame found behind a rejection that both directions know? Then both are read as from their beginning.
+    /// Is a start-up frame found behind a rejection that both directions know? Then both are read
+    /// as from their beginning.
     fn starts_again(&mut self) -> bool {
         let [forth, back] = &self.directions;
         let any = forth.reader.begins_again() || back.reader.begins_again();
@@ -271,7 +276,8 @@ impl Connection {
         for direction in &mut self.directions {
             direction.half.finish();
         }
-        // The first time each direction learns whether it has a start-up frame; what waits for the other goes on the second time.
+        // The first time each direction learns whether it has a start-up frame; what waits for the
+        // other goes on the second time.
         for index in [0, 1, 0, 1] {
             self.poll(index, sink);
         }
@@ -314,8 +320,8 @@ fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor knows nothing of what was agreed on, and
-/// books that began here would be wrong.
+/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor knows
+/// nothing of what was agreed on, and books that began here would be wrong.
 fn is_assumed(unit: &Unit<'_>) -> bool {
     matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
 }

@@ -1,4 +1,5 @@
-//! Equal ports in several networks: is a segment of another VLAN, tunnel or interface one of a known connection?
+//! Equal ports in several networks: is a segment of another VLAN, tunnel or interface one of a
+//! known connection?
 
 use super::connection::Connection;
 use super::{Connections, NEAR};
@@ -14,8 +15,8 @@ pub(super) enum Owner {
 }
 
 impl Connection {
-    /// Is a segment of another network a copy of one of this connection's (`Some(true)`), of another connection (`Some(false)`)
-    /// or, as far as its numbers tell, of this one (`None`)?
+    /// Is a segment of another network a copy of one of this connection's (`Some(true)`), of
+    /// another connection (`Some(false)`) or, as far as its numbers tell, of this one (`None`)?
     fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
         let mine = self.direction_of(segment);
         let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
@@ -36,7 +37,8 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// What was captured of the SYNs before a segment of another network turned out to be of another connection.
+    /// What was captured of the SYNs before a segment of another network turned out to be of
+    /// another connection.
     fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: usize, number: u32| {
@@ -102,7 +104,8 @@ impl Connections {
         }
     }
 
-    /// As [`Connection::recognises`]; a connection that is over is known by its sequence numbers alone.
+    /// As [`Connection::recognises`]; a connection that is over is known by its sequence numbers
+    /// alone.
     fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
         match place {
             Place::Open(slot) => {

@@ -1,10 +1,12 @@
 //! Another connection that may take the place of one with the same ports.
 //!
-//! A segment that does not fit a connection (a SYN with another sequence number, numbers that are far away) begins another
-//! connection, or it is a stray that its receiver drops; a SYN is answered with a challenge ACK then (RFC 9293 section 3.10.7.4).
-//! Only the segments after it tell. Until then both are kept: the connection, and a rival that begins with that segment.
+//! A segment that does not fit a connection (a SYN with another sequence number, numbers that are
+//! far away) begins another connection, or it is a stray that its receiver drops; a SYN is answered
+//! with a challenge ACK then (RFC 9293 section 3.10.7.4). Only the segments after it tell. Until
+//! then both are kept: the connection, and a rival that begins with that segment.
 //!
-//! The rival takes the place when its SYN is answered, or when octets go on where its first segment ended.
+//! The rival takes the place when its SYN is answered, or when octets go on where its first segment
+//! ended.
 
 use super::connection::{Connection, Direction};
 use super::{Connections, NEAR};
@@ -133,7 +135,8 @@ impl Connection {
 }
 
 impl Connections {
-    /// The slot that a segment with the ports of the connection in `slot` is read in, and whether it is of the rival there.
+    /// The slot that a segment with the ports of the connection in `slot` is read in, and whether
+    /// it is of the rival there.
     pub(super) fn take(
         &mut self,
         slot: usize,

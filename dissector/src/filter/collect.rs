@@ -1,4 +1,5 @@
-//! Brings the wanted fields of units, frames and findings together: a grammar visitor that passes by all others.
+//! Brings the wanted fields of units, frames and findings together: a grammar visitor that passes
+//! by all others.
 
 use std::net::SocketAddr;
 use std::ops::Range;

@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("filter, column {column}: {message}")]
 pub struct FilterError {
-    /// The first character that is wrong, counted from 1; one behind the end when something is missing there.
+    /// The first character that is wrong, counted from 1; one behind the end when something is
+    /// missing there.
     pub column: usize,
     /// How many characters are wrong; at least 1.
     pub width: usize,

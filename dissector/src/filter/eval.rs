@@ -15,8 +15,8 @@ use super::values::{Held, Slot, Values};
 
 /// Regular expressions in one filter. `a|b` joins two of them into one.
 const MOST_REGEXES: usize = 16;
-/// Largest program that a regular expression may become, and largest cache of its states, in bytes each. With
-/// [`MOST_REGEXES`] it bounds the memory and the time to compile of a filter as a whole.
+/// Largest program that a regular expression may become, and largest cache of its states, in bytes
+/// each. With [`MOST_REGEXES`] it bounds the memory and the time to compile of a filter as a whole.
 const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]

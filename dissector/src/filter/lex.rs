@@ -1,5 +1,5 @@
-//! A filter's text as words, strings and signs. Words are not told apart here: what `10.0.0.1`, `aa:bb:cc` or `in` means
-//! depends on where it stands.
+//! A filter's text as words, strings and signs. Words are not told apart here: what `10.0.0.1`,
+//! `aa:bb:cc` or `in` means depends on where it stands.
 
 use std::ops::Range;
 
@@ -67,7 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '/' | '-')
 }
 
-/// A string whose opening mark ends before `from`; gives it and its length from `start`, without a raw string's `r`.
+/// A string whose opening mark ends before `from`; gives it and its length from `start`, without a
+/// raw string's `r`.
 fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind<'_>, usize), FilterError> {
     let octets = text.as_bytes();
     let (mut value, mut at) = (Vec::new(), from);

@@ -7,8 +7,9 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! A field that occurs several times passes when one of its values does; `!=` and `not in` ask for all of them, as in
-//! tshark 4, and a test of a field that is not there fails. Names of values will do for numbers.
+//! A field that occurs several times passes when one of its values does; `!=` and `not in` ask for
+//! all of them, as in tshark 4, and a test of a field that is not there fails. Names of values will
+//! do for numbers.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -18,8 +19,9 @@
 //! | `eval` | the compiled filter |
 //! | `collect` | the wanted fields of a unit, a frame, a finding, as [`Values`] |
 //!
-//! A filter and the columns of an output share one [`Wanted`]: a unit is walked once, and nothing else of it is kept.
-//! Slices of fields, arithmetic, bit masks and functions of Wireshark's language are not here.
+//! A filter and the columns of an output share one [`Wanted`]: a unit is walked once, and nothing
+//! else of it is kept. Slices of fields, arithmetic, bit masks and functions of Wireshark's
+//! language are not here.
 
 mod ast;
 mod collect;

@@ -1,4 +1,5 @@
-//! The language against values set by hand, its errors with their columns, and a parser that no text makes panic.
+//! The language against values set by hand, its errors with their columns, and a parser that no
+//! text makes panic.
 
 use std::net::{IpAddr, Ipv4Addr};
 

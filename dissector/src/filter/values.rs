@@ -57,7 +57,8 @@ impl Values {
         self.entries.push((slot, Held::Octets(start..start + octets.len())));
     }
 
-    /// As a grammar tells it. Empty octet strings do not count, as in tshark; markers count one by one.
+    /// As a grammar tells it. Empty octet strings do not count, as in tshark; markers count one by
+    /// one.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
@@ -96,7 +97,8 @@ impl Values {
         self.arena.get(range.clone()).unwrap_or(&[])
     }
 
-    /// Appends each value of a slot as tshark writes it, with what `between` appends between two of them; gives how many.
+    /// Appends each value of a slot as tshark writes it, with what `between` appends between two of
+    /// them; gives how many.
     #[inline]
     pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
         let mut count = 0;

@@ -1,5 +1,5 @@
-//! A start-up after one that was rejected: the TCP connection stays open, and the ULP may use it for anything (RFC 5044 section 7.1.2),
-//! so for another start-up as well.
+//! A start-up after one that was rejected: the TCP connection stays open, and the ULP may use it
+//! for anything (RFC 5044 section 7.1.2), so for another start-up as well.
 
 use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::mpa::{RawStartup, StartupKind};

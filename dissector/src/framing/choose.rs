@@ -1,7 +1,9 @@
-//! How is the FPDU laid out that begins here? As RFC 5044 says, or as one of the departures that real senders have made.
+//! How is the FPDU laid out that begins here? As RFC 5044 says, or as one of the departures that
+//! real senders have made.
 //!
-//! Known departures: markers that stand elsewhere (a sender that does not count its CRC fields, a constant shift), FPDUPTR in
-//! little-endian order or counted from the marker in front, markers left out although asked for, markers that nobody asked for, the CRC field left out.
+//! Known departures: markers that stand elsewhere (a sender that does not count its CRC fields, a
+//! constant shift), FPDUPTR in little-endian order or counted from the marker in front, markers
+//! left out although asked for, markers that nobody asked for, the CRC field left out.
 
 use weft_core::crc;
 use weft_core::marker::INTERVAL;
@@ -14,7 +16,8 @@ use crate::tcp::{Half, Later};
 
 use super::Reader;
 
-/// Do these octets look like `ULPDU_Length` and the two control octets of a DDP segment that carries RDMAP?
+/// Do these octets look like `ULPDU_Length` and the two control octets of a DDP segment that
+/// carries RDMAP?
 pub(super) fn plausible(head: &[u8]) -> bool {
     let &[high, low, ddp, rdmap, ..] = head else { return false };
     let (ulpdu_length, ddp, rdmap) = (u16::from_be_bytes([high, low]), DdpControl(ddp), RdmapControl(rdmap));
@@ -75,7 +78,8 @@ pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Lat
     Ok(found)
 }
 
-/// Are there markers, all captured, right or wrong only in ways that real senders have been (byte order, origin)?
+/// Are there markers, all captured, right or wrong only in ways that real senders have been (byte
+/// order, origin)?
 fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
     let mut any = false;
     for piece in layout.pieces() {
@@ -126,8 +130,8 @@ fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Opti
     Ok(Some(plausible(head) || header_position(position, phase) != position && behind_marker(half)?))
 }
 
-/// Does an FPDU end at `position` for certain: before a header that makes sense, or a FIN? The end of the capture and octets
-/// that are not in it show nothing.
+/// Does an FPDU end at `position` for certain: before a header that makes sense, or a FIN? The end
+/// of the capture and octets that are not in it show nothing.
 fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
     if half.is_end(position)? {
         return Ok(position == half.end() && half.ends_with_fin());
@@ -150,7 +154,8 @@ impl Reader {
         let within = rfc.end <= half.end();
         match whole {
             Some(_) if crc_on => {}
-            // It ends where a TCP segment ends: that says no less than what follows, which may come behind its answer.
+            // It ends where a TCP segment ends: that says no less than what follows, which may come
+            // behind its answer.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
@@ -169,7 +174,8 @@ impl Reader {
             let octets = half.octets(marked.start, marked.end)?;
             return Ok(Chosen::new(marked, octets, crc_on.then_some(true)));
         }
-        // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
+        // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not
+        // confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
         if within
             && !confirmed
@@ -194,8 +200,9 @@ impl Reader {
         if crc_field { layout } else { layout.without_crc_field() }
     }
 
-    /// The FPDU at `start` with markers although the receiver wants none: all of them right, and the CRC or what follows, too. Without
-    /// CRC also one without a marker in front of one that begins with a marker.
+    /// The FPDU at `start` with markers although the receiver wants none: all of them right, and
+    /// the CRC or what follows, too. Without CRC also one without a marker in front of one that
+    /// begins with a marker.
     fn with_unrequested_markers(&self, half: &Half, start: u64) -> Result<Option<Layout>, Later> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);
@@ -247,9 +254,10 @@ impl Reader {
         shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
     }
 
-    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? Its octets alone look as if there were no such field. But if the
-    /// sender makes one in the next FPDU, it has one here, too. Four octets less may also be a marker that is not where it is due, so
-    /// with markers this is not decided.
+    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? Its octets alone look as if
+    /// there were no such field. But if the sender makes one in the next FPDU, it has one here,
+    /// too. Four octets less may also be a marker that is not where it is due, so with markers this
+    /// is not decided.
     fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
         let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
@@ -261,7 +269,8 @@ impl Reader {
         Ok(self.may_end_at(half, with_field, None)? && !self.may_end_at(half, without_field, None)?)
     }
 
-    /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may stand elsewhere.
+    /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may
+    /// stand elsewhere.
     fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
         let crc_on = self.settings.crc == Some(true);
         let without_field = self.crc_field && !crc_on && !markers_only;
@@ -275,9 +284,11 @@ impl Reader {
                 if phase.is_some() && !markers_recognised(half, &layout)? {
                     continue;
                 }
-                // Without markers of its own the question behind it is asked with those that are due.
+                // Without markers of its own the question behind it is asked with those that are
+                // due.
                 let follows = phase.or(self.phase);
-                // What one end leaves out, the other leaves out as well; then the end of the data need not be proven.
+                // What one end leaves out, the other leaves out as well; then the end of the data
+                // need not be proven.
                 let as_peer = !crc_field && self.peer_without_crc;
                 let proven = if crc_on {
                     crc_good(octets)
@@ -294,7 +305,8 @@ impl Reader {
         Ok(None)
     }
 
-    /// May an FPDU end at `position`? At the end of data, before missing octets, a plausible header, or a good FPDU.
+    /// May an FPDU end at `position`? At the end of data, before missing octets, a plausible
+    /// header, or a good FPDU.
     pub(super) fn may_end_at(&self, half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
         if half.is_end(position)? {
             return Ok(position == half.end());
@@ -349,8 +361,9 @@ mod tests {
         assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
     }
 
-    /// A sender that does not count its CRC fields has a marker more or less than is due in some FPDUs. Without CRC such an FPDU looks
-    /// as if its length counted the CRC field, or as if there were no such field.
+    /// A sender that does not count its CRC fields has a marker more or less than is due in some
+    /// FPDUs. Without CRC such an FPDU looks as if its length counted the CRC field, or as if there
+    /// were no such field.
     #[test]
     fn without_crc_drifting_markers_do_not_hide_fpdus() {
         for len in [38, 102, 230, 358, 486] {

@@ -1,12 +1,15 @@
 //! How much a search for FPDUs may cost.
 //!
-//! Where nothing tells where FPDUs begin, each header that makes sense is a candidate, and the CRC of what would be its FPDU
-//! decides. Random octets hold one in 1,400; octets made for it, or a payload of nothing but the letter A, are full of them, each
-//! good for up to 64 KB. So the octets that CRCs are taken over are counted: [`AT_ONCE`], and [`PER_OCTET`] for each octet of the
-//! stream that the search has come by. When they are used up, only headers with which a TCP segment begins are candidates, since
-//! that is where senders put them (RFC 5044 section 5), until enough octets have passed.
+//! Where nothing tells where FPDUs begin, each header that makes sense is a candidate, and the CRC
+//! of what would be its FPDU decides. Random octets hold one in 1,400; octets made for it, or a
+//! payload of nothing but the letter A, are full of them, each good for up to 64 KB. So the octets
+//! that CRCs are taken over are counted: [`AT_ONCE`], and [`PER_OCTET`] for each octet of the
+//! stream that the search has come by. When they are used up, only headers with which a TCP segment
+//! begins are candidates, since that is where senders put them (RFC 5044 section 5), until enough
+//! octets have passed.
 
-/// Octets of CRC that a search may take whatever came before: 16 KB of FPDU in which every octet begins a candidate of 16 KB.
+/// Octets of CRC that a search may take whatever came before: 16 KB of FPDU in which every octet
+/// begins a candidate of 16 KB.
 const AT_ONCE: u64 = 256 << 20;
 /// Octets of CRC for each octet of the stream. Random octets need about 50.
 const PER_OCTET: u64 = 256;
@@ -26,7 +29,8 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// May CRCs be taken over `octets` octets for a candidate at `position`? If so, they are counted.
+    /// May CRCs be taken over `octets` octets for a candidate at `position`? If so, they are
+    /// counted.
     pub(super) fn allows(&mut self, position: u64, octets: u64) -> bool {
         let passed = position.saturating_sub(self.position);
         self.position = self.position.max(position);

@@ -1,4 +1,5 @@
-//! Handing units out: brings the octets of a unit together without its markers, borrowing where they lie in one piece.
+//! Handing units out: brings the octets of a unit together without its markers, borrowing where
+//! they lie in one piece.
 
 use std::ops::Range;
 

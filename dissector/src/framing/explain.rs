@@ -1,6 +1,7 @@
 //! Framing was lost where an FPDU was due: which simple mistake of a sender would explain it?
 //!
-//! This changes nothing in how octets become units; it is told beside the octets that belong to none ([`Misread`]).
+//! This changes nothing in how octets become units; it is told beside the octets that belong to
+//! none ([`Misread`]).
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
@@ -59,8 +60,8 @@ impl Reader {
         Some(if left_out { Misread::NoCrcField } else { Misread::Unexplained })
     }
 
-    /// Do the octets show that the CRC field of the FPDU at `start` is at `crc`? With CRC they prove it; without, the header
-    /// behind the field does.
+    /// Do the octets show that the CRC field of the FPDU at `start` is at `crc`? With CRC they
+    /// prove it; without, the header behind the field does.
     fn crc_field_proves(&self, half: &Half, start: u64, crc: u64) -> Result<bool, Later> {
         let end = crc + CRC_LEN as u64;
         Ok(if self.settings.crc == Some(true) {
@@ -70,8 +71,8 @@ impl Reader {
         })
     }
 
-    /// How many PAD octets the FPDU at `start` has, if there are others than those that lead to a multiple of four. Where there are
-    /// markers, nothing is known of it.
+    /// How many PAD octets the FPDU at `start` has, if there are others than those that lead to a
+    /// multiple of four. Where there are markers, nothing is known of it.
     pub(super) fn wrong_pad(&self, half: &Half, start: u64) -> Result<Option<u8>, Later> {
         let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
         if self.phase.is_some() {

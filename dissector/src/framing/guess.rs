@@ -1,4 +1,5 @@
-//! Where FPDUs begin is known, but the peer's start-up frame is not in the capture: the first FPDU tells.
+//! Where FPDUs begin is known, but the peer's start-up frame is not in the capture: the first FPDU
+//! tells.
 
 use crate::tcp::{Half, Later};
 
@@ -45,7 +46,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Counts FPDUs in a row with good CRC and right markers, without and with markers; else takes a header that makes sense.
+    /// Counts FPDUs in a row with good CRC and right markers, without and with markers; else takes
+    /// a header that makes sense.
     fn guess(&mut self, half: &Half) -> Result<bool, Later> {
         if !self.passed.is_empty() {
             return Ok(false);

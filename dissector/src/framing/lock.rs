@@ -38,7 +38,8 @@ pub(super) struct Lock {
 }
 
 impl Reader {
-    /// The first position in `from..to` from which two FPDUs in a row are proven; else how far there can be none.
+    /// The first position in `from..to` from which two FPDUs in a row are proven; else how far
+    /// there can be none.
     pub(super) fn lock(&mut self, half: &Half, from: u64, to: u64) -> Lock {
         if self.settings.crc == Some(false) {
             return Lock { found: false, to, later: None };
@@ -106,10 +107,11 @@ impl Reader {
         Ok(Some(*at))
     }
 
-    /// May an FPDU whose CRC is good begin with the header at `header`: one without markers, one with markers behind the header?
+    /// May an FPDU whose CRC is good begin with the header at `header`: one without markers, one
+    /// with markers behind the header?
     ///
-    /// Wherever markers stand, there is one of two numbers of them in it; so three CRCs tell, each of which goes on where the one
-    /// before stopped.
+    /// Wherever markers stand, there is one of two numbers of them in it; so three CRCs tell, each
+    /// of which goes on where the one before stopped.
     fn may_begin(&self, half: &Half, header: u64) -> Result<(bool, bool), Later> {
         let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
@@ -162,7 +164,8 @@ impl Reader {
         row
     }
 
-    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` when it is not good.
+    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` when it is
+    /// not good.
     #[allow(clippy::type_complexity)]
     fn next_in_row(
         &self,

@@ -15,10 +15,11 @@
 //! | [`emit`] | what is handed out |
 //! | [`record`] | what is kept when reading is interrupted? |
 //!
-//! Octets come in the order of the capture, so a question may have to wait: [`Later`] travels up through `?`, nothing is
-//! changed, and the same question is asked again when what it waits for is there. A direction whose own start-up frame was not
-//! captured goes by what is known of the peer's when it locks; a frame that was captured later than that changes nothing.
-//! Nothing here judges; see [`crate::rules`].
+//! Octets come in the order of the capture, so a question may have to wait: [`Later`] travels up
+//! through `?`, nothing is changed, and the same question is asked again when what it waits for is
+//! there. A direction whose own start-up frame was not captured goes by what is known of the peer's
+//! when it locks; a frame that was captured later than that changes nothing. Nothing here judges;
+//! see [`crate::rules`].
 
 mod again;
 mod choose;
@@ -49,8 +50,8 @@ use emit::Scratch;
 use sdp::Collector;
 use stretch::Passed;
 
-/// Octets that a direction keeps while it waits for the peer's start-up frame, or for a lower first octet of a capture that
-/// began in mid-stream.
+/// Octets that a direction keeps while it waits for the peer's start-up frame, or for a lower first
+/// octet of a capture that began in mid-stream.
 const WAIT: usize = 256 << 10;
 
 /// How far a direction has come.
@@ -116,7 +117,8 @@ pub(crate) struct Reader {
     /// The same of the other direction.
     pub(crate) peer_startup_follows_hole: bool,
     fpdus: u64,
-    /// Position behind the last FPDU that was chosen; behind what was captured of it, where its end was not.
+    /// Position behind the last FPDU that was chosen; behind what was captured of it, where its end
+    /// was not.
     next: u64,
     /// What searching for FPDUs may still cost.
     effort: Effort,
@@ -211,7 +213,8 @@ impl Reader {
         }
     }
 
-    /// The end of the capture: what is held back is handed out. [`Half::finish`] and a last [`Reader::poll`] come before.
+    /// The end of the capture: what is held back is handed out. [`Half::finish`] and a last
+    /// [`Reader::poll`] come before.
     pub(crate) fn finish(&mut self, half: &Half, out: &mut Target<'_>) {
         if self.state == State::Searching || self.is_rejected() {
             self.passed.streaming(half, out);

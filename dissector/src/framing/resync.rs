@@ -1,5 +1,5 @@
-//! Where do FPDUs go on after framing was lost? At the first one that proves itself: by its CRC, its markers, or the segment
-//! that it fills.
+//! Where do FPDUs go on after framing was lost? At the first one that proves itself: by its CRC,
+//! its markers, or the segment that it fills.
 
 use crate::tcp::{Half, Later};
 
@@ -7,9 +7,11 @@ use super::Reader;
 use super::choose::{check_markers, crc_good, header_at};
 
 impl Reader {
-    /// The position of the first proven FPDU behind what is read; `None` when there is none in what is settled.
+    /// The position of the first proven FPDU behind what is read; `None` when there is none in what
+    /// is settled.
     pub(super) fn resync(&mut self, half: &mut Half) -> Result<Option<u64>, Later> {
-        // The first octet is where framing was lost, so it is no place to go on; octets passed since were all looked at.
+        // The first octet is where framing was lost, so it is no place to go on; octets passed
+        // since were all looked at.
         let from = half.consumed() + u64::from(self.passed.is_empty());
         let captured: Vec<_> = half.stretches(from, half.settled()).filter(|stretch| stretch.captured).collect();
         for stretch in captured {

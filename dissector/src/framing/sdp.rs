@@ -9,8 +9,8 @@ use crate::unit::{Carrier, Fpdu, Kind, Placed, StreamOrigin};
 
 use super::emit::Target;
 
-/// Octets of one message that are kept; an SDP message is no longer than a Private Buffer, and those that are longer than
-/// this are given up.
+/// Octets of one message that are kept; an SDP message is no longer than a Private Buffer, and
+/// those that are longer than this are given up.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
 /// Where the payload of an untagged segment begins in the body of its FPDU.
@@ -41,8 +41,9 @@ impl Collector {
         self.octets.capacity() + self.known.capacity() + self.placed.capacity() * size_of::<Placed>()
     }
 
-    /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last. Without a Hello, `order` is
-    /// not known: then the messages show it, and those that show none are not handed out.
+    /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last.
+    /// Without a Hello, `order` is not known: then the messages show it, and those that show none
+    /// are not handed out.
     pub(super) fn segment(
         &mut self,
         half: &Half,
@@ -104,8 +105,9 @@ impl Collector {
     }
 }
 
-/// The order of a message's fields, if it makes sense in one: its MID is assigned, its Len is its length, its headers fit, and reserved
-/// flags are clear. Where both orders do, fewer Private Buffers are likelier.
+/// The order of a message's fields, if it makes sense in one: its MID is assigned, its Len is its
+/// length, its headers fit, and reserved flags are clear. Where both orders do, fewer Private
+/// Buffers are likelier.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {
@@ -138,7 +140,8 @@ mod tests {
         assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
         // 20 octets would be an RdmaRdCompl in the figures' order, with 65280 Private Buffers.
         assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
-        // Len is not the length; a MID that is not assigned; a reserved flag; no payload may follow.
+        // Len is not the length; a MID that is not assigned; a reserved flag; no payload may
+        // follow.
         for octets in [
             "0006 00 ff 00000015 00000001 00000002 01020304",
             "0006 00 40 00000014 00000001 00000002 01020304",

@@ -1,4 +1,5 @@
-//! Markers and CRC of a direction, from the start-up frames of both (RFC 5044 sections 4.3, 4.4, 7.1; Appendix C).
+//! Markers and CRC of a direction, from the start-up frames of both (RFC 5044 sections 4.3, 4.4,
+//! 7.1; Appendix C).
 
 use weft_core::wire::mpa::StartupKind;
 

@@ -49,7 +49,8 @@ impl OwnStartup {
     }
 }
 
-/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Tells the order of its fields.
+/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Tells the order of its
+/// fields.
 fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
     if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
@@ -267,7 +268,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Is this direction known to begin with something else than a start-up frame (behind a Hello, if it has one)?
+    /// Is this direction known to begin with something else than a start-up frame (behind a Hello,
+    /// if it has one)?
     #[must_use]
     pub(crate) fn begins_otherwise(&self, half: &Half) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };

@@ -1,4 +1,5 @@
-//! Octets that passed by without being part of a start-up frame or FPDU: what is kept of them until their unit is handed out.
+//! Octets that passed by without being part of a start-up frame or FPDU: what is kept of them until
+//! their unit is handed out.
 
 use crate::tcp::Half;
 use crate::unit::{Kind, Misread, Placed, STREAMING_HEAD};
@@ -17,7 +18,8 @@ struct Piece {
     first: (u64, u64),
 }
 
-/// Pieces that are kept apart; what comes after goes into the last one of its kind. A bound for captures full of holes.
+/// Pieces that are kept apart; what comes after goes into the last one of its kind. A bound for
+/// captures full of holes.
 const MOST_PIECES: usize = 4096;
 
 /// The octets that passed since the last unit.

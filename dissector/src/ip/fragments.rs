@@ -1,15 +1,18 @@
 //! IP fragments that wait for the rest of their packet. The first octets to arrive win.
 //!
-//! A sender may use an identification again, so a packet that stays incomplete is given up after [`MOST_TIME`].
+//! A sender may use an identification again, so a packet that stays incomplete is given up after
+//! [`MOST_TIME`].
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Packets that may wait at once; the oldest gives way. 256 of 65,535 octets, twice (octets and what is known): 32 MiB.
+/// Packets that may wait at once; the oldest gives way. 256 of 65,535 octets, twice (octets and
+/// what is known): 32 MiB.
 const MOST_WAITING: usize = 256;
 const LONGEST: usize = 65535;
-/// Nanoseconds of capture time between the first fragment of a packet and its last: Linux waits so long
-/// (`net.ipv4.ipfrag_time`), and no longer than a host may (RFC 8200 section 4.5, RFC 1122 section 3.3.2: 60 seconds).
+/// Nanoseconds of capture time between the first fragment of a packet and its last: Linux waits so
+/// long (`net.ipv4.ipfrag_time`), and no longer than a host may (RFC 8200 section 4.5, RFC 1122
+/// section 3.3.2: 60 seconds).
 const MOST_TIME: u64 = 30_000_000_000;
 
 /// What fragments of one packet have in common (RFC 791, RFC 8200 section 4.5).

@@ -38,7 +38,8 @@ pub(super) struct Piece {
     pub(super) more: bool,
 }
 
-/// Reads the headers of the packet that begins `octets` and has `wire_len` bytes on the wire, padding of the link included.
+/// Reads the headers of the packet that begins `octets` and has `wire_len` bytes on the wire,
+/// padding of the link included.
 pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     match octets.first().ok_or(Unread::Truncated)? >> 4 {
         4 => ipv4(octets, wire_len),
@@ -67,7 +68,8 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         offset: usize::from(header.fragments_offset().value()) * 8,
         more: header.more_fragments(),
     });
-    // In a fragment other than the first there is no header to read; the first one is read when the packet is complete.
+    // In a fragment other than the first there is no header to read; the first one is read when the
+    // packet is complete.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }

@@ -1,7 +1,8 @@
-//! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with fragments reassembled.
+//! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with
+//! fragments reassembled.
 //!
-//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count. Checksums are not checked here. The
-//! length of what the snap length cut off stays known.
+//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count.
+//! Checksums are not checked here. The length of what the snap length cut off stays known.
 
 mod fragments;
 mod header;
@@ -15,7 +16,8 @@ use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
-/// With segmentation offload a captured packet can be longer than any on the wire; a longer one is a damaged length.
+/// With segmentation offload a captured packet can be longer than any on the wire; a longer one is
+/// a damaged length.
 const LONGEST_PACKET: usize = 1 << 20;
 /// Headers up to the transport header; real frames have less than twelve.
 const MOST_HEADERS: usize = 32;
@@ -82,7 +84,8 @@ pub(crate) struct Segment<'a> {
     pub packet: &'a [u8],
     /// Payload octets on the wire; at least `octets.len()`.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` when the packet was put together from fragments.
+    /// Offset of the payload in the frame's octets; `None` when the packet was put together from
+    /// fragments.
     pub offset: Option<u32>,
 }
 
@@ -101,11 +104,13 @@ pub(crate) struct Datagram<'a> {
     pub octets: &'a [u8],
     /// Payload octets on the wire.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` when the packet was put together from fragments.
+    /// Offset of the payload in the frame's octets; `None` when the packet was put together from
+    /// fragments.
     pub offset: Option<u32>,
 }
 
-/// Bytes that are still to be read: of the frame, or of the packet that its last fragment completed.
+/// Bytes that are still to be read: of the frame, or of the packet that its last fragment
+/// completed.
 #[derive(Clone, Copy)]
 struct Rest {
     reassembled: bool,
@@ -162,7 +167,8 @@ pub(crate) struct IpReader {
 }
 
 impl IpReader {
-    /// The TCP segment or UDP datagram that `frame` carries or completes; `None` for a fragment that waits for others.
+    /// The TCP segment or UDP datagram that `frame` carries or completes; `None` for a fragment
+    /// that waits for others.
     ///
     /// # Errors
     /// Why there is none.
@@ -172,7 +178,8 @@ impl IpReader {
         let mut rest = Rest { reassembled: false, at: 0, end: whole, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
-        // The result is built behind the loop: it borrows what the next round of the loop would change.
+        // The result is built behind the loop: it borrows what the next round of the loop would
+        // change.
         let mut found = None;
         for _ in 0..MOST_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
@@ -229,13 +236,15 @@ impl IpReader {
         transport.map(Some)
     }
 
-    /// Frames that carried fragments of packets whose other fragments never came. Counts those that wait now.
+    /// Frames that carried fragments of packets whose other fragments never came. Counts those that
+    /// wait now.
     pub(crate) fn lost_fragments(&self) -> u64 {
         self.fragments.lost()
     }
 }
 
-/// The header behind a UDP header that leads to another packet. A datagram that only has the port of a tunnel is a datagram.
+/// The header behind a UDP header that leads to another packet. A datagram that only has the port
+/// of a tunnel is a datagram.
 fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
     let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
@@ -255,7 +264,8 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
     let header = if let Some(header) = octets.get(..head) {
         header
     } else {
-        // The snap length cut the options off: the fixed part alone, as a header without options, still tells all.
+        // The snap length cut the options off: the fixed part alone, as a header without options,
+        // still tells all.
         without_options = *fixed;
         without_options[12] = 5 << 4 | fixed[12] & 0xf;
         &without_options[..]

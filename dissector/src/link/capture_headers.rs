@@ -1,5 +1,5 @@
-//! Headers that a capture program puts before the frame: per-packet information (PPI), Apple's pktap, Linux' netfilter
-//! log, Endace's ERF.
+//! Headers that a capture program puts before the frame: per-packet information (PPI), Apple's
+//! pktap, Linux' netfilter log, Endace's ERF.
 
 use super::{Header, Step, Unread, u8_at};
 
@@ -32,7 +32,8 @@ fn behind(link_type: u32, length: usize, least: usize) -> Step {
 /// Address family, version, resource; then attributes, of which one is the packet.
 pub(super) fn nflog(bytes: &[u8]) -> Step {
     const PAYLOAD: u16 = 9;
-    // Attributes are in the byte order of the host that captured. A length in the wrong order leads out of the frame.
+    // Attributes are in the byte order of the host that captured. A length in the wrong order leads
+    // out of the frame.
     for read in [u16::from_le_bytes, u16::from_be_bytes] {
         let mut at = 4_usize;
         while let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {

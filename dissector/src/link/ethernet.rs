@@ -1,4 +1,5 @@
-//! Ethernet II, IEEE 802.3 with 802.2 and SNAP; VLAN tags (802.1Q, 802.1ad) and backbone tags (802.1ah); what an EtherType names.
+//! Ethernet II, IEEE 802.3 with 802.2 and SNAP; VLAN tags (802.1Q, 802.1ad) and backbone tags
+//! (802.1ah); what an EtherType names.
 
 use super::{Header, Step, Unread, macsec, nsh, ppp, u16_at};
 
@@ -66,7 +67,8 @@ pub(super) fn llc(bytes: &[u8]) -> Step {
     }
 }
 
-/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For places where no field says so.
+/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For places where no
+/// field says so.
 pub(super) fn is_plausible(bytes: &[u8]) -> bool {
     let (mut kind, mut at) = (12, 14);
     for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and ERSPAN I to III (draft-foschiano-erspan).
+//! GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and ERSPAN I to III
+//! (draft-foschiano-erspan).
 
 use super::{Header, Step, Unread, ethernet, u8_at, u16_at};
 
@@ -41,7 +42,8 @@ pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
 }
 
-/// The last bits of the header tell whether the frame is Ethernet or IP, and whether eight more bytes follow.
+/// The last bits of the header tell whether the frame is Ethernet or IP, and whether eight more
+/// bytes follow.
 fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;
     let frame_type = last >> 10 & 0x1f;

@@ -6,7 +6,8 @@ use super::{Header, Step, Unread, u8_at};
 pub(crate) const PORT: u16 = 2152;
 
 const FIXED_LEN: usize = 8;
-/// Sequence number, N-PDU number, type of the next extension header: all three if one of their flags is set.
+/// Sequence number, N-PDU number, type of the next extension header: all three if one of their
+/// flags is set.
 const OPTIONAL_LEN: usize = 4;
 const OPTIONAL: u8 = 0x07;
 const EXTENDED: u8 = 0x04;

@@ -1,8 +1,9 @@
-//! The headers of a frame up to its IP packets: link types, tags and tunnels. One file for each format.
+//! The headers of a frame up to its IP packets: link types, tags and tunnels. One file for each
+//! format.
 //!
-//! A header is read by a function that gets the bytes from the header on. It returns the kind of the next header and where that
-//! begins, or why nothing behind it is read. [`crate::ip`] follows these steps, since a tunnel is inside an IP packet and
-//! an IP packet is inside a tunnel.
+//! A header is read by a function that gets the bytes from the header on. It returns the kind of
+//! the next header and where that begins, or why nothing behind it is read. [`crate::ip`] follows
+//! these steps, since a tunnel is inside an IP packet and an IP packet is inside a tunnel.
 //!
 //! Link addresses and checksums are not checked: nothing above depends on them.
 
@@ -89,7 +90,8 @@ pub(crate) enum Header {
 /// MPLS in UDP (RFC 7510).
 const MPLS_PORT: u16 = 6635;
 
-/// The next header and its offset from the start of the one that was read, or why nothing behind that is read.
+/// The next header and its offset from the start of the one that was read, or why nothing behind
+/// that is read.
 pub(crate) type Step = Result<(Header, usize), Unread>;
 
 /// Can frames of this link type be read?

@@ -6,8 +6,9 @@ const LABEL_LEN: usize = 4;
 /// Labels that one packet has at most; real stacks have less than ten.
 const MOST_LABELS: usize = 32;
 
-/// No field names what the last label carries. The first four bits do, as routers guess it (RFC 4928): 4 and 6 are IP, 0 is a
-/// pseudowire's control word. Ethernet without a control word begins with any address, so its EtherType has to match.
+/// No field names what the last label carries. The first four bits do, as routers guess it (RFC
+/// 4928): 4 and 6 are IP, 0 is a pseudowire's control word. Ethernet without a control word begins
+/// with any address, so its EtherType has to match.
 pub(super) fn read(bytes: &[u8]) -> Step {
     let mut at = 0;
     for _ in 0..MOST_LABELS {

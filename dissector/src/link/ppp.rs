@@ -6,7 +6,8 @@ const IPV4: u16 = 0x0021;
 const IPV6: u16 = 0x0057;
 const MPLS: u16 = 0x0281;
 
-/// Address and control are optional; so is the first byte of a protocol number below 256 (RFC 1661, 6.5 and 6.6).
+/// Address and control are optional; so is the first byte of a protocol number below 256 (RFC 1661,
+/// 6.5 and 6.6).
 pub(super) fn read(bytes: &[u8]) -> Step {
     let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     let first = u8_at(bytes, at)?;
@@ -25,7 +26,8 @@ pub(super) fn read_with_direction(bytes: &[u8]) -> Step {
     Ok((Header::Ppp, if address_replaced { 2 } else { 1 }))
 }
 
-/// A session packet of PPPoE: version and type, code, session, length, then PPP without address and control.
+/// A session packet of PPPoE: version and type, code, session, length, then PPP without address and
+/// control.
 pub(super) fn session(bytes: &[u8]) -> Step {
     if u8_at(bytes, 0)? != 0x11 || u8_at(bytes, 1)? != 0 {
         return Err(Unread::Malformed);

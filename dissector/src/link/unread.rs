@@ -45,7 +45,8 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// Could a connection be in these frames? In address resolution, routing and control messages it could not.
+    /// Could a connection be in these frames? In address resolution, routing and control messages
+    /// it could not.
     #[must_use]
     pub fn may_hide_connections(self) -> bool {
         !matches!(

@@ -1,4 +1,5 @@
-//! IEEE 802.11 data frames, and the headers that capture programs put before them (radiotap, Prism, AVS).
+//! IEEE 802.11 data frames, and the headers that capture programs put before them (radiotap, Prism,
+//! AVS).
 
 use super::{Header, Step, Unread, u8_at};
 

@@ -1,5 +1,6 @@
-//! Copies chosen packets of a pcapng capture, block by block, with everything that describes them: sections, interfaces, name
-//! resolution, statistics such as drop counts, and the packets' own options. Findings are added as comments.
+//! Copies chosen packets of a pcapng capture, block by block, with everything that describes them:
+//! sections, interfaces, name resolution, statistics such as drop counts, and the packets' own
+//! options. Findings are added as comments.
 //!
 //! Blocks of other kinds are left out: decryption secrets, for example, belong to no packet.
 
@@ -18,7 +19,8 @@ const AROUND_BODY: usize = 12;
 const LONGEST_BLOCK: usize = 64 << 20;
 /// Octets of a section header's body before its options.
 const SECTION_FIXED: usize = 16;
-/// Octets of an enhanced (or obsolete) packet's body before its data; the captured length is at [`CAPTURED_LEN_AT`].
+/// Octets of an enhanced (or obsolete) packet's body before its data; the captured length is at
+/// [`CAPTURED_LEN_AT`].
 const PACKET_FIXED: usize = 20;
 const CAPTURED_LEN_AT: usize = 12;
 
@@ -44,9 +46,9 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Excerpt { from, out, comment, big_endian: false, kind: 0, body, packets: 0, is_over: false }
     }
 
-    /// Copies packet `number`, which is counted as in [`crate::source::Frame`] and greater than in the call before, and what
-    /// describes it. `comments` are added to it, unless it has them already. A simple packet block can have none: gives `false`
-    /// if they are not there.
+    /// Copies packet `number`, which is counted as in [`crate::source::Frame`] and greater than in
+    /// the call before, and what describes it. `comments` are added to it, unless it has them
+    /// already. A simple packet block can have none: gives `false` if they are not there.
     ///
     /// # Errors
     /// What `from` or `out` gives; so does [`Excerpt::finish`].
@@ -92,8 +94,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         matches!(self.kind, ENHANCED_PACKET | SIMPLE_PACKET | OBSOLETE_PACKET)
     }
 
-    /// Reads the next block; `false` at the end, and from a block on that makes no sense. Of a packet that the end of the file cuts
-    /// there is the part that the file has.
+    /// Reads the next block; `false` at the end, and from a block on that makes no sense. Of a
+    /// packet that the end of the file cuts there is the part that the file has.
     fn read(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -251,7 +253,8 @@ mod tests {
         }
     }
 
-    /// A section with an interface of a name, name resolution, secrets, three packets, one of them simple, and drop counts.
+    /// A section with an interface of a name, name resolution, secrets, three packets, one of them
+    /// simple, and drop counts.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
         // The block states its length.
@@ -336,7 +339,8 @@ mod tests {
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }
 
-    /// What [`Capture`] gives of a packet that the end of the file cuts is kept; nothing panics wherever that is.
+    /// What [`Capture`] gives of a packet that the end of the file cuts is kept; nothing panics
+    /// wherever that is.
     #[test]
     fn a_capture_may_end_anywhere() {
         for big_endian in [false, true] {

@@ -37,7 +37,8 @@ impl Default for Columns {
 }
 
 impl Columns {
-    /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`, `aggregator=;`, `quote=d`.
+    /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`,
+    /// `aggregator=;`, `quote=d`.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -1,6 +1,8 @@
-//! What one connection carried, piece by piece in the order in which it was seen: its messages, their payload, or the octets of its FPDUs.
+//! What one connection carried, piece by piece in the order in which it was seen: its messages,
+//! their payload, or the octets of its FPDUs.
 //!
-//! Who shows the pieces decides how: `weft follow` prints them, the terminal screen makes lines of them.
+//! Who shows the pieces decides how: `weft follow` prints them, the terminal screen makes lines of
+//! them.
 
 use crate::dissector::Sink;
 use crate::exchange::Exchange;
@@ -15,7 +17,8 @@ use super::text::{exchange_line, summary};
 pub enum Subject {
     /// RDMAP messages put together, SDP messages, start-up frames.
     Messages,
-    /// What Sends, Writes and Read Responses carry, and octets outside MPA as far as they are shown.
+    /// What Sends, Writes and Read Responses carry, and octets outside MPA as far as they are
+    /// shown.
     Payload,
     /// The octets of start-up frames and FPDUs, without markers and CRC fields.
     Octets,

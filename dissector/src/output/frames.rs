@@ -1,8 +1,10 @@
-//! Units, findings and wanted fields gathered by frame: what tshark's manners need, one record a frame in the order of frames.
+//! Units, findings and wanted fields gathered by frame: what tshark's manners need, one record a
+//! frame in the order of frames.
 //!
-//! A unit may be certain only when later frames were read, so records wait as long as the dissector holds octets back, or
-//! findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`] octets, whichever is full first. What comes later still
-//! makes a record of its own, behind those of later frames.
+//! A unit may be certain only when later frames were read, so records wait as long as the dissector
+//! holds octets back, or findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`]
+//! octets, whichever is full first. What comes later still makes a record of its own, behind those
+//! of later frames.
 
 use std::collections::VecDeque;
 
@@ -199,7 +201,8 @@ impl Frames {
             return Some(late);
         }
         let record = if self.waiting.is_empty() {
-            // The frame that was read last stays, whatever it holds: its units may be still to come.
+            // The frame that was read last stays, whatever it holds: its units may be still to
+            // come.
             self.newest.take_if(|_| self.complete)?
         } else {
             let full = self.waiting.len() >= WINDOW || self.held > MOST_HELD;

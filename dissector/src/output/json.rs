@@ -1,11 +1,15 @@
 //! JSON Lines: one object a unit.
 //!
-//! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first frame; 1: by the other),
-//! `src`, `dst`, `frame`, `time` (when that frame was captured, in nanoseconds since 1970), `kind`; `incomplete` 1 where
-//! octets are missing. A finding has `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was
-//! read more than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are forgotten ([`Senders`]). Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings
-//! lower-case hex. An exchange of the port mapper has an object when the capture ends, or when it is forgotten. Units of one direction come in stream order; between directions the order means nothing. Field names are Wireshark's where Wireshark has the
-//! field. Keys may be added in later versions; none changes its meaning.
+//! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first
+//! frame; 1: by the other), `src`, `dst`, `frame`, `time` (when that frame was captured, in
+//! nanoseconds since 1970), `kind`; `incomplete` 1 where octets are missing. A finding has
+//! `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was read more
+//! than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are forgotten
+//! ([`Senders`]). Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings lower-case
+//! hex. An exchange of the port mapper has an object when the capture ends, or when it is
+//! forgotten. Units of one direction come in stream order; between directions the order means
+//! nothing. Field names are Wireshark's where Wireshark has the field. Keys may be added in later
+//! versions; none changes its meaning.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -171,7 +175,8 @@ impl Visitor for JsonWriter {
 }
 
 impl JsonWriter {
-    /// Writes the object of an exchange of the port mapper (kind `sdp_pm_exchange`) and a line feed.
+    /// Writes the object of an exchange of the port mapper (kind `sdp_pm_exchange`) and a line
+    /// feed.
     ///
     /// # Errors
     /// What `out` gives.
@@ -194,8 +199,8 @@ impl JsonWriter {
         self.finding_of(None, None, finding, out)
     }
 
-    /// The same, with the name of the capture (`file`) where there are several, and the frame's number there
-    /// (`frame_in_file`) where they are read as one.
+    /// The same, with the name of the capture (`file`) where there are several, and the frame's
+    /// number there (`frame_in_file`) where they are read as one.
     ///
     /// # Errors
     /// What `out` gives.

@@ -1,4 +1,5 @@
-//! Sequence diagrams: two lifelines, an arrow for each thing sent, time running down. Unicode for terminals, SVG for pages.
+//! Sequence diagrams: two lifelines, an arrow for each thing sent, time running down. Unicode for
+//! terminals, SVG for pages.
 //!
 //! ```text
 //!              10.1.0.2:35696                     10.1.0.1:7174
@@ -8,10 +9,11 @@
 //!    31.772          │ ▌error MPA-4.1-3: ...            │
 //! ```
 //!
-//! The model knows nothing of captures, so that whoever tells a story of two ends can draw it. Colours of the SVG are CSS variables
-//! (`--weft-wrong`, `--weft-stimulus`, `--weft-good`, `--weft-faint`) of the page that holds it, with defaults that can be read on
-//! light and dark; text and lines take the page's text colour. They stand in presentation attributes: a page whose security policy
-//! forbids inline styles may hold the diagram too.
+//! The model knows nothing of captures, so that whoever tells a story of two ends can draw it.
+//! Colours of the SVG are CSS variables (`--weft-wrong`, `--weft-stimulus`, `--weft-good`,
+//! `--weft-faint`) of the page that holds it, with defaults that can be read on light and dark;
+//! text and lines take the page's text colour. They stand in presentation attributes: a page whose
+//! security policy forbids inline styles may hold the diagram too.
 
 use std::fmt::Write as _;
 
@@ -149,7 +151,8 @@ const TOP: u32 = 40;
 const ROW: u32 = 30;
 
 impl Row {
-    /// All but its place is told from its own middle: rows that say the same are the same text, which compresses well.
+    /// All but its place is told from its own middle: rows that say the same are the same text,
+    /// which compresses well.
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let _ = write!(svg, "<g transform=\"translate(0,{y})\">");

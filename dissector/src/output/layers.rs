@@ -1,5 +1,5 @@
-//! A unit as layers of fields whose values are written as tshark writes them, with their octets and place in the frame: what
-//! `-T json` and `-T pdml` show.
+//! A unit as layers of fields whose values are written as tshark writes them, with their octets and
+//! place in the frame: what `-T json` and `-T pdml` show.
 
 use std::ops::Range;
 
@@ -43,7 +43,8 @@ pub struct Shown {
     pub size: u64,
 }
 
-/// The layers of `unit`. Positions count octets of the unit's frame; what other frames hold has none.
+/// The layers of `unit`. Positions count octets of the unit's frame; what other frames hold has
+/// none.
 #[must_use]
 pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
     let mut builder = Builder { unit, layers: Vec::new(), names: TerminateNames::default() };

@@ -1,7 +1,7 @@
 //! DDP messages put together from the FPDUs of one connection, for people to read.
 //!
-//! Segments are joined in stream order; what was lost between them is not missed here. Only the first [`MOST_KEPT`]
-//! octets of a message are kept.
+//! Segments are joined in stream order; what was lost between them is not missed here. Only the
+//! first [`MOST_KEPT`] octets of a message are kept.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;

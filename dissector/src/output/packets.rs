@@ -1,7 +1,7 @@
 //! Frames as a JSON array in the shape of tshark's `-T json`: `_source.layers`, values as strings.
 //!
-//! Unlike tshark's, no object has a key twice: several units of a frame make an array of their layers, several values of a
-//! field an array of strings. Findings are a layer `finding`.
+//! Unlike tshark's, no object has a key twice: several units of a frame make an array of their
+//! layers, several values of a field an array of strings. Findings are a layer `finding`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Writes pcapng captures (draft-ietf-opsawg-pcapng): one section, any interfaces, nanoseconds, comments at packets.
+//! Writes pcapng captures (draft-ietf-opsawg-pcapng): one section, any interfaces, nanoseconds,
+//! comments at packets.
 
 use std::io::{self, Write};
 
@@ -65,7 +66,8 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins the section: with a comment, the name of the operating system and that of this program.
+    /// Begins the section: with a comment, the name of the operating system and that of this
+    /// program.
     ///
     /// # Errors
     /// What `out` gives; so do the other methods.
@@ -74,7 +76,8 @@ impl<W: Write> Writer<W> {
         writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.body.extend(1u16.to_le_bytes());
         writer.body.extend(0u16.to_le_bytes());
-        // The length of the section is not told; readers go on to the next section header or the end.
+        // The length of the section is not told; readers go on to the next section header or the
+        // end.
         writer.body.extend(u64::MAX.to_le_bytes());
         if let Some(comment) = comment {
             writer.option(OPT_COMMENT, comment.as_bytes());

@@ -1,4 +1,5 @@
-//! Who sent what a finding is about: addresses and ports of a connection's ends, for outputs that have no unit at hand.
+//! Who sent what a finding is about: addresses and ports of a connection's ends, for outputs that
+//! have no unit at hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them; or that of an exchange
-//! of the port mapper, each datagram of it.
+//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong
+//! with them; or that of an exchange of the port mapper, each datagram of it.
 
 use std::collections::VecDeque;
 
@@ -82,7 +82,8 @@ impl Story {
         Some(Ladder { title, participants, rows: self.rows, more: self.left_out })
     }
 
-    /// Time of the frame that is being read, and whether it is the first; call it before the frame is dissected.
+    /// Time of the frame that is being read, and whether it is the first; call it before the frame
+    /// is dissected.
     pub fn at(&mut self, time: u64) {
         self.now = time;
     }

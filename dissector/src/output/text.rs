@@ -86,7 +86,8 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What an enhanced start-up frame (RFC 6581) says in front of the private data, each flag beside its word.
+/// What an enhanced start-up frame (RFC 6581) says in front of the private data, each flag beside
+/// its word.
 fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let length = usize::from(raw.pd_length.get());
     if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
@@ -183,7 +184,8 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
     line
 }
 
-/// A unit as one line: frame, time since `origin` (nanoseconds since 1970), stream, addresses, summary.
+/// A unit as one line: frame, time since `origin` (nanoseconds since 1970), stream, addresses,
+/// summary.
 #[must_use]
 pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
     let ends = (&unit.ends.src_text, &unit.ends.dst_text);
@@ -214,7 +216,8 @@ fn line<E: std::fmt::Display>(
     )
 }
 
-/// A frame as one line: number, time since the first frame, addresses, and its units' summaries or what TCP and UDP tell.
+/// A frame as one line: number, time since the first frame, addresses, and its units' summaries or
+/// what TCP and UDP tell.
 #[must_use]
 pub fn frame_line(record: &Record) -> String {
     let facts = &record.facts;
@@ -246,8 +249,9 @@ fn packet_summary(packet: &Packet) -> String {
     format!("TCP {}  {octets} octets", flags.join(" "))
 }
 
-/// A finding as the lines that stand below its unit: frame, stream, sender and receiver, as [`unit_line`] has them; the requirement;
-/// what it expects. The addresses are missing if `senders` does not know them.
+/// A finding as the lines that stand below its unit: frame, stream, sender and receiver, as
+/// [`unit_line`] has them; the requirement; what it expects. The addresses are missing if `senders`
+/// does not know them.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();

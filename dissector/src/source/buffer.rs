@@ -40,7 +40,8 @@ impl Buffer {
         self.consumed
     }
 
-    /// Reads on; `false` when there was nothing more, or when a record longer than any believable one is asked for.
+    /// Reads on; `false` when there was nothing more, or when a record longer than any believable
+    /// one is asked for.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if let Some(error) = self.failed.take() {
             self.at_end = true;
@@ -68,7 +69,8 @@ impl Buffer {
                 }
                 Ok(n) => {
                     got += n;
-                    // Less than was asked for is all that there is right now: a live source should not wait for a full chunk.
+                    // Less than was asked for is all that there is right now: a live source should
+                    // not wait for a full chunk.
                     if n < wanted {
                         break;
                     }

@@ -7,7 +7,8 @@ use super::compressed;
 /// Octets by which a compression is recognised.
 const MAGIC_LEN: u64 = 4;
 
-/// What `reader` gives, decompressed if its first octets are those of a compression that [`Capture`](super::Capture) reads.
+/// What `reader` gives, decompressed if its first octets are those of a compression that
+/// [`Capture`](super::Capture) reads.
 ///
 /// # Errors
 /// What `reader` gives, and a compression that cannot be read at all.

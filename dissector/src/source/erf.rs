@@ -1,4 +1,5 @@
-//! Endace's extensible record format: records without a file header. Lengths are big-endian, times little-endian.
+//! Endace's extensible record format: records without a file header. Lengths are big-endian, times
+//! little-endian.
 
 use super::{Format, Media, Next};
 
@@ -25,7 +26,8 @@ impl Erf {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
 
-    /// There is no magic number: the first records have to make sense, one after the other, and two at least.
+    /// There is no magic number: the first records have to make sense, one after the other, and two
+    /// at least.
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
         let mut rest = octets;
         let mut last = 0;
@@ -88,8 +90,8 @@ impl Record {
     }
 }
 
-/// The link type of the packet in the record at the beginning of `octets`, and where it begins; `None` for a record without a
-/// packet, or one whose headers were cut.
+/// The link type of the packet in the record at the beginning of `octets`, and where it begins;
+/// `None` for a record without a packet, or one whose headers were cut.
 pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
     let record = Record::read(octets)?;
     let mut at = HEADER_LEN;

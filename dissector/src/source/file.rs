@@ -35,7 +35,8 @@ pub enum OpenError {
     UnknownFormat(String),
 }
 
-/// A capture that is being read. Memory is bounded by the longest record, not by the length of the file.
+/// A capture that is being read. Memory is bounded by the longest record, not by the length of the
+/// file.
 pub struct Capture {
     buffer: Buffer,
     format: Box<dyn Format>,
@@ -50,7 +51,8 @@ pub struct Capture {
     backwards: Option<(u64, u64)>,
 }
 
-/// Frames of one capture may be some microseconds out of order, for example if a NIC has several queues.
+/// Frames of one capture may be some microseconds out of order, for example if a NIC has several
+/// queues.
 const OUT_OF_ORDER: u64 = 10_000_000;
 
 impl Capture {
@@ -105,7 +107,8 @@ impl Capture {
         Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None, latest: 0, backwards: None })
     }
 
-    /// The next frame; `None` at the end, or where damage makes reading on impossible ([`Capture::note`] tells which).
+    /// The next frame; `None` at the end, or where damage makes reading on impossible
+    /// ([`Capture::note`] tells which).
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.buffer.consume(std::mem::take(&mut self.used));
         if self.note.is_some() {
@@ -190,7 +193,8 @@ impl Capture {
         ))
     }
 
-    /// Nothing more is read. Where the file ends within a record, what of its octets is there still counts.
+    /// Nothing more is read. Where the file ends within a record, what of its octets is there still
+    /// counts.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {

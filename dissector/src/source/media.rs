@@ -1,4 +1,5 @@
-//! Media types of capture files that have no link type: numbers beyond all link types, a range for each format.
+//! Media types of capture files that have no link type: numbers beyond all link types, a range for
+//! each format.
 
 /// A media type, as the file numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,8 @@ const SNOOP: u16 = 0x8100;
 const NETMON: u16 = 0x9000;
 
 impl Media {
-    /// The number that stands for it in [`Frame`](super::Frame). Types that are too large for their range have its last number.
+    /// The number that stands for it in [`Frame`](super::Frame). Types that are too large for their
+    /// range have its last number.
     pub(crate) fn link_type(self) -> u16 {
         match self {
             Media::Erf(number) => ERF + u16::from(number),

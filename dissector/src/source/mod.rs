@@ -1,8 +1,9 @@
-//! Where frames come from: capture files (pcap, pcapng, snoop, Network Monitor, ERF; plain or compressed) and standard input.
+//! Where frames come from: capture files (pcap, pcapng, snoop, Network Monitor, ERF; plain or
+//! compressed) and standard input.
 //!
-//! A source hands out [`Frame`]s in file order, borrowing their octets, and never looks inside them. A damaged or truncated
-//! file yields every frame that was readable; [`Capture::note`] then says where and why reading stopped. Live capture is not
-//! here.
+//! A source hands out [`Frame`]s in file order, borrowing their octets, and never looks inside
+//! them. A damaged or truncated file yields every frame that was readable; [`Capture::note`] then
+//! says where and why reading stopped. Live capture is not here.
 
 mod buffer;
 mod compressed;
@@ -28,7 +29,8 @@ pub struct Frame<'a> {
     pub time: u64,
     /// The interface that it was captured on, as the capture numbers them; 0 where there is one.
     pub interface: u32,
-    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it. From 0x8000 on it is a media type that has none.
+    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it. From 0x8000 on it is a
+    /// media type that has none.
     pub link_type: u16,
     /// The octets that were captured.
     pub octets: &'a [u8],
@@ -38,7 +40,8 @@ pub struct Frame<'a> {
 
 /// What a format reader found next in the buffered octets.
 enum Next {
-    /// A frame: octets of the buffer from `start`, `len` long; `used` octets of the buffer are done with after it.
+    /// A frame: octets of the buffer from `start`, `len` long; `used` octets of the buffer are done
+    /// with after it.
     Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
     /// A frame of an interface that the capture does not describe: it counts, but cannot be read.
     Unreadable { used: usize },

@@ -1,8 +1,9 @@
 //! The formats of Microsoft Network Monitor, version 1 and 2. All fields are little-endian.
 //!
-//! A table at the end of the file lists the offset of each frame. The file is read as a stream, so the table is not used:
-//! the frames follow the header one after the other, as Network Monitor and Wireshark write them. Times are in the zone of the
-//! capturing host, which version 1 does not name; they are taken as UTC.
+//! A table at the end of the file lists the offset of each frame. The file is read as a stream, so
+//! the table is not used: the frames follow the header one after the other, as Network Monitor and
+//! Wireshark write them. Times are in the zone of the capturing host, which version 1 does not
+//! name; they are taken as UTC.
 
 use super::{Format, Media, Next};
 
@@ -48,7 +49,8 @@ impl NetMon {
         if self.major < 2 { 8 } else { 16 }
     }
 
-    /// Bytes behind a frame: media type; from 2.2 on also the process; from 2.3 on also time and zone.
+    /// Bytes behind a frame: media type; from 2.2 on also the process; from 2.3 on also time and
+    /// zone.
     fn trailer_len(&self) -> usize {
         match (self.major, self.minor) {
             (0 | 1, _) | (2, 0) => 0,
@@ -113,7 +115,8 @@ fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that a leap day is the last one.
+/// Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that a leap
+/// day is the last one.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;

@@ -1,4 +1,5 @@
-//! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format, whose records say more.
+//! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format,
+//! whose records say more.
 
 use super::{Format, Next};
 
@@ -10,7 +11,8 @@ const MODIFIED: u32 = 0xa1b2_cd34;
 /// Octets of the file header.
 pub(super) const HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
-/// The modified format (Linux patches of about 2000) appends interface, protocol, packet type and a byte of padding.
+/// The modified format (Linux patches of about 2000) appends interface, protocol, packet type and a
+/// byte of padding.
 const MODIFIED_LEN: usize = 24;
 
 pub(super) struct Pcap {

@@ -14,7 +14,8 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
-/// Interfaces that one section may describe: each is remembered, and a compressed capture can have any number of them.
+/// Interfaces that one section may describe: each is remembered, and a compressed capture can have
+/// any number of them.
 const MOST_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
@@ -27,7 +28,8 @@ struct Interface {
     offset: i64,
 }
 
-/// What if_tsresol says: a power of ten, or of two when its first bit is set. Microseconds where that is more than 64 bits hold.
+/// What if_tsresol says: a power of ten, or of two when its first bit is set. Microseconds where
+/// that is more than 64 bits hold.
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -102,7 +104,8 @@ impl Format for PcapNg {
 }
 
 impl PcapNg {
-    /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a drop count follows it.
+    /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a
+    /// drop count follows it.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN + 4 {
@@ -139,7 +142,8 @@ impl PcapNg {
         if self.big_endian { i64::from_be_bytes(*octets) } else { i64::from_le_bytes(*octets) }
     }
 
-    /// Type and total length of the block at the start of `octets`; learns the byte order of a section.
+    /// Type and total length of the block at the start of `octets`; learns the byte order of a
+    /// section.
     fn block_header(&mut self, octets: &[u8]) -> Option<(u32, usize)> {
         if octets.len() < 12 {
             return None;

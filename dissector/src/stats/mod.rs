@@ -1,8 +1,8 @@
 //! What happened on each connection, in numbers: a sink of units and facts.
 //!
-//! Connections without iWARP are only counted. Memory is bounded: the first connections with iWARP are kept
-//! ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges of the port mapper. Further ones are counted
-//! and add to the totals.
+//! Connections without iWARP are only counted. Memory is bounded: the first connections with iWARP
+//! are kept ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges of the
+//! port mapper. Further ones are counted and add to the totals.
 
 mod further;
 mod latency;
@@ -91,7 +91,8 @@ pub struct ConnectionStats {
     /// What its books of SDP say at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Are octets missing, or its beginning? Then there may have been more Reads and atomic operations than are counted.
+    /// Are octets missing, or its beginning? Then there may have been more Reads and atomic
+    /// operations than are counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// Was its end told? What comes behind is counted on.

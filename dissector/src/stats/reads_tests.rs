@@ -15,7 +15,8 @@ fn response() -> Vec<u8> {
     fpdu(&hex("c142 00000100 0000000000001000 0102030405060708"))
 }
 
-/// `READS` Reads of `requester`, one after the other, all into the same buffer. Each segment is a millisecond behind the one before.
+/// `READS` Reads of `requester`, one after the other, all into the same buffer. Each segment is a
+/// millisecond behind the one before.
 fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {

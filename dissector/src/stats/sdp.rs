@@ -14,7 +14,8 @@ pub struct SdpConnectionStats {
     pub profile: Option<&'static str>,
     /// The direction of the Connecting Peer.
     pub connecting: usize,
-    /// Where it stood at last: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`, `suspended`.
+    /// Where it stood at last: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`,
+    /// `suspended`.
     pub state: &'static str,
     /// Was its end graceful, for each end? Null where TCP did not end.
     pub graceful: [Option<bool>; 2],
@@ -56,8 +57,8 @@ pub struct HalfStats {
     /// NonDiscards of the Sink, PotentialNonDiscards of the Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
-    /// RdmaWrCompls, RdmaRdCompls and SendSms of the sender that no open advertisement explains, and SinkAvails with other NonDiscards than
-    /// the messages before them make.
+    /// RdmaWrCompls, RdmaRdCompls and SendSms of the sender that no open advertisement explains,
+    /// and SinkAvails with other NonDiscards than the messages before them make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<(u64, u64)>,
     /// Out-Of-Band octets that were announced and did not come.

@@ -21,7 +21,8 @@ pub struct Totals {
     pub other_connections: u64,
     /// Datagrams of the SDP port mapper.
     pub port_mapper: u64,
-    /// Exchanges of the port mapper that are not told one by one: those behind the first [`MOST_EXCHANGES`](super::MOST_EXCHANGES).
+    /// Exchanges of the port mapper that are not told one by one: those behind the first
+    /// [`MOST_EXCHANGES`](super::MOST_EXCHANGES).
     #[serde(skip_serializing_if = "is_none")]
     pub further_exchanges: u64,
     /// FPDUs.
@@ -38,7 +39,8 @@ pub struct Totals {
     pub crc: BTreeMap<&'static str, u64>,
     /// FPDUs by the state of their markers.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Findings by severity: notes, warnings, errors; those that are about none of the connections, too.
+    /// Findings by severity: notes, warnings, errors; those that are about none of the connections,
+    /// too.
     pub findings: [u64; 3],
 }
 

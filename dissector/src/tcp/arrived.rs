@@ -29,7 +29,8 @@ impl<'a> Arrived<'a> {
         (self.source.frame, self.source.time)
     }
 
-    /// The captured octets from `position` on, and where the first of them came from; `None` where there is none.
+    /// The captured octets from `position` on, and where the first of them came from; `None` where
+    /// there is none.
     pub(super) fn behind(&self, position: u64) -> Option<(&'a [u8], Source)> {
         let skip = position.saturating_sub(self.source.position);
         let octets = self.octets.get(usize::try_from(skip).ok()?..).filter(|octets| !octets.is_empty())?;

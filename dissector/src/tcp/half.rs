@@ -7,23 +7,28 @@
 //!     read      captured        hole   captured     waiting   snap-length cut
 //! ```
 //!
-//! Every octet has a **position**. The first octet behind the SYN has [`ORIGIN`]; where the SYN was not captured, the first
-//! octet of the first segment seen has, and lower ones may come until [`Half::begin`]. The first capture of an octet wins.
+//! Every octet has a **position**. The first octet behind the SYN has [`ORIGIN`]; where the SYN was
+//! not captured, the first octet of the first segment seen has, and lower ones may come until
+//! [`Half::begin`]. The first capture of an octet wins.
 //!
-//! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC 1122 section 4.2.3.6). Behind a
-//! hole it gives way to octets of longer segments, and it is missing itself if the hole is given up.
+//! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC
+//! 1122 section 4.2.3.6). Behind a hole it gives way to octets of longer segments, and it is
+//! missing itself if the hole is given up.
 //!
-//! A segment whose checksum is wrong was damaged on its way, and its receiver drops it: if other segments of the direction have right
-//! checksums, its octets are **doubted**. They wait, even without a hole, and give way to those of another segment. They count if
-//! the receiver acknowledges them, or when a hole in their place would be given up. If the CRC of an FPDU shows that they are wrong, the
-//! receiver got other octets, which the capture lacks.
+//! A segment whose checksum is wrong was damaged on its way, and its receiver drops it: if other
+//! segments of the direction have right checksums, its octets are **doubted**. They wait, even
+//! without a hole, and give way to those of another segment. They count if the receiver
+//! acknowledges them, or when a hole in their place would be given up. If the CRC of an FPDU shows
+//! that they are wrong, the receiver got other octets, which the capture lacks.
 //!
-//! What lies before `settled` cannot change any more; octets behind it wait for a hole to be filled. The hole counts as lost
-//! when more than [`PATIENCE`] waits behind it, or at the end of the capture. Questions are answered for settled octets; what
-//! may still come is answered with [`Later`], which says what to wait for.
+//! What lies before `settled` cannot change any more; octets behind it wait for a hole to be
+//! filled. The hole counts as lost when more than [`PATIENCE`] waits behind it, or at the end of
+//! the capture. Questions are answered for settled octets; what may still come is answered with
+//! [`Later`], which says what to wait for.
 //!
-//! **Memory**: [`PATIENCE`] behind a hole, each segment counted with [`SEGMENT_WEIGHT`] besides its octets, and what the reader has not read of what is
-//! settled, which is at most the longest row of FPDUs that it looks at.
+//! **Memory**: [`PATIENCE`] behind a hole, each segment counted with [`SEGMENT_WEIGHT`] besides its
+//! octets, and what the reader has not read of what is settled, which is at most the longest row of
+//! FPDUs that it looks at.
 
 mod reading;
 mod waiting;
@@ -36,8 +41,9 @@ use super::arrived::Arrived;
 use super::checksum::Checksum;
 use super::run::{Run, Source};
 
-/// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen have positions too. A
-/// multiple of 512, so that positions modulo the marker interval are those from the first octet.
+/// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen
+/// have positions too. A multiple of 512, so that positions modulo the marker interval are those
+/// from the first octet.
 pub(crate) const ORIGIN: u64 = 1 << 40;
 
 /// Octets that one direction keeps behind a hole before the hole counts as lost.
@@ -124,7 +130,8 @@ impl Half {
         Half { isn: Some(isn), base: Some(isn.wrapping_add(1)), ..Half::default() }
     }
 
-    /// A direction that goes on at `position`, or behind the last octet that it had, whichever is higher.
+    /// A direction that goes on at `position`, or behind the last octet that it had, whichever is
+    /// higher.
     pub(crate) fn resumed(record: &HalfRecord, position: u64) -> Self {
         let HalfRecord { isn, base, fin, end, seen } = *record;
         let at = if seen { position.max(end) } else { 0 };
@@ -137,8 +144,8 @@ impl Half {
         HalfRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
     }
 
-    /// Takes note of a segment; gives its octets, if it has any that are not read yet, for [`Half::keep`]. The reader may read them
-    /// before that where they lie.
+    /// Takes note of a segment; gives its octets, if it has any that are not read yet, for
+    /// [`Half::keep`]. The reader may read them before that where they lie.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
@@ -182,8 +189,8 @@ impl Half {
         Some(Arrived::new(segment.octets, source))
     }
 
-    /// Keeps those octets of `segment`, which arrived, that are not read. Octets that are there already, or already settled, change
-    /// nothing, unless they are doubted.
+    /// Keeps those octets of `segment`, which arrived, that are not read. Octets that are there
+    /// already, or already settled, change nothing, unless they are doubted.
     pub(crate) fn keep(&mut self, arrived: &Arrived<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;
@@ -327,7 +334,8 @@ impl Half {
         self.consumed < self.end
     }
 
-    /// The first octets that are missing in front of others: sequence numbers of the first of them and of the one after them.
+    /// The first octets that are missing in front of others: sequence numbers of the first of them
+    /// and of the one after them.
     #[must_use]
     pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
         let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);

@@ -1,4 +1,5 @@
-//! What segments of a direction began with: enough to tell a copy of one from a segment of another connection.
+//! What segments of a direction began with: enough to tell a copy of one from a segment of another
+//! connection.
 //!
 //! The octets themselves are read and gone by the time that a copy comes.
 
@@ -6,7 +7,8 @@ use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// Segments that are remembered: the first ones, since a second capture may be appended, and the latest ones.
+/// Segments that are remembered: the first ones, since a second capture may be appended, and the
+/// latest ones.
 const FIRST: usize = 4;
 const LATEST: usize = 16;
 /// Octets of a segment that are compared.
@@ -52,7 +54,8 @@ impl Prints {
         self.count += 1;
     }
 
-    /// Does a segment carry what the one with the same sequence number carried? `None`: none is remembered.
+    /// Does a segment carry what the one with the same sequence number carried? `None`: none is
+    /// remembered.
     pub(crate) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let print = Print::of(segment)?;
         let known = self.first.iter().chain(&self.latest);

@@ -14,7 +14,8 @@ pub(super) struct Source {
     pub(super) time: u64,
     /// Where in the frame the first octet stands.
     pub(super) offset: Option<u32>,
-    /// Is it a segment of one octet, which may be the invented octet of a keep-alive (RFC 1122 section 4.2.3.6)?
+    /// Is it a segment of one octet, which may be the invented octet of a keep-alive (RFC 1122
+    /// section 4.2.3.6)?
     pub(super) is_probe: bool,
     /// Is its checksum wrong, though others of the direction are right?
     pub(super) is_damaged: bool,

@@ -1,7 +1,8 @@
 //! Which connection a segment belongs to. Connections are numbered from 0 by their first frame.
 //!
-//! Equal ports may be those of different connections in different networks ([`Path`]), or of one connection that was captured in
-//! several. The table remembers which path leads to which connection; its caller decides.
+//! Equal ports may be those of different connections in different networks ([`Path`]), or of one
+//! connection that was captured in several. The table remembers which path leads to which
+//! connection; its caller decides.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -9,18 +10,19 @@ use std::net::SocketAddr;
 use crate::ip::Segment;
 use crate::path::Path;
 
-/// Connections that are over and still remembered; the oldest is forgotten first, those with a record last.
+/// Connections that are over and still remembered; the oldest is forgotten first, those with a
+/// record last.
 const MOST_PAST: usize = 65_536;
 
 /// Paths of one pair of ports that are told apart.
 const MOST_LANES: usize = 16;
 
-/// Sequence numbers that are so far from the end of a connection that is closed are of another one with the same ports. What
-/// its ends repeat, or send behind a FIN by mistake, is nearer.
+/// Sequence numbers that are so far from the end of a connection that is closed are of another one
+/// with the same ports. What its ends repeat, or send behind a FIN by mistake, is nearer.
 pub(crate) const FAR_BEHIND_CLOSE: u32 = 1 << 20;
 
-/// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets before it is of another connection,
-/// or behind so many missing ones that nothing joins them.
+/// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets
+/// before it is of another connection, or behind so many missing ones that nothing joins them.
 pub(crate) const FAR: u32 = 1 << 30;
 
 /// Are two sequence numbers more than `most` apart?
@@ -46,7 +48,8 @@ impl Ports {
     }
 }
 
-/// Ports, and a number for those connections that have them in different networks. The first one has 0.
+/// Ports, and a number for those connections that have them in different networks. The first one
+/// has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ConnectionKey {
     ports: Ports,
@@ -56,13 +59,15 @@ struct ConnectionKey {
 /// What [`Table::find`] finds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Located {
-    /// The network of the segment, and the connection there. `is_certain`: no segment has to be compared any more.
+    /// The network of the segment, and the connection there. `is_certain`: no segment has to be
+    /// compared any more.
     Known { network: u16, place: Option<Place>, is_certain: bool },
     /// The ports are known, the segment's path is not.
     Elsewhere,
 }
 
-/// What is remembered of a connection that was handed out to its end. Index 0 is the sender of its first frame.
+/// What is remembered of a connection that was handed out to its end. Index 0 is the sender of its
+/// first frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
     /// Its number.
@@ -75,8 +80,8 @@ pub(crate) struct Past {
     pub(crate) end: [Option<u32>; 2],
     /// Was it put aside while it was open, because there was no room?
     pub(crate) aside: bool,
-    /// The first octets of each direction that were missing then, if there is no record: sequence numbers of the first of them and of
-    /// the one after them.
+    /// The first octets of each direction that were missing then, if there is no record: sequence
+    /// numbers of the first of them and of the one after them.
     pub(crate) missing: [Option<(u32, u32)>; 2],
 }
 
@@ -119,7 +124,8 @@ impl Past {
         }
     }
 
-    /// May a segment of another network be of this connection? Its numbers are no more than `most` from those that are known.
+    /// May a segment of another network be of this connection? Its numbers are no more than `most`
+    /// from those that are known.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
         let direction = usize::from(segment.src != self.first);
         let near = |direction: usize, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
@@ -154,7 +160,8 @@ pub(crate) enum Place {
     Past(Past),
 }
 
-/// Does a connection that is over have a record, and when was it closed? The smallest is forgotten first.
+/// Does a connection that is over have a record, and when was it closed? The smallest is forgotten
+/// first.
 type Age = (bool, u64);
 
 /// A connection: where it is, since when, and the path of its first segment.
@@ -173,7 +180,8 @@ struct Lane {
     is_certain: bool,
 }
 
-/// Finds the present or last connection of a port pair. A connection that is over may have a record of type `R`.
+/// Finds the present or last connection of a port pair. A connection that is over may have a record
+/// of type `R`.
 pub(crate) struct Table<R> {
     places: HashMap<ConnectionKey, Entry>,
     /// Paths other than that of the first entry; most ports have none.
@@ -271,7 +279,8 @@ impl<R> Table<R> {
         }
     }
 
-    /// From now on the segment's path leads to a network of its own. `None` if there are too many of them.
+    /// From now on the segment's path leads to a network of its own. `None` if there are too many
+    /// of them.
     pub(crate) fn separate(&mut self, segment: &Segment<'_>) -> Option<u16> {
         let ports = Ports::of(segment);
         let first = ConnectionKey { ports, network: 0 };
@@ -283,7 +292,8 @@ impl<R> Table<R> {
         Some(network)
     }
 
-    /// From now on these ports, in this network, mean the connection in `slot`. Returns the record of the one before.
+    /// From now on these ports, in this network, mean the connection in `slot`. Returns the record
+    /// of the one before.
     pub(crate) fn open(&mut self, (a, b): (SocketAddr, SocketAddr), at: (u16, Path), slot: usize) -> Option<Box<R>> {
         self.last = None;
         let (network, path) = at;

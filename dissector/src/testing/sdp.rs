@@ -1,4 +1,5 @@
-//! SDP conversations made by hand: octets as the draft's figures have them (section 6), in the manner of its ladder diagrams.
+//! SDP conversations made by hand: octets as the draft's figures have them (section 6), in the
+//! manner of its ladder diagrams.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -8,7 +9,8 @@ use super::{Wire, fpdu, hello, hex};
 const SEND: u8 = 3;
 const SEND_SE: u8 = 5;
 
-/// Two peers; direction 0 is the Connecting Peer's. Everything is given in figure order, and sent in the order of the connection.
+/// Two peers; direction 0 is the Connecting Peer's. Everything is given in figure order, and sent
+/// in the order of the connection.
 pub(crate) struct Talk {
     pub(crate) wire: Wire,
     /// MSN of the last Send of each.
@@ -26,7 +28,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Nothing but SDP: the Hello in streaming mode, HelloAck as the first FPDU. The Hello offers 16 buffers, so does the ack.
+    /// Nothing but SDP: the Hello in streaming mode, HelloAck as the first FPDU. The Hello offers
+    /// 16 buffers, so does the ack.
     pub(crate) fn bare() -> Self {
         Self::begun(FieldOrder::Figure)
     }

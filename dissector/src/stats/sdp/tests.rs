@@ -1,7 +1,9 @@
-//! The captures of an independent SDP peer: what `captures/README.md` says that each half sent, and what that makes of the books.
+//! The captures of an independent SDP peer: what `captures/README.md` says that each half sent, and
+//! what that makes of the books.
 //!
-//! A Sink's NonDiscards and its Source's PotentialNonDiscards meet at the end of a conversation that went right (section 9.5.1); no
-//! field of a message says the second, so that they meet shows that stale and crossing advertisements were followed.
+//! A Sink's NonDiscards and its Source's PotentialNonDiscards meet at the end of a conversation
+//! that went right (section 9.5.1); no field of a message says the second, so that they meet shows
+//! that stale and crossing advertisements were followed.
 
 use std::path::Path;
 

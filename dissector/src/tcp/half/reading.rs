@@ -1,5 +1,5 @@
-//! What the reader asks of a direction, and how it says what it has read: octets, the frames that they came from, where segments begin and
-//! end.
+//! What the reader asks of a direction, and how it says what it has read: octets, the frames that
+//! they came from, where segments begin and end.
 
 use crate::unit::Placed;
 
@@ -73,7 +73,8 @@ impl Half {
         })
     }
 
-    /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none did.
+    /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none
+    /// did.
     #[must_use]
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
@@ -122,7 +123,8 @@ impl Half {
         arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
     }
 
-    /// The octets before `position` of a segment that [`Half::goes_on_with`] are read before it is kept.
+    /// The octets before `position` of a segment that [`Half::goes_on_with`] are read before it is
+    /// kept.
     pub(crate) fn pass(&mut self, position: u64) {
         self.settled = position;
         self.consume(position);

@@ -90,7 +90,8 @@ fn sequence_numbers_wrap() {
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abcdef"[..])));
 }
 
-/// A keep-alive probe repeats an octet below the window (RFC 9293 section 3.8.4), the first one below ISN+1.
+/// A keep-alive probe repeats an octet below the window (RFC 9293 section 3.8.4), the first one
+/// below ISN+1.
 #[test]
 fn octets_below_the_first_are_ignored() {
     let mut half = opened(99);
@@ -233,13 +234,15 @@ impl Model {
     }
 }
 
-/// Offset, length, of which so many are cut off. Of segments with one octet the first capture does not always count.
+/// Offset, length, of which so many are cut off. Of segments with one octet the first capture does
+/// not always count.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
 
 proptest! {
-    /// Any segments, with overlaps, holes and cuts, over the wrap of sequence numbers, read in any steps.
+    /// Any segments, with overlaps, holes and cuts, over the wrap of sequence numbers, read in any
+    /// steps.
     #[test]
     fn agrees_with_a_plain_model(
         isn in prop_oneof![Just(u32::MAX - 100), any::<u32>()], sent in segments(), steps in proptest::collection::vec(0u64..40, 60),

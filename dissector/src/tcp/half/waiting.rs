@@ -1,4 +1,5 @@
-//! Octets that are not settled: those behind a hole, and those that are doubted. Which copy of an octet counts?
+//! Octets that are not settled: those behind a hole, and those that are doubted. Which copy of an
+//! octet counts?
 
 use super::super::run::Source;
 use super::Half;
@@ -21,7 +22,8 @@ impl Half {
         any
     }
 
-    /// Keeps those of `octets` that are not waiting already; what gives way to them is kept for the rest.
+    /// Keeps those of `octets` that are not waiting already; what gives way to them is kept for the
+    /// rest.
     pub(super) fn wait(&mut self, octets: &[u8], source: Source) {
         let (start, end) = (source.position, source.position + octets.len() as u64);
         if self.probes > 0 && !source.is_probe {
