@@ -1,8 +1,8 @@
-//! The connections of a capture: which are being read, which are over, and what is done when there
-//! are too many.
+//! The connections of a capture: which ones are being read, which ones are over, and what happens
+//! if there are too many.
 //!
-//! **Memory.** A connection is handed out to its end, and all but its [`Past`](crate::tcp::Past)
-//! forgotten, when
+//! **Memory.** A connection is delivered to its end, and all but its [`Past`](crate::tcp::Past)
+//! dropped, when
 //!
 //! * its ports are used again;
 //! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late
@@ -11,27 +11,28 @@
 //! It is put aside when
 //!
 //! * more than [`MOST_OPEN`] are being read;
-//! * all together keep more than [`MOST_OCTETS`]; never the one that was just heard of.
+//! * all together keep more than [`MOST_OCTETS`], except the connection that just received a
+//!   segment.
 //!
-//! Those without MPA and SDP go first, and of these the ones that are idle for longest. Of a
-//! connection with MPA or SDP a [`Record`] stays.
+//! Connections without MPA and SDP go first, and of these the ones that are idle for longest. A
+//! [`Record`] of a connection with MPA or SDP is kept.
 //!
-//! When one that is over is heard of again with octets that it did not have, it goes on under its
-//! number: as its record says, else as one does whose beginning was not captured. [`Dropped`]
-//! counts what that cost. A segment that does not fit one that was put aside does not take its
-//! place either, as long as there is a record to go on from: it is a [`rival`], as it is to one
-//! that is being read.
+//! If a finished connection receives new octets, it continues under its number: from its record,
+//! else like a connection whose beginning was not captured. [`Dropped`] counts the cost. A segment
+//! that does not fit a connection put aside does not replace it while there is a record to resume
+//! from. It starts a [`rival`], as with a connection that is being read.
 //!
-//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface with
-//! the ports of a known connection is a copy of one, or the other direction of it, or of another
-//! connection. It counts as one of the connection if its sequence numbers fit, until a segment with
-//! a known sequence number tells: with the same octets it is a copy, with others it begins another
-//! connection. [`Joined`] counts the copies.
+//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface may
+//! have the ports of a known connection. It is then a copy of a segment, the other direction of the
+//! connection, or part of another connection. It counts as part of the connection if its sequence
+//! numbers fit, until a segment repeats a known sequence number. If that segment has the same
+//! octets it is a copy; with other octets it begins another connection. [`Joined`] counts the
+//! copies.
 //!
 //! **Ports that are used again.** A SYN with another sequence number begins another connection. If
-//! the SYN was not captured, the sequence numbers tell: they are far from those of the connection
-//! before. If that one is not closed, both are kept until [`rival`] tells them from segments that
-//! belong to neither.
+//! the SYN was not captured, the sequence numbers decide: they are far from those of the connection
+//! before. If that one is not closed, both are kept until [`rival`] distinguishes them by segments
+//! that belong to neither.
 
 mod aside;
 mod connection;
@@ -56,18 +57,18 @@ use joining::Owner;
 const LINGERING: usize = 1024;
 /// Connections that are read at the same time.
 const MOST_OPEN: usize = 8_192;
-/// Bytes of a connection that is being read, without the octets and books that [`MOST_OCTETS`]
-/// bounds.
+/// Bytes of a connection that is being read, without the octets and state that [`MOST_OCTETS`]
+/// limits.
 const CONNECTION: usize = 8 << 10;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
-/// Sequence numbers that are farther apart in two networks are of two connections. Random ones are
-/// nearer once in 2,048 times, and both directions have to be.
+/// Sequence numbers with a greater distance in two networks belong to two connections. Random ones
+/// are nearer once in 2,048 times, and both directions have to be near.
 const NEAR: u32 = 1 << 20;
-/// Suspended SDP connections that another one may come for.
+/// Suspended SDP connections that may be resumed by another connection.
 const MOST_SUSPENDED: usize = 64;
 
-/// The connections that were seen.
+/// The connections of a capture.
 #[derive(Default)]
 pub(crate) struct Connections {
     unwatched: bool,
@@ -76,15 +77,15 @@ pub(crate) struct Connections {
     table: Table<Record>,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
-    /// Numbers given away.
+    /// Number of assigned connection numbers.
     count: u32,
-    /// Octets that the open ones keep.
+    /// Octets that the open connections keep.
     memory: usize,
-    /// How many of them hold octets back.
+    /// Number of open connections that hold octets back.
     holding: usize,
     /// Closed ones, oldest first: slot and number.
     closed: VecDeque<(usize, u32)>,
-    /// Those that were suspended and did not go on, oldest first.
+    /// Connections that were suspended and not resumed, oldest first.
     suspended: VecDeque<Suspended>,
     dropped: Dropped,
     joined: Joined,
@@ -107,12 +108,12 @@ impl Connections {
         self.memory
     }
 
-    /// Bytes that all take together, about.
+    /// Bytes of memory of all connections, approximately.
     pub(crate) fn memory_of_all(&self) -> usize {
         self.memory + (self.slots.len() - self.free.len()) * CONNECTION + self.table.memory()
     }
 
-    /// What the bounds on memory cost.
+    /// The cost of the memory limits.
     pub(crate) fn dropped(&self) -> Dropped {
         let Dropped { forgotten, others_forgotten, .. } = self.dropped;
         let forgotten = forgotten + self.table.forgotten();
@@ -125,7 +126,7 @@ impl Connections {
         self.joined
     }
 
-    /// Are there octets that no unit was handed out for?
+    /// Are there octets that no unit was delivered for?
     pub(crate) fn hold_back(&self) -> bool {
         self.holding > 0
     }
@@ -175,7 +176,7 @@ impl Connections {
             watch.resume();
         }
         let closes = target.segment(segment, sink) && !of_rival;
-        // TCP ends behind the SuspCommAck.
+        // TCP ends after the SuspCommAck.
         if (segment.fin || segment.rst)
             && let Some(suspended) = target.suspended().filter(|suspended| !self.suspended.contains(suspended))
         {
@@ -199,7 +200,7 @@ impl Connections {
         }
     }
 
-    /// The connection that a segment, just taken in, belongs to: its number and monitor.
+    /// The connection that a segment, just processed, belongs to: its number and monitor.
     pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
         let Located::Known { place: Some(Place::Open(slot)), .. } = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
@@ -208,7 +209,7 @@ impl Connections {
         Some((connection.number, connection.watch.as_mut()?))
     }
 
-    /// Does a connection go on by this one? It does once.
+    /// Does this connection resume a suspended one? Each is resumed once.
     fn take_suspended(&mut self, by: Suspended) -> bool {
         let at = self.suspended.iter().position(|suspended| *suspended == by);
         at.is_some_and(|at| self.suspended.remove(at).is_some())
@@ -239,7 +240,7 @@ impl Connections {
         self.place(self.make(number, at.0, ports), at)
     }
 
-    /// A connection without octets, read as its ports say.
+    /// A connection without octets, read as its ports demand.
     fn make(&self, number: u32, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
         let mut connection = Connection::new(number, network, ports, (!self.unwatched).then(Watch::default));
         if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
@@ -259,7 +260,7 @@ impl Connections {
         (slot, self.table.open((src, dst), at, slot))
     }
 
-    /// The capture ends: hands all connections out to their ends, by their numbers.
+    /// The capture ends: delivers all connections to their ends, by their numbers.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
         let mut open: Vec<Box<Connection>> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
         let rivals = open.iter_mut().filter_map(|connection| connection.rival.take());

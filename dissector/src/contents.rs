@@ -1,8 +1,8 @@
-//! What a capture has besides iWARP and SDP, by name: for a reader who looks at the wrong capture
-//! or the wrong interface.
+//! Names of the other protocols in a capture, for readers who look at the wrong capture or the
+//! wrong interface.
 //!
-//! TLS, SSH and HTTP are recognised by their first bytes, everything else by its port. That names a
-//! connection; it judges nothing.
+//! TLS, SSH and HTTP are recognised by their first bytes, everything else by its port. This only
+//! names a connection, and checks nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::output::text::counted;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Kind, Unit};
 
-/// Connections whose kind is remembered, at one byte each. More are counted as the rest.
+/// Connections whose kind is kept, at one byte each. Further connections count as the rest.
 const MOST_CONNECTIONS: usize = 1 << 20;
 
 /// TCP ports of storage and of protocols that are often captured by mistake.
@@ -29,7 +29,7 @@ const TCP_PORTS: [(u16, &str); 9] = [
 ];
 const UDP_PORTS: [(u16, &str); 6] =
     [(53, "DNS"), (67, "DHCP"), (123, "NTP"), (443, "QUIC"), (4791, "RoCE v2"), (5353, "mDNS")];
-/// The name of what has no other.
+/// The name of connections without another name.
 const OTHER: &str = "other";
 
 /// Counts of connections, datagrams and frames that were not read.
@@ -81,8 +81,8 @@ impl Contents {
     }
 }
 
-/// The frames that were not read although connections can be in them, of those that
-/// [`crate::Dissector::unread`] counts, as in "3 frames of IPsec ESP (encrypted)".
+/// The frames that were not read although they may contain connections, as in "3 frames of IPsec
+/// ESP (encrypted)". `unread` comes from [`crate::Dissector::unread`].
 #[must_use]
 pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
     let hidden = unread.iter().filter(|(why, _)| why.may_hide_connections());
@@ -127,8 +127,7 @@ impl fmt::Display for Contents {
     }
 }
 
-/// A total, and its parts by their size. A part without a name of its own is not listed if it is
-/// alone.
+/// A total, and its parts by size. A single part without a name of its own is not listed.
 fn group(f: &mut fmt::Formatter<'_>, what: &str, kinds: &mut [(String, u64)], begun: &mut bool) -> fmt::Result {
     let total: u64 = kinds.iter().map(|(_, count)| count).sum();
     if total == 0 {

@@ -1,21 +1,21 @@
-//! What the monitor knows beyond the octets of a unit: it goes with the unit to whoever shows or
-//! filters it.
+//! The monitor's knowledge beyond the octets of a unit. It goes with the unit to outputs and
+//! filters.
 
 use crate::follow::exchange::Exchange;
 use crate::follow::sdp;
 use crate::follow::ulp::{Said, Ulp};
 
-/// What is known of a connection behind the unit at hand.
+/// The state of a connection after the current unit.
 #[derive(Debug, Default)]
 pub struct Context {
-    /// The books of its SDP connection.
+    /// The state of its SDP connection.
     pub sdp: Option<Box<sdp::Books>>,
-    /// The exchange of the port mapper that a datagram is of; that which a connection follows, as
+    /// The port mapper exchange of a datagram. For a connection: the exchange that it follows, as
     /// it was then.
     pub exchange: Option<Exchange>,
-    /// The protocol above RDMAP, where it is sure.
+    /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,
-    /// What the message of it says that the unit, an FPDU, ends.
+    /// The parsed message that the unit, an FPDU, ends.
     pub said: Option<Said>,
 }
 

@@ -1,5 +1,5 @@
-//! Numbers and octets as text, appended to a buffer that outputs keep: what the machinery of
-//! `format!` does too slowly for every field of every unit.
+//! Numbers and octets as text, appended to a buffer that outputs keep. `format!` is too slow for
+//! every field of every unit.
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -45,9 +45,9 @@ pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
     append(&digits, count, out);
 }
 
-/// Appends the first `count` of `digits`: all of them, whose number is known when compiling, and
-/// then takes the others away. That is faster than to copy so few octets of a number that nothing
-/// foretells.
+/// Appends the first `count` of `digits`. It copies all of them, because their number is known at
+/// compile time, and then truncates. That is faster than copying a few octets whose number cannot
+/// be predicted.
 #[inline]
 fn append<const MOST: usize>(digits: &[u8; MOST], count: usize, out: &mut Vec<u8>) {
     let before = out.len();
@@ -60,7 +60,7 @@ pub(crate) fn hex(octets: &[u8], out: &mut Vec<u8>) {
     out.extend(octets.iter().flat_map(|octet| [HEX[usize::from(octet >> 4)], HEX[usize::from(octet & 15)]]));
 }
 
-/// What `write` appends, as a string of its own.
+/// The output of `write` as a new string.
 pub(crate) fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);

@@ -1,4 +1,4 @@
-//! The whole way of a frame: IP, TCP, framing, units.
+//! The complete path of a frame: IP, TCP, framing, units.
 
 use weft_core::wire::portmap::RawMessage;
 use zerocopy::FromBytes;
@@ -24,37 +24,39 @@ use crate::rules::{Findings, PendingFindings, PmView, SegmentView, Uncertain, ju
 use crate::source::Frame;
 use crate::unit::{Ends, Kind, Origin, Unit};
 
-/// Who is handed what the dissector finds.
+/// A receiver of the dissector's results.
 pub trait Sink {
     /// A unit. Units of one direction come in stream order.
     fn unit(&mut self, unit: &Unit<'_>);
 
-    /// A finding. It comes after the unit that shows it, or at the end of the connection. One about
-    /// a bad CRC comes when the receiver has acknowledged the unit. One about a datagram may come
-    /// seconds later, when no other datagram explains it. [`Dissector::units_only`] has none.
+    /// A finding. It comes after the unit that shows it, or at the end of the connection. A finding
+    /// about a bad CRC comes when the receiver has acknowledged the unit. A finding about a
+    /// datagram may come seconds later, if no other datagram explains it. [`Dissector::units_only`]
+    /// has none.
     fn finding(&mut self, finding: &Finding) {
         let _ = finding;
     }
 
-    /// Something that became certain; it comes behind the unit that made it so, or at the end of
+    /// A fact that became certain. It comes after the unit that made it certain, or at the end of
     /// the connection `stream`. [`Dissector::units_only`] has none.
     fn fact(&mut self, stream: u32, fact: &Fact) {
         let _ = (stream, fact);
     }
 
-    /// An exchange of the port mapper: when a connection follows it, which is the last of `streams`
-    /// (or one too many for that list), and when it is `over`: forgotten, or the capture ends.
+    /// An exchange of the port mapper. It comes when a connection follows it, which is the last of
+    /// `streams` (or one more than that list can hold). It also comes when it is `over`: dropped,
+    /// or the capture ends.
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
         let _ = (exchange, over);
     }
 
-    /// A connection, or the capture, ends: what is known of it then.
+    /// A connection or the capture ends; `context` is the final state of the connection.
     fn ended(&mut self, stream: u32, context: &Context) {
         let _ = (stream, context);
     }
 
-    /// What a frame carried; it comes before the units that the frame completes. Frames without TCP
-    /// or UDP have none.
+    /// The packet of a frame. It comes before the units that the frame completes. Frames without
+    /// TCP or UDP have none.
     fn packet(&mut self, packet: &Packet) {
         let _ = packet;
     }
@@ -66,26 +68,26 @@ pub trait Sink {
     }
 }
 
-/// The monitor of one connection: its books, and the rules that look into them.
+/// The monitor of one connection: its state, and the rules that check it.
 #[derive(Default)]
 pub(crate) struct Watch {
     books: follow::Books,
-    /// Kept empty between units; here so that its memory is.
+    /// Empty between units; a field to keep its memory.
     found: Vec<Finding>,
-    /// Findings about FPDUs that may come again.
+    /// Findings about FPDUs that may be retransmitted.
     repairs: Repairs,
 }
 
 impl Watch {
-    /// Notes what a segment's flags tell.
+    /// Records the flags of a segment.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.repairs.segment(&mut self.books, direction, segment, &mut self.found);
         self.books.segment(direction, segment);
     }
 
-    /// Hands a unit on, and what its rules find.
+    /// Delivers a unit and the findings of its rules.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
-        // Findings of which the last segments showed what they are worth.
+        // Findings whose severity the last segments decided.
         self.hand_out(sink);
         let view = SegmentView::of(unit);
         if matches!(unit.kind, Kind::Startup(..)) && self.books.are_of_rejected() {
@@ -127,12 +129,12 @@ impl Watch {
         self.books.join(exchange);
     }
 
-    /// Does the direction of which no unit comes now have octets that are not read yet?
+    /// Does the direction that has no unit now have octets that are not read yet?
     pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
         self.books.peer_has_unread = has_unread;
     }
 
-    /// The connection takes the place of one of SDP that was suspended.
+    /// The connection replaces an SDP connection that was suspended.
     pub(crate) fn resume(&mut self) {
         self.books.resume();
     }
@@ -144,7 +146,7 @@ impl Watch {
         (0..2).find_map(|local| of(local).map(|suspension| (local, suspension.port)))
     }
 
-    /// Octets of memory that grow with what the connection does.
+    /// Octets of memory that grow with the connection's activity.
     pub(crate) fn memory(&self) -> usize {
         self.books.memory() + self.repairs.memory()
     }
@@ -210,17 +212,17 @@ fn port_mapper(
     }
 }
 
-/// What rules remember of the port mapper.
+/// The port mapper state for rules.
 #[derive(Default)]
 struct JudgedMessages {
     transactions: Transactions,
     pending: PendingFindings,
-    /// One of the ends recorded: no datagram is missing or out of order.
+    /// One of the ends recorded the capture: no datagram is missing or out of order.
     is_complete: bool,
 }
 
 impl JudgedMessages {
-    /// What the rules find about a datagram, and what they will look back at.
+    /// Checks a datagram, and records it for later checks.
     fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &Unit<'_>, sink: &mut dyn Sink) {
         let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
         let Datagram { frame, time, src, dst, .. } = *datagram;
@@ -250,7 +252,7 @@ impl JudgedMessages {
         found.iter().for_each(|finding| sink.finding(finding));
     }
 
-    /// Hands out the findings that waited long enough at `now`, in nanoseconds.
+    /// Delivers the findings that waited long enough at `now`, in nanoseconds.
     fn due(&mut self, now: u64, sink: &mut dyn Sink) {
         self.pending.due(now).iter().for_each(|finding| sink.finding(finding));
     }
@@ -275,7 +277,7 @@ fn follow_exchange(
     }
 }
 
-/// Reads frames, one after the other, and hands out units as soon as they are certain.
+/// Reads frames in order, and delivers units as soon as they are certain.
 pub struct Dissector {
     ip: IpReader,
     unread: UnreadCounts,
@@ -299,16 +301,16 @@ impl Default for Dissector {
 }
 
 impl Dissector {
-    /// Without the monitor: what units are, and which CRC is good, is told as ever, but no books
-    /// are kept of connections, so that there are no findings, no facts and no context of units.
-    /// For outputs that show none of them: it takes half the time.
+    /// A dissector without the monitor. Units and CRC results are reported as usual. The state of
+    /// connections is not tracked, so there are no findings, no facts and no context of units. Use
+    /// it for outputs that show none of them: it takes half the time.
     #[must_use]
     pub fn units_only() -> Self {
         Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
     }
 
-    /// One of the ends recorded these frames: none is missing, and they are in order. An answer of
-    /// a port mapper then belongs to a request that is there.
+    /// One of the ends recorded these frames: none is missing, and they are in order. Every answer
+    /// of a port mapper then belongs to a captured request.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
         if let Some(judged) = &mut self.judged_messages {
@@ -318,19 +320,19 @@ impl Dissector {
     }
 
     /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture
-    /// does not have their beginning. Those connections are not judged by the rules of SDP.
+    /// does not have their beginning. SDP rules do not check those connections.
     pub fn decode_as_sdp(&mut self, port: u16) {
         self.connections.decode_as_sdp(port);
     }
 
-    /// Are there octets that no unit was handed out for? While there are none, no unit comes for a
-    /// frame that was read.
+    /// Are there octets that no unit was delivered for? If there are none, no more units come for
+    /// frames that were read.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         self.connections.hold_back()
     }
 
-    /// Bytes of memory, about: most of it is that of the connections.
+    /// Bytes of memory, approximately; most of it belongs to the connections.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.connections.memory_of_all()
@@ -368,7 +370,7 @@ impl Dissector {
         self.unread.with(Unread::Fragment, self.ip.lost_fragments())
     }
 
-    /// What was given up because there are bounds on memory.
+    /// What was dropped because of the memory limits.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.connections.dropped()
@@ -380,8 +382,8 @@ impl Dissector {
         self.connections.joined()
     }
 
-    /// What a user must know to judge an empty or short result: what was joined, given up and not
-    /// read. One sentence each, without a capital letter or a period; empty for most captures.
+    /// What a user must know about an empty or short result: what was joined, dropped and not read.
+    /// One sentence each, without a capital letter or a period; empty for most captures.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
@@ -392,7 +394,7 @@ impl Dissector {
         [joined, dropped, hidden].into_iter().flatten().collect()
     }
 
-    /// The capture ends: what was held back is handed out.
+    /// The capture ends: delivers everything that was held back.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
         if let Some(judged) = &mut self.judged_messages {
@@ -408,7 +410,7 @@ mod tests {
     use crate::testing::{Wire, fpdu, hex, send_of};
     use crate::unit::CrcStatus::{self, Bad, Good};
 
-    /// The FPDUs' frames and CRCs, and how many findings and facts.
+    /// The FPDUs' frames and CRCs, and the number of findings and facts.
     #[derive(Default)]
     struct Told {
         units: Vec<(u64, CrcStatus)>,
@@ -457,8 +459,8 @@ mod tests {
         wire.send(0, other);
         let mut held_back = Vec::new();
         wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| held_back.push(dissector.holds_back()));
-        // SYN, SYN-ACK, Request and Reply; what stands behind a hole; the hole's octets and half an
-        // FPDU; the other half.
+        // SYN, SYN-ACK, Request and Reply; octets after a hole; the hole's octets and half an FPDU;
+        // the other half.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
     }
 

@@ -1,22 +1,22 @@
-//! What was given up because there are bounds on memory.
+//! What was dropped because of the memory limits.
 
 use std::fmt;
 
 use crate::output::text::counted;
 
-/// What a capture cost that has very many connections, or very many bytes that wait for missing
-/// ones. All zero for any other.
+/// The cost of a capture with very many connections, or with very many bytes that wait for missing
+/// bytes. All counts are zero for any other capture.
 ///
-/// A connection that is put aside stays known by its number and, if it has iWARP or SDP, by its
+/// A connection that is put aside is still known by its number and, if it has iWARP or SDP, by its
 /// start-up settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need what was
-    /// before did not apply.
+    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need earlier
+    /// state were not checked.
     pub interruptions: u64,
-    /// Units of connections that were put aside that were handed out incomplete then, and holes in
-    /// front of later bytes.
+    /// Incomplete units that were delivered when their connection was put aside, and holes before
+    /// later bytes.
     pub units: u64,
     /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and
     /// resumed.
@@ -32,7 +32,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Was nothing given up?
+    /// Was nothing dropped?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Dropped::default()

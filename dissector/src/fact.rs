@@ -1,8 +1,8 @@
-//! What the monitor knows beyond single units: whole messages, operations, STags, and what a
-//! Terminate complains of.
+//! The monitor's knowledge beyond single units: complete messages, operations, STags, and the
+//! errors that Terminates report.
 //!
-//! [`Sink::fact`](crate::Sink::fact) hands these out as soon as they are certain. They are facts,
-//! not verdicts; where octets are missing in the capture, the facts that rest on them are not told.
+//! [`Sink::fact`](crate::Sink::fact) delivers these as soon as they are certain. They are facts,
+//! not verdicts. If octets are missing in the capture, facts that depend on them are not reported.
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
@@ -13,9 +13,9 @@ pub enum Fact {
     Message(Message),
     /// A Read or an atomic operation is answered.
     Operation(Operation),
-    /// An STag is not used any more: it was invalidated, or the connection ended.
+    /// An STag is no longer used: it was invalidated, or the connection ended.
     Stag(Stag),
-    /// A Terminate, and what it complains of.
+    /// A Terminate, and the segment that it reports.
     Complaint(Complaint),
 }
 
@@ -45,10 +45,10 @@ pub struct Operation {
     pub direction: u8,
     /// An atomic operation, not a Read?
     pub atomic: bool,
-    /// Octets that were asked for; 8 for an atomic operation.
+    /// Octets that were requested; 8 for an atomic operation.
     pub len: u32,
-    /// Operations of the requester that were without response right behind the request, this one
-    /// too.
+    /// Number of the requester's operations without response directly after the request, including
+    /// this one.
     pub outstanding: u32,
     /// The frame of the request, of the first and of the last octets of the response.
     pub frames: (u64, u64, u64),
@@ -65,7 +65,7 @@ pub struct Stag {
     pub owner: u8,
     /// The frame that named it first.
     pub first: u64,
-    /// The frame of the first Read Request that advertised it as the place for a Response.
+    /// The frame of the first Read Request that advertised it as the sink of a Response.
     pub advertised: Option<u64>,
     /// Tagged messages, and Reads and atomic operations, that used it.
     pub uses: u64,
@@ -75,17 +75,17 @@ pub struct Stag {
     pub invalidated: Option<u64>,
 }
 
-/// What a Terminate complains of.
+/// The error that a Terminate reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Complaint {
-    /// The direction of the one who terminates.
+    /// The direction of the end that terminates.
     pub direction: u8,
     /// The frame of the Terminate.
     pub frame: u64,
     /// Layer, type and code.
     pub error: TerminateError,
-    /// The frame of the segment whose header it copies; `None` when it copies none, or one that was
-    /// not seen.
+    /// The frame of the segment whose header it copies; `None` if it copies none, or one that was
+    /// not observed.
     pub target: Option<u64>,
 }
 

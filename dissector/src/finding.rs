@@ -1,4 +1,4 @@
-//! A finding: a requirement that what was captured breaks.
+//! A finding: a requirement that the captured traffic violates.
 
 use std::ops::Range;
 
@@ -7,26 +7,26 @@ use weft_core::requirement::Severity;
 
 use crate::unit::Located;
 
-/// What a rule found.
+/// The result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The requirement that is broken.
+    /// The violated requirement.
     pub requirement: RequirementId,
-    /// How loudly it is reported.
+    /// Its severity.
     pub severity: Severity,
     /// Number of the TCP connection; `None` for datagrams.
     pub stream: Option<u32>,
-    /// The direction of the one who broke it: 0 or 1.
+    /// The direction of the end that violated it: 0 or 1.
     pub direction: u8,
     /// The frame that shows it.
     pub frame: u64,
-    /// The octets that show it, in coordinates of the unit it stands beside ([`crate::grammar`]);
-    /// empty where none do.
+    /// The octets that show it, in coordinates of its unit ([`crate::grammar`]); empty if there are
+    /// none.
     pub range: Range<usize>,
-    /// Where those octets stand in the capture.
+    /// Location of those octets in the capture.
     pub located: Vec<Located>,
-    /// What would have been right.
+    /// What was expected.
     pub expected: String,
-    /// What was there.
+    /// What was found.
     pub found: String,
 }

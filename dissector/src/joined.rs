@@ -9,10 +9,10 @@ use crate::output::text::counted;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
-    /// How many VLANs, tunnels and interfaces were joined to that of a connection's first frame,
-    /// over all connections.
+    /// The number of VLANs, tunnels and interfaces that were joined to that of a connection's first
+    /// frame, over all connections.
     pub count: u64,
-    /// The first such connection, and the first frame from elsewhere.
+    /// The first such connection, and its first frame from another network.
     pub first: Option<(u32, u64)>,
 }
 

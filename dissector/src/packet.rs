@@ -1,4 +1,4 @@
-//! What a frame carried, as far as TCP and UDP tell.
+//! The transport header of a frame's packet, TCP or UDP.
 
 use std::net::SocketAddr;
 
@@ -17,14 +17,14 @@ pub struct Packet {
     pub transport: TransportKind,
 }
 
-/// What is particular to each transport.
+/// The fields that depend on the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportKind {
     /// A segment.
     Tcp {
         /// Number of its connection, as in [`crate::unit::Unit::stream`].
         stream: u32,
-        /// Sequence number, as it stands in the header.
+        /// Sequence number of the header.
         seq: u32,
         /// SYN.
         syn: bool,

@@ -1,39 +1,38 @@
-//! A stretch of octets of which some may not have been captured.
+//! A range of octets, some of which may not have been captured.
 
 use std::ops::Range;
 
-/// Octets of one unit, brought together; those that were not captured read as zero and are known to
-/// be missing.
+/// The collected octets of one unit. Octets that were not captured are zero and marked as missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     octets: &'a [u8],
-    /// One octet per octet, 0 where it is missing; `None` when nothing is.
+    /// A flag for each octet, 0 if it is missing; `None` if none is missing.
     known: Option<&'a [u8]>,
 }
 
 impl<'a> Part<'a> {
-    /// Octets that are all there.
+    /// Octets of which none is missing.
     #[must_use]
     #[inline]
     pub fn whole(octets: &'a [u8]) -> Self {
         Part { octets, known: None }
     }
 
-    /// Octets with a map of the same length that has 0 for each one that is missing.
+    /// Octets with a map of the same length that has 0 for each missing octet.
     #[must_use]
     pub fn with_known(octets: &'a [u8], known: &'a [u8]) -> Self {
         debug_assert_eq!(octets.len(), known.len());
         Part { octets, known: known.contains(&0).then_some(known) }
     }
 
-    /// How many octets, missing ones too.
+    /// The number of octets, including missing ones.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.octets.len()
     }
 
-    /// Nothing at all?
+    /// Are there no octets?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()
@@ -46,14 +45,14 @@ impl<'a> Part<'a> {
         self.known.is_none()
     }
 
-    /// All octets, when none is missing.
+    /// All octets, if none is missing.
     #[must_use]
     #[inline]
     pub fn all(&self) -> Option<&'a [u8]> {
         self.is_whole().then_some(self.octets)
     }
 
-    /// The octets of `range`, when it lies inside and none of them is missing.
+    /// The octets of `range`, if it is inside and none of them is missing.
     #[must_use]
     #[inline]
     pub fn get(&self, range: Range<usize>) -> Option<&'a [u8]> {
@@ -64,7 +63,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The part from `start` on; nothing when that is behind the end.
+    /// The part from `start` on; empty if that is after the end.
     #[must_use]
     #[inline]
     pub fn from(&self, start: usize) -> Part<'a> {
@@ -72,7 +71,7 @@ impl<'a> Part<'a> {
         Part { octets: &self.octets[start..], known: self.known.map(|k| &k[start..]).filter(|k| k.contains(&0)) }
     }
 
-    /// The part before `end`; all of it when that is behind the end.
+    /// The part before `end`; everything if that is after the end.
     #[must_use]
     #[inline]
     pub fn up_to(&self, end: usize) -> Part<'a> {

@@ -3,12 +3,12 @@
 //!
 //! Two connections may have equal addresses and ports in different networks. Numbers that differ by
 //! direction (MPLS labels, TEIDs of GTP) and those of a capture's own transport (ERSPAN sessions)
-//! say nothing of that, and are left out.
+//! do not identify a network, and are left out.
 
-/// Tags that are kept apart; more of them are mixed into the last one.
+/// Tags that are kept apart; further tags are mixed into the last one.
 const MOST_TAGS: usize = 4;
 
-/// A number of a network, as a header has it.
+/// A network number from a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
     /// An interface of a capture on several (Linux cooked 2).
@@ -23,7 +23,7 @@ pub(crate) enum Tag {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Path {
     interface: u32,
-    /// From the outermost, 0 where there are no more.
+    /// From the outermost; 0 if there are no more.
     tags: [u32; MOST_TAGS],
 }
 

@@ -1,12 +1,13 @@
-//! FPDUs with a bad CRC that their sender repeats with a good one before the receiver acknowledges
-//! them.
+//! FPDUs with a bad CRC that their sender retransmits with a good one before the receiver
+//! acknowledges them.
 //!
-//! They were damaged in the network although the TCP checksum is right. An MPA that sees the
-//! segments of TCP may drop such a segment silently, and TCP sends it again (RFC 5044 section 8).
+//! They were damaged in the network although the TCP checksum is right. An MPA implementation that
+//! has access to TCP's segments may drop such a segment silently, and TCP retransmits it (RFC 5044
+//! section 8).
 //!
-//! An FPDU with a bad CRC is often read only when the next one is there, so repetitions are kept.
-//! If there is none yet, the findings wait until one comes, until the receiver acknowledges the
-//! octets, or until the connection ends.
+//! An FPDU with a bad CRC is often read only when the next one is there, so retransmissions are
+//! kept. If there is none yet, the findings wait until one comes, until the receiver acknowledges
+//! the octets, or until the connection ends.
 //!
 //! **Memory**: the octets of [`MOST`] FPDUs and of [`MOST_AGAIN`] segments of a connection.
 
@@ -100,8 +101,8 @@ impl Repairs {
         waiting.chain(again).sum()
     }
 
-    /// Keeps the findings about `unit`, if it is an FPDU that may come again. Returns whether it
-    /// has come again; the findings are notes then.
+    /// Keeps the findings about `unit`, if it is an FPDU that may be retransmitted. Returns whether
+    /// it was already retransmitted; its findings are notes then.
     pub(crate) fn hold(&mut self, books: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
@@ -126,8 +127,8 @@ impl Repairs {
         false
     }
 
-    /// A segment of `direction`, which `books` do not know yet, may repair FPDUs of this direction,
-    /// and acknowledge those of the other one. Their findings are added to `found`.
+    /// Processes a segment of `direction`, which `books` does not have yet. It may repair FPDUs of
+    /// this direction, and acknowledge those of the other one. Their findings are added to `found`.
     pub(crate) fn segment(
         &mut self,
         books: &mut Books,
@@ -160,7 +161,7 @@ impl Repairs {
         }
     }
 
-    /// The connection ends: nothing waits any longer.
+    /// The connection ends: no findings wait any longer.
     pub(crate) fn finish(&mut self, found: &mut Vec<Finding>) {
         self.waiting.drain(..).for_each(|mut doubtful| found.append(&mut doubtful.findings));
     }

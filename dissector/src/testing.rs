@@ -1,5 +1,5 @@
-//! Captures made by hand, for tests: one connection over Ethernet and IPv4, its segments in the
-//! order of sending.
+//! Synthetic captures for tests: one connection over Ethernet and IPv4, its segments in the order
+//! of sending.
 
 pub(crate) mod sdp;
 
@@ -37,7 +37,7 @@ pub(crate) fn hello() -> Vec<u8> {
     hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004")
 }
 
-/// `octets` (length field, ULPDU, PAD) with the CRC field behind them.
+/// `octets` (length field, ULPDU, PAD) followed by the CRC field.
 pub(crate) fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     let crc = crc::to_octets(crc::crc32c(&octets));
     octets.extend_from_slice(&crc);
@@ -75,13 +75,13 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with markers, right or wrong; walks octet by octet, as RFC 5044 section 4.3
-/// words it.
+/// A sender of FPDUs with markers, right or wrong; it goes octet by octet, like the text of RFC
+/// 5044 section 4.3.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     /// Octets since the start-up frame, as it counts them.
     pub(crate) at: u64,
-    /// Markers stand so many octets late.
+    /// Markers are this many octets late.
     pub(crate) shift: u64,
     /// Does it count its CRC fields?
     pub(crate) crc_counts: bool,
@@ -132,18 +132,18 @@ impl Marked {
     }
 }
 
-/// One connection and its frames. Direction 0 is that of the one who opened it.
+/// One connection and its frames. Direction 0 is that of the end that opened it.
 pub(crate) struct Wire {
-    /// Where it is connected to.
+    /// The port that it is connected to.
     port: u16,
     frames: Vec<(u64, Vec<u8>)>,
     next: [u32; 2],
     now: u64,
     /// Are IPv4 packets sent without Don't Fragment?
     pub(crate) may_fragment: bool,
-    /// The window field of what is sent.
+    /// The window field of sent segments.
     pub(crate) window: u16,
-    /// So many octets of each frame are in the capture.
+    /// Octets of each frame in the capture.
     snap_length: usize,
 }
 
@@ -153,8 +153,8 @@ impl Wire {
         Self::connected_with_options(&[])
     }
 
-    /// The same, behind datagrams between a port of the one who opens it (0) and the port mapper of
-    /// the other (1).
+    /// The same, after datagrams between a port of the end that opened the connection (0) and the
+    /// port mapper of the other end (1).
     pub(crate) fn connected_behind(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
@@ -226,13 +226,13 @@ impl Wire {
         wire
     }
 
-    /// The one who opened it opens another connection, to this port.
+    /// The end that opened the connection opens another one, to this port.
     pub(crate) fn connect_to(&mut self, port: u16) {
         self.port = port;
         self.connect_from(1000, 5000);
     }
 
-    /// The one who opened it opens another connection, from and to the same ports, with these
+    /// The end that opened the connection opens another one, from and to the same ports, with these
     /// initial sequence numbers.
     pub(crate) fn connect_from(&mut self, own: u32, peer: u32) {
         self.next = [own, peer];
@@ -269,7 +269,7 @@ impl Wire {
         }
     }
 
-    /// `first` and `second` happen in this order, and stand in the capture in the other.
+    /// `first` and `second` happen in this order; the capture has them in the opposite order.
     pub(crate) fn swapped(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.frames.len();
         first(self);
@@ -278,8 +278,8 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
-    /// `first` and `second`, each of one direction, happen at once: neither end has yet what the
-    /// other sends.
+    /// `first` and `second`, each of one direction, happen at once: neither end has received the
+    /// other's segments yet.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -290,13 +290,13 @@ impl Wire {
         self.next[direction] = sent[direction];
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     pub(crate) fn count(&self) -> usize {
         self.frames.len()
     }
 
-    /// The same with other frames, or in another order; what is then earlier than the frame before
-    /// it comes with that.
+    /// The same with other frames, or in another order. A frame with an earlier time than its
+    /// predecessor gets the predecessor's time.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {
@@ -305,13 +305,13 @@ impl Wire {
         Wire { frames, ..*self }
     }
 
-    /// What `direction` sent, alone.
+    /// Only the frames of `direction`.
     pub(crate) fn alone(&self, direction: usize) -> Self {
         let last = [2, 1][direction];
         self.changed(|frames| frames.into_iter().filter(|(_, frame)| frame[29] == last).collect())
     }
 
-    /// The same behind `tags` of VLANs.
+    /// The same after `tags` of VLANs.
     pub(crate) fn over(&self, tags: &[u8]) -> Self {
         let tagged = |(time, mut frame): (u64, Vec<u8>)| {
             frame.splice(12..12, tags.iter().copied());
@@ -338,12 +338,12 @@ impl Wire {
         self.changed(|frames| frames.into_iter().map(carried).collect())
     }
 
-    /// The capture has so many octets of each frame.
+    /// The capture has at most `snap_length` octets of each frame.
     pub(crate) fn cut_to(&self, snap_length: usize) -> Self {
         Wire { frames: self.frames.clone(), snap_length, ..*self }
     }
 
-    /// Nothing happens for so many nanoseconds.
+    /// Nothing happens for this time.
     pub(crate) fn wait(&mut self, nanoseconds: u64) {
         self.now += nanoseconds;
     }
@@ -362,19 +362,19 @@ impl Wire {
         self.segment(direction, |tcp| tcp.ack(ack), octets, true);
     }
 
-    /// `direction` sends `octets` in one segment, of which that at `at` is damaged on the way; it
-    /// has to send them again.
+    /// `direction` sends `octets` in one segment. The octet at `at` is damaged in transit, so the
+    /// sender has to retransmit them.
     pub(crate) fn send_damaged(&mut self, direction: usize, octets: &[u8], at: usize) {
         let next = self.next[direction];
         self.send(direction, octets);
         self.next[direction] = next;
         if let Some((_, frame)) = self.frames.last_mut() {
-            // Behind the headers of Ethernet, IPv4 and TCP.
+            // After the headers of Ethernet, IPv4 and TCP.
             frame[54 + at] ^= 0x55;
         }
     }
 
-    /// `direction` sends the FPDU of a ULPDU that is given in hexadecimal, in one segment.
+    /// `direction` sends the FPDU of a ULPDU in hexadecimal, in one segment.
     pub(crate) fn say(&mut self, direction: usize, ulpdu: &str) {
         self.send(direction, &fpdu(&hex(ulpdu)));
     }
@@ -399,8 +399,8 @@ impl Wire {
         self.next[direction] = self.next[direction].wrapping_add(1);
     }
 
-    /// `direction` sends a SYN with this sequence number, without ACK; what it sends next goes on
-    /// as before.
+    /// `direction` sends a SYN with this sequence number, without ACK; later segments continue as
+    /// before.
     pub(crate) fn syn_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
     }
@@ -431,14 +431,14 @@ impl Wire {
         self.segment(direction, etherparse::PacketBuilderStep::rst, &[], true);
     }
 
-    /// What the monitor finds that is more than a note.
+    /// The monitor's findings that are more than a note.
     pub(crate) fn errors(&self) -> Vec<Finding> {
         let mut found = self.findings();
         found.retain(|finding| finding.severity > weft_core::requirement::Severity::Note);
         found
     }
 
-    /// What the monitor finds.
+    /// The monitor's findings.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         struct Collect(Vec<Finding>);
         impl Sink for Collect {
@@ -457,7 +457,7 @@ impl Wire {
         self.feed_to(Dissector::default(), sink, |_| {});
     }
 
-    /// Shows the frames to `dissector`, at which `look` looks behind each of them.
+    /// Shows the frames to `dissector`, and calls `look` after each of them.
     pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
@@ -478,14 +478,14 @@ pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     wire
 }
 
-/// A rule covers `id`: it fires on `bad`, and not on `good`, which differs from it as little as
-/// possible.
+/// Proves that a rule covers `id`: it reports `bad`, and not `good`, which differs from it as
+/// little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || {
         assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
-        // What an e-mail proposed binds nobody.
+        // A proposal in an e-mail is not binding.
         let is_note = |finding: &Finding| finding.requirement != id || finding.severity == Severity::Note;
         assert!(!id.as_str().starts_with("P2P-mail.") || bad.findings().iter().all(is_note), "{:#?}", bad.findings());
         assert!(!names(good), "{id} is found where nothing breaks it: {:#?}", good.findings());

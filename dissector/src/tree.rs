@@ -1,4 +1,4 @@
-//! A unit as a tree of fields, each with its octets: for people, and for views that point at
+//! A unit as a tree of fields, each with its octets: for display, and for views that highlight
 //! octets.
 
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub struct Node {
     pub name: &'static str,
     /// Its name in its specification.
     pub label: &'static str,
-    /// Its value for people; empty for headers.
+    /// Its value for display; empty for headers.
     pub value: String,
     /// Where it is specified.
     pub section: &'static str,
@@ -80,7 +80,7 @@ impl Visitor for Builder {
     }
 
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>) {
-        // A direction without markers has nothing to say of them.
+        // In a direction without markers there is nothing to show.
         let no_markers = match value {
             Value::Pointers([]) => true,
             Value::Text(word) => std::ptr::eq(field, &mpa::MARKER_STATUS) && word == MarkerStatus::None.name(),
@@ -109,7 +109,7 @@ impl Visitor for Builder {
     }
 }
 
-/// A value as people read it.
+/// A value in the display format.
 #[must_use]
 pub fn shown(field: &Field, value: Value<'_>) -> String {
     match value {
@@ -146,7 +146,7 @@ pub fn shown(field: &Field, value: Value<'_>) -> String {
     }
 }
 
-/// Octets of a value that people are shown before it is cut.
+/// Octets of a value that are shown before it is cut.
 const MOST_SHOWN: usize = 64;
 
 fn hex(octets: &[u8]) -> String {

@@ -1,8 +1,7 @@
-//! What the dissector finds: the units that tile each direction of a connection.
+//! The protocol units of the dissector, which cover each direction of a connection without gaps.
 //!
-//! Units borrow their octets from the stream that is being read and live only as long as the call
-//! that hands them over. [`crate::grammar`] takes them apart into fields, [`crate::rules`] judges
-//! them.
+//! Units borrow their octets from the stream that is being read, and live only as long as the call
+//! that delivers them. [`crate::grammar`] splits them into fields, [`crate::rules`] checks them.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -28,7 +27,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The ends of what `src` sends to `dst`.
+    /// The ends of the direction from `src` to `dst`.
     #[must_use]
     pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Ends { src, dst, src_text: src.to_string(), dst_text: dst.to_string() }
@@ -52,61 +51,61 @@ pub struct Unit<'a> {
     pub incomplete: bool,
     /// What it is.
     pub kind: Kind<'a>,
-    /// Where its octets stand.
+    /// Location of its octets.
     pub origin: Origin<'a>,
-    /// Of octets in which no FPDU was found: what would explain them.
+    /// Explanation for octets in which no FPDU was found.
     pub misread: Option<Misread>,
-    /// What the monitor knows of its connection, where that says more of the unit.
+    /// The monitor's knowledge of its connection, if it concerns the unit.
     pub context: Option<&'a Context>,
 }
 
-/// What explains that no FPDU, laid out as RFC 5044 says, was found where one was due.
+/// The explanation why no FPDU with the layout of RFC 5044 was found where one was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Misread {
-    /// A marker stands in front of `ULPDU_Length`, but this direction has none.
+    /// A marker precedes `ULPDU_Length`, but this direction has none.
     MarkerNotAskedFor,
     /// `ULPDU_Length` is little-endian.
     LengthSwapped,
     /// `ULPDU_Length` counts this many octets more than the ULPDU has.
     LengthCounts(u8),
-    /// So many PAD octets instead of those that lead to a multiple of four.
+    /// This many PAD octets instead of those that lead to a multiple of four.
     Pad(u8),
     /// CRC is in use, and the CRC field is left out.
     NoCrcField,
-    /// Nothing simple.
+    /// No simple explanation.
     Unexplained,
 }
 
-/// What a unit is.
+/// The type of a unit.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
     /// An MPA Request or Reply frame; the part begins at the key.
     Startup(StartupKind, Part<'a>),
     /// An FPDU.
     Fpdu(Fpdu<'a>),
-    /// An SDP message, behind the unit that completed it (a Hello in streaming mode stands for
-    /// itself).
+    /// An SDP message, after the unit that completed it (a Hello in streaming mode has no such
+    /// unit).
     Sdp(Carrier, FieldOrder, Part<'a>),
     /// A datagram from or to a port mapper.
     PortMapper(Part<'a>),
     /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the
     /// first few of them.
     Streaming {
-        /// How many.
+        /// Number of octets.
         len: u64,
         /// CRC-32 of them all; `None` when octets are missing.
         crc32: Option<u32>,
-        /// The first octets of the stretch, at most [`STREAMING_HEAD`].
+        /// The first octets, at most [`STREAMING_HEAD`].
         head: &'a [u8],
     },
     /// Octets that no unit holds and that are not in the capture.
     Gap {
-        /// How many.
+        /// Number of octets.
         len: u64,
     },
     /// Octets of an MPA direction in which no FPDU was found.
     Unparsed {
-        /// How many.
+        /// Number of octets.
         len: u64,
     },
 }
@@ -137,18 +136,18 @@ impl Carrier {
 /// Octets of a streaming stretch that its unit shows.
 pub const STREAMING_HEAD: usize = 64;
 
-/// An FPDU as it stands in the stream.
+/// An FPDU and its location in the stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Fpdu<'a> {
-    /// Where its parts stand.
+    /// Positions of its parts.
     pub layout: Layout,
     /// `ULPDU_Length`, ULPDU and PAD, without markers.
     pub body: Part<'a>,
-    /// Its markers' octets, in stream order; `None` where they were not captured.
+    /// The octets of its markers, in stream order; `None` for markers that were not captured.
     pub markers: &'a [Option<[u8; 4]>],
     /// Are the markers right?
     pub marker_status: MarkerStatus,
-    /// The octets of the CRC field; `None` where there is none, or not all of it was captured.
+    /// The octets of the CRC field; `None` if there is none, or if it was not captured completely.
     pub crc: Option<[u8; 4]>,
     /// Is the CRC right?
     pub crc_status: CrcStatus,
@@ -170,16 +169,16 @@ impl<'a> Fpdu<'a> {
     }
 }
 
-/// How the markers of an FPDU stand against RFC 5044 section 4.3.
+/// Result of checking the markers of an FPDU (RFC 5044 section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MarkerStatus {
     /// There are no markers in this direction.
     None,
     /// Every captured marker is right.
     Good,
-    /// They stand where they should, but one has a wrong RESERVED or FPDUPTR.
+    /// They are in the right places, but one has a wrong RESERVED or FPDUPTR.
     BadValue,
-    /// They stand elsewhere.
+    /// They are in wrong places.
     Misplaced,
 }
 
@@ -196,14 +195,14 @@ impl MarkerStatus {
     }
 }
 
-/// How the CRC of an FPDU stands.
+/// Result of checking the CRC of an FPDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrcStatus {
     /// Right.
     Good,
     /// Wrong.
     Bad,
-    /// CRC was not negotiated; the field says nothing.
+    /// CRC was not negotiated; the field has no meaning.
     Unchecked,
     /// CRC was negotiated, but octets are missing.
     Truncated,
@@ -225,19 +224,19 @@ impl CrcStatus {
     }
 }
 
-/// Where octets of the stream stand in the capture.
+/// Location of octets of the stream in the capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Located {
     /// The frame.
     pub frame: u64,
-    /// Offset in the frame's octets; `None` where the frame was only the last fragment of a packet.
+    /// Offset in the frame's octets; `None` if the frame was only the last fragment of a packet.
     pub offset: Option<u32>,
-    /// How many octets.
+    /// Number of octets.
     pub len: u64,
 }
 
 impl Located {
-    /// Octets `range` of these, as far as there are that many.
+    /// The octets `range` of these, as far as they exist.
     pub(crate) fn part(self, range: Range<u64>) -> Self {
         let (start, end) = (range.start.min(self.len), range.end.min(self.len));
         let offset = self.offset.map(|at| at.saturating_add(u32::try_from(start).unwrap_or(u32::MAX)));
@@ -248,13 +247,13 @@ impl Located {
 /// Octets that are in one piece in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// The first of them: its position in the stream, or in a unit.
+    /// Position of the first octet, in the stream or in a unit.
     pub at: u64,
-    /// Where they are.
+    /// Their location.
     pub located: Located,
 }
 
-/// Where the octets of a unit stand in the stream and in the capture.
+/// Location of the octets of a unit, in the stream and in the capture.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// In the octets of a direction.
@@ -263,14 +262,14 @@ pub enum Origin<'a> {
     Frame {
         /// Its number.
         frame: u64,
-        /// Offset of the unit in its octets; `None` when it was put together from fragments.
+        /// Offset of the unit in its octets; `None` if it was reassembled from fragments.
         offset: Option<u32>,
         /// Octets of the unit that were captured.
         len: u64,
     },
 }
 
-/// The octets of a direction that a unit has.
+/// The octets of a unit in a direction.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamOrigin<'a> {
     /// The stream.
@@ -279,8 +278,8 @@ pub struct StreamOrigin<'a> {
     pub(crate) arrived: Option<&'a Arrived<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
-    /// Where the first octets of the unit are, if the stream does not keep them so long or not in
-    /// one piece.
+    /// Location of the first octets of the unit, if the stream does not keep them long enough or
+    /// not in one piece.
     pub(crate) kept: &'a [Placed],
 }
 
@@ -299,7 +298,8 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    /// Where octets `range` of the body of an FPDU are; `found` has their places in the body.
+    /// Locations of octets `range` of the body of an FPDU; `found` gets them with their positions
+    /// in the body.
     pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(Placed)) {
         let mut at = 0;
         for piece in layout.pieces() {
@@ -318,7 +318,7 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    /// Where octets `range` of the unit are, as far as that was kept.
+    /// Locations of octets `range` of the unit, as far as they were kept.
     fn locate_kept(&self, range: Range<u64>, found: &mut impl FnMut(Placed)) {
         for Placed { at, located } in self.kept {
             let (from, to) = (range.start.max(*at), range.end.min(at + located.len));
@@ -330,8 +330,7 @@ impl<'a> StreamOrigin<'a> {
 }
 
 impl Unit<'_> {
-    /// Octets `start..end` of the stream that the unit stands in, when all of them were captured
-    /// and are still there.
+    /// Octets `start..end` of the unit's stream, if all of them were captured and still exist.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         match self.origin {
             Origin::Stream(origin) => origin.octets(start, end),
@@ -339,8 +338,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Does an FPDU reach beyond the last octet of its direction, of which the capture holds all
-    /// from its first octet on?
+    /// Does an FPDU exceed the last octet of its direction, although the capture holds all octets
+    /// from the first one on?
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();
@@ -363,7 +362,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Does its first octet begin a TCP segment, and where does the segment end that holds it?
+    /// Does its first octet begin a TCP segment, and where does the segment with that octet end?
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         match self.origin {
             Origin::Stream(StreamOrigin { half, start, .. }) => {

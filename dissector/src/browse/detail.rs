@@ -1,4 +1,4 @@
-//! A few frames in full: octets, fields with the places of their octets, findings.
+//! Details of a few frames: octets, fields with the location of their octets, findings.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use crate::{Finding, Sink};
 pub const MOST_OCTETS: usize = 1 << 16;
 /// Units of one frame that are kept.
 pub const MOST_UNITS: usize = 256;
-/// Fields and octets of neighbours that are kept; bound the memory of a window of very large
-/// frames.
+/// Fields and octets of neighbours that are kept. These limits bound the memory of a window of very
+/// large frames.
 const MOST_FIELDS: usize = 50_000;
 const MOST_NEIGHBOUR_OCTETS: usize = 4 << 20;
 
-/// One frame in full.
+/// All details of one frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Detail {
     /// Its number.
@@ -29,13 +29,13 @@ pub struct Detail {
     pub time: u64,
     /// Its octets, at most [`MOST_OCTETS`].
     pub octets: Vec<u8>,
-    /// How many the capture has.
+    /// Number of octets in the capture.
     pub captured: usize,
-    /// How many were on the wire.
+    /// Number of octets on the wire.
     pub wire_len: u32,
     /// The units that end in it, at most [`MOST_UNITS`].
     pub units: Vec<UnitDetail>,
-    /// Further units.
+    /// Number of further units.
     pub left_out: u64,
     /// The findings that it shows.
     pub findings: Vec<FindingDetail>,
@@ -44,7 +44,7 @@ pub struct Detail {
 /// One unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitDetail {
-    /// In a few words.
+    /// A short summary.
     pub summary: String,
     /// Sender and receiver.
     pub ends: [String; 2],
@@ -61,7 +61,7 @@ pub struct FieldDetail {
     pub name: &'static str,
     /// Its name in its specification.
     pub label: &'static str,
-    /// Its value for people; empty for headers.
+    /// Its value for display; empty for headers.
     pub value: String,
     /// Where it is specified.
     pub section: &'static str,
@@ -74,19 +74,19 @@ pub struct FieldDetail {
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingDetail {
-    /// What is broken.
+    /// The violated requirement.
     pub requirement: RequirementId,
-    /// How loudly it is told.
+    /// Its severity.
     pub severity: Severity,
-    /// What would have been right.
+    /// What was expected.
     pub expected: String,
-    /// What was there.
+    /// What was found.
     pub found: String,
     /// The octets that show it.
     pub place: Place,
 }
 
-/// Where octets stand.
+/// The location of octets, relative to a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
     /// Ranges in the frame that is shown.
@@ -96,7 +96,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of octets, seen from `frame`.
+    /// The location of octets as seen from `frame`.
     #[must_use]
     pub fn of(located: &[Located], frame: u64) -> Self {
         let mut place = Place::default();
@@ -113,13 +113,13 @@ impl Place {
         place
     }
 
-    /// How many octets of the frame.
+    /// The number of octets in the frame.
     #[must_use]
     pub fn len(&self) -> usize {
         self.here.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// None of the frame?
+    /// Are there no octets in the frame?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.here.is_empty()
@@ -132,8 +132,7 @@ impl Place {
     }
 }
 
-/// Keeps one frame of a capture in full, and its neighbours, since the next question is mostly
-/// about them.
+/// Keeps all details of one frame and of its neighbours, because users usually go to these next.
 #[derive(Debug)]
 pub struct Details {
     focus: u64,
@@ -144,13 +143,13 @@ pub struct Details {
 }
 
 impl Details {
-    /// Frame `focus`, and so many on each side of it.
+    /// Keeps frame `focus` and at most `neighbours` frames on each side of it.
     #[must_use]
     pub fn new(focus: u64, neighbours: u64) -> Self {
         Details { focus, neighbours, frames: Vec::new(), fields: 0, octets: 0 }
     }
 
-    /// A frame is read; call it before the frame is dissected.
+    /// Registers a frame; call it before the frame is dissected.
     pub fn frame(&mut self, frame: &Frame<'_>) {
         if frame.number.abs_diff(self.focus) > self.neighbours {
             return;
@@ -172,7 +171,7 @@ impl Details {
         });
     }
 
-    /// What was kept, by number.
+    /// The details, by frame number.
     #[must_use]
     pub fn into_frames(self) -> Vec<Detail> {
         self.frames
@@ -187,7 +186,7 @@ impl Sink for Details {
     fn unit(&mut self, unit: &Unit<'_>) {
         let Some(at) = self.find(unit.frame) else { return };
         if unit.frame != self.focus && self.fields > MOST_FIELDS {
-            // Half a frame would be wrong; it is asked for again when somebody goes there.
+            // An incomplete frame would be wrong. It is requested again when the user goes there.
             self.frames.remove(at);
             return;
         }

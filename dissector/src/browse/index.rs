@@ -1,8 +1,8 @@
-//! The index of a capture: one row a frame, with what stands in it in words, and its findings. No
-//! octets, no fields.
+//! The index of a capture: one row for each frame with a text summary and its findings. It holds no
+//! octets and no fields.
 //!
-//! A row takes about 100 octets and its words. Words of all rows stand in one text, addresses are
-//! kept once a pair.
+//! A row takes about 100 octets and its text. The texts of all rows are in one string, and each
+//! pair of addresses is kept once.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,17 +17,17 @@ use crate::source::Frame;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink, TransportKind};
 
-/// Frames that an index holds unless it is told otherwise.
+/// Default limit on the frames in an index.
 pub const MOST_FRAMES: usize = 2_000_000;
-/// Findings that an index tells one by one; further ones are counted, at their frames too.
+/// Findings that an index lists; further ones are only counted, also at their frames.
 pub const MOST_FINDINGS: usize = 100_000;
-/// Octets of the words of all rows; rows behind that say nothing of their units.
+/// Octets of the texts of all rows; later rows have no text about their units.
 const MOST_TEXT: usize = 256 << 20;
-/// Characters of a row's words.
+/// Characters of a row's text.
 const MOST_WORDS: usize = 240;
-/// Pairs of addresses that are kept; frames of further ones have none.
+/// Pairs of addresses that are kept; frames with further pairs have no addresses.
 const MOST_PAIRS: usize = 1 << 20;
-/// [`Row::known_at`] of what is known when the capture ends.
+/// [`Row::known_at`] of rows that are complete only at the end of the capture.
 pub const AT_END: u64 = u64::MAX;
 
 /// A frame.
@@ -41,17 +41,17 @@ pub struct Row {
     pub captured: u32,
     /// Octets on the wire.
     pub wire_len: u32,
-    /// What its transport says.
+    /// Its transport header.
     pub transport: Option<TransportKind>,
     /// Payload octets of the transport.
     pub payload_len: u32,
-    /// How many units end in it.
+    /// Number of units that end in it.
     pub units: u32,
-    /// How many findings it shows.
+    /// Number of findings that it shows.
     pub findings: u32,
-    /// The loudest of them.
+    /// Their highest severity.
     pub worst: Option<Severity>,
-    /// The frame that must be read to know all of it: this one or a later one, or [`AT_END`].
+    /// The frame after which the row is complete: this one or a later one, or [`AT_END`].
     pub known_at: u64,
     pair: Option<u32>,
     words: Range<usize>,
@@ -75,13 +75,13 @@ pub struct Told {
     pub frame: u64,
     /// Its TCP connection.
     pub stream: Option<u32>,
-    /// What is broken.
+    /// The violated requirement.
     pub requirement: RequirementId,
-    /// How loudly it is told.
+    /// Its severity.
     pub severity: Severity,
-    /// What would have been right.
+    /// What was expected.
     pub expected: String,
-    /// What was there.
+    /// What was found.
     pub found: String,
 }
 
@@ -94,7 +94,7 @@ pub struct Index {
     pairs: Vec<(SocketAddr, SocketAddr)>,
     place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     findings: Vec<Told>,
-    /// Octets of the findings' texts.
+    /// Octets of the texts of the findings.
     told: usize,
     counts: [u64; 3],
     /// The frame that is being read.
@@ -108,7 +108,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// An index of so many frames at most.
+    /// An index of at most `most` frames.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
         Index {
@@ -124,8 +124,8 @@ impl Index {
         }
     }
 
-    /// A frame is read; call it before the frame is dissected. `false`: the index is full, and the
-    /// frame must not be dissected.
+    /// Registers a frame; call it before the frame is dissected. `false`: the index is full, and
+    /// the frame must not be dissected.
     pub fn begin(&mut self, frame: &Frame<'_>) -> bool {
         if self.rows.len() >= self.most {
             return false;
@@ -148,7 +148,7 @@ impl Index {
         true
     }
 
-    /// The capture ends: what comes now is known only there.
+    /// The capture ends: everything from now on is known only at the end.
     pub fn end(&mut self) {
         self.at = AT_END;
     }
@@ -159,7 +159,7 @@ impl Index {
         &self.rows
     }
 
-    /// Place of the row of frame `number`.
+    /// Index of the row of frame `number`.
     #[must_use]
     pub fn find(&self, number: u64) -> Option<usize> {
         self.rows.binary_search_by_key(&number, |row| row.number).ok()
@@ -171,7 +171,7 @@ impl Index {
         self.pairs.get(row.pair? as usize).copied()
     }
 
-    /// What stands in a frame: its units, else its transport.
+    /// The text of a frame: its units, else its transport.
     #[must_use]
     pub fn words(&self, row: &Row) -> String {
         match self.words.get(row.words.clone()) {
@@ -186,14 +186,14 @@ impl Index {
         &self.findings
     }
 
-    /// How many findings there are: notes, warnings, errors.
+    /// The number of findings: notes, warnings, errors.
     #[must_use]
     pub fn counts(&self) -> [u64; 3] {
         self.counts
     }
 
-    /// Bytes of memory, about. What the longest lists have room for beyond their length is never
-    /// touched.
+    /// Bytes of memory, approximately. Unused capacity of the longest lists is not counted, because
+    /// it is never touched.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.rows.len() * size_of::<Row>()
@@ -215,7 +215,7 @@ impl Index {
     }
 
     fn row_of(&mut self, frame: u64) -> Option<usize> {
-        // Nearly always it is the one that is being read.
+        // It is nearly always the frame that is being read.
         let last = self.rows.len().checked_sub(1)?;
         if self.rows[last].number == frame { Some(last) } else { self.find(frame) }
     }
@@ -239,7 +239,7 @@ impl Sink for Index {
             return;
         }
         if row.words.end != self.words.len() {
-            // A row that got a unit late moves to the end of the text.
+            // A row that got a late unit moves to the end of the text.
             let start = self.words.len();
             self.words.extend_from_within(row.words.clone());
             row.words = start..self.words.len();
@@ -267,7 +267,7 @@ impl Sink for Index {
     }
 }
 
-/// A frame without units, in a few words.
+/// A short summary of a frame without units.
 fn below(row: &Row) -> String {
     match row.transport {
         Some(TransportKind::Tcp { seq, syn, fin, rst, ack, .. }) => {

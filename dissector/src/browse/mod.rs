@@ -1,9 +1,9 @@
-//! For whoever leafs through a capture: an index of all frames, a few frames in full, the frames
-//! that pass a filter.
+//! Tools for interactive readers of a capture: an index of all frames, details of a few frames, and
+//! the frames that pass a filter.
 //!
-//! Each is a [`Sink`](crate::Sink) that is fed a capture from its beginning, since what a frame
-//! means depends on those before it. What they keep is bounded, and they say what they left out.
-//! Files, threads and screens are the caller's.
+//! Each is a [`Sink`](crate::Sink) that reads a capture from its beginning, because the meaning of
+//! a frame depends on earlier frames. Their memory is bounded, and they report what they left out.
+//! Files, threads and screens are up to the caller.
 
 pub mod detail;
 pub mod index;

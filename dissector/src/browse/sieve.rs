@@ -5,17 +5,17 @@ use crate::output::frames::{Frames, Keep};
 use crate::source::Frame;
 use crate::{Dissector, Finding, Packet, Sink, unit::Unit};
 
-/// A filter at work: feed it a capture, frame by frame.
+/// A running filter: feed it a capture, frame by frame.
 pub struct Sieve {
     filter: Filter,
     dissector: Dissector,
     gather: Gather,
-    /// Frames that passed and were not taken yet; those that were found late behind later ones.
+    /// Frames that passed and were not taken yet. Frames that were found late follow later frames.
     passed: Vec<u64>,
 }
 
 impl Sieve {
-    /// Reads the filter.
+    /// Parses the filter.
     ///
     /// # Errors
     /// What is wrong with `text`, and in which column.
@@ -35,19 +35,19 @@ impl Sieve {
         self.drain();
     }
 
-    /// Bytes of memory, about.
+    /// Bytes of memory, approximately.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.dissector.memory() + self.passed.len() * 2 * size_of::<u64>()
     }
 
-    /// Frames that passed so far, for who does not wait for the end: what is taken out does not
-    /// come again, unless something is found late in its frame.
+    /// Frames that passed so far, for callers that do not wait for the end. A frame that was taken
+    /// out does not come again, unless something is found late in it.
     pub fn passed(&mut self) -> &mut Vec<u64> {
         &mut self.passed
     }
 
-    /// The capture ends: all that passed and was not taken, in the order of frames, each once.
+    /// The capture ends: returns all frames that passed and were not taken, in order, each once.
     #[must_use]
     pub fn finish(mut self) -> Vec<u64> {
         self.dissector.finish(&mut self.gather);

@@ -1,4 +1,4 @@
-//! Connections that are handed out to their end, put aside, and resumed.
+//! Connections that are delivered to their end, put aside, and resumed.
 
 use super::connection::{Connection, Direction};
 use super::{Connections, LINGERING};
@@ -9,11 +9,11 @@ use crate::ip::Segment;
 use crate::tcp::{Half, HalfRecord, Past};
 use crate::unit::Ends;
 
-/// What is kept of each direction of a connection with MPA or SDP that was put aside.
+/// The record of each direction of a connection with MPA or SDP that was put aside.
 pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
 
 impl Connection {
-    /// It goes on, as its record says or as far as what is remembered of it tells.
+    /// It continues from its record, or else from what is known of its past.
     fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
         let Some(record) = record else {
             self.begin([0, 1].map(|direction| past.syn_alone(direction)));
@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    /// What is remembered of it; `aside`: it is open.
+    /// The facts that are kept of it; `aside`: it is open.
     pub(super) fn past(&self, aside: bool) -> Past {
         let [forth, back] = &self.directions;
         Past {
@@ -49,13 +49,13 @@ impl Connection {
 }
 
 impl Connections {
-    /// Can a connection that was put aside be read as one that never was, so that a segment which
-    /// does not fit is only its rival?
+    /// Can a connection that was put aside be read as if it never had been? A segment that does not
+    /// fit is then only its rival.
     pub(super) fn may_resume(&self, past: &Past, network: u16, segment: &Segment<'_>) -> bool {
         past.aside && (!past.has_octets() || self.table.has_record(segment, network))
     }
 
-    /// A connection that is over goes on.
+    /// A connection that is over continues.
     pub(super) fn go_on(&mut self, past: &Past, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let other = if past.first == segment.src { segment.dst } else { segment.src };
         let (slot, record) = self.open(past.number, (past.first, other), (network, segment.path), sink);
@@ -75,7 +75,7 @@ impl Connections {
         slot
     }
 
-    /// Hands a connection out to its end; it may still go on, if it is put `aside`.
+    /// Delivers a connection to its end; it may still continue if it is put `aside`.
     pub(super) fn retire(&mut self, slot: usize, aside: bool, sink: &mut dyn Sink) {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
@@ -110,8 +110,8 @@ impl Connections {
         }
     }
 
-    /// Puts connections aside that `may` go, until it is `enough`: those without MPA first, and
-    /// those idle for longest.
+    /// Puts connections aside for which `may` is true, until it is `enough`: those without MPA
+    /// first, and those idle for longest.
     pub(super) fn put_aside(
         &mut self,
         may: impl Fn(&Connection) -> bool,

@@ -14,10 +14,11 @@ use crate::unit::{Carrier, Ends, Kind, Unit};
 
 use super::NEAR;
 
-/// Sequence numbers are used again behind four times as many octets.
+/// Sequence numbers repeat after four times as many octets.
 const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
 
-/// An SDP connection was suspended: who connects again, and to where (section 13.1.1 of the draft).
+/// A suspended SDP connection: the end that connects again, and the address that it connects to
+/// (section 13.1.1 of the draft).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suspended {
     pub(super) peer: IpAddr,
@@ -33,7 +34,7 @@ pub(super) struct Direction {
     /// The first acknowledgement number that the other end sent for it, and the latest.
     pub(super) acked: Option<u32>,
     pub(super) latest_ack: Option<u32>,
-    /// What its segments began with.
+    /// The first octets of its segments.
     pub(super) prints: Prints,
 }
 
@@ -63,7 +64,7 @@ impl Direction {
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
-    /// Is the FIN of an earlier connection with these ports? It is before the SYN in sequence, and
+    /// Is it the FIN of an earlier connection with these ports? Its number is before the SYN, and
     /// its receiver drops it.
     fn drops_fin(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
@@ -72,13 +73,13 @@ impl Direction {
         segment.fin && !segment.syn && is_unique && self.half.isn().is_some_and(is_before)
     }
 
-    /// Does a segment carry what is known at its sequence number? `None`: that is not known.
+    /// Does a segment carry the known octets at its sequence number? `None`: they are not known.
     pub(super) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
         self.prints.compare(segment).filter(|_| is_unique)
     }
 
-    /// Does a SYN with this number stand before what is known of the direction, though it was
+    /// Is a SYN with this number before all that is known of the direction, although it was
     /// captured later?
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
@@ -99,12 +100,12 @@ impl Direction {
 /// A connection. Direction 0 is that of its first frame.
 pub(super) struct Connection {
     pub(super) number: u32,
-    /// Which of the networks it is in where connections have its ports.
+    /// Its network, if connections in several networks have its ports.
     pub(super) network: u16,
     pub(super) directions: [Direction; 2],
-    /// Its monitor, when there is one.
+    /// Its monitor, if it has one.
     pub(super) watch: Option<Watch>,
-    /// The latest frame of it.
+    /// Its latest frame.
     pub(super) heard: u64,
     /// Octets of memory that its directions keep, as last counted.
     pub(super) memory: usize,
@@ -113,14 +114,14 @@ pub(super) struct Connection {
     /// Does it hold octets back, as last counted?
     pub(super) holds_back: bool,
     pub(super) closed: bool,
-    /// Was it over, and goes on? Then its beginning was read.
+    /// Was it over, and has it continued? Its beginning was read then.
     pub(super) goes_on: bool,
     /// Units that were incomplete, and holes.
     pub(super) broken: u64,
     /// Another connection that may take its place.
     pub(super) rival: Option<Rival>,
-    /// What it cost that it was put aside, until something new of it comes. Until then it has
-    /// nothing to hand out.
+    /// The cost of putting it aside, until new octets of it come. Until then it has nothing to
+    /// deliver.
     pub(super) interrupted: Option<Dropped>,
 }
 
@@ -149,7 +150,7 @@ impl Connection {
         }
     }
 
-    /// Nothing but these SYNs was captured before.
+    /// Only these SYNs were captured before.
     pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
         for (direction, isn) in self.directions.iter_mut().zip(syns) {
             direction.half = isn.map_or_else(Half::default, Half::opened);
@@ -160,7 +161,7 @@ impl Connection {
         usize::from(segment.src != self.directions[0].ends.src)
     }
 
-    /// Takes a segment in; says whether the connection is closed by it.
+    /// Processes a segment. Returns whether the segment closes the connection.
     pub(super) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
         let index = self.direction_of(segment);
         self.heard = segment.frame;
@@ -198,8 +199,8 @@ impl Connection {
         closes
     }
 
-    /// Reads on in the direction `index`, then in the other one as long as either finds what the
-    /// other waits for.
+    /// Continues to read in direction `index`, then in the other one, as long as either finds what
+    /// the other waits for.
     fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
@@ -218,8 +219,8 @@ impl Connection {
         }
     }
 
-    /// Is a start-up frame found behind a rejection that both directions know? Then both are read
-    /// as from their beginning.
+    /// Is there a start-up frame after a rejection that both directions know? Both are then read as
+    /// from their beginning.
     fn starts_again(&mut self) -> bool {
         let [forth, back] = &self.directions;
         let any = forth.reader.begins_again() || back.reader.begins_again();
@@ -276,8 +277,8 @@ impl Connection {
         for direction in &mut self.directions {
             direction.half.finish();
         }
-        // The first time each direction learns whether it has a start-up frame; what waits for the
-        // other goes on the second time.
+        // In the first round each direction learns whether it has a start-up frame. The second
+        // round resumes a direction that waited for the other.
         for index in [0, 1, 0, 1] {
             self.poll(index, sink);
         }
@@ -294,7 +295,7 @@ impl Connection {
         self.directions.iter().any(|direction| direction.reader.is_mpa())
     }
 
-    /// Where it goes on, if both ends have agreed to suspend it.
+    /// Where it continues, if both ends have agreed to suspend it.
     pub(super) fn suspended(&self) -> Option<Suspended> {
         let (local, port) = self.watch.as_ref()?.suspended()?;
         let address = |direction: usize| self.directions[direction].ends.src.ip();
@@ -320,8 +321,8 @@ fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor knows
-/// nothing of what was agreed on, and books that began here would be wrong.
+/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor does not
+/// know the negotiated settings, so a state that began here would be wrong.
 fn is_assumed(unit: &Unit<'_>) -> bool {
     matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
 }

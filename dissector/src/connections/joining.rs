@@ -1,22 +1,22 @@
-//! Equal ports in several networks: is a segment of another VLAN, tunnel or interface one of a
-//! known connection?
+//! Equal ports in several networks: decides whether a segment of another VLAN, tunnel or interface
+//! belongs to a known connection.
 
 use super::connection::Connection;
 use super::{Connections, NEAR};
 use crate::ip::Segment;
 use crate::tcp::{Located, Place};
 
-/// What a segment is of.
+/// The connection that a segment belongs to.
 pub(super) enum Owner {
-    /// What is known in its network.
+    /// A known connection in its network.
     Known(u16, Option<Place>),
     /// A new connection, whose SYNs may be known.
     New(u16, [Option<u32>; 2]),
 }
 
 impl Connection {
-    /// Is a segment of another network a copy of one of this connection's (`Some(true)`), of
-    /// another connection (`Some(false)`) or, as far as its numbers tell, of this one (`None`)?
+    /// Is a segment of another network a copy of one of this connection's segments (`Some(true)`)?
+    /// `Some(false)`: it is of another connection. `None`: its numbers fit this connection.
     fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
         let mine = self.direction_of(segment);
         let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
@@ -37,7 +37,7 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// What was captured of the SYNs before a segment of another network turned out to be of
+    /// The SYNs that were captured before a segment of another network turned out to belong to
     /// another connection.
     fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
@@ -68,7 +68,7 @@ impl Connections {
                     return Owner::New(own, self.syns(place, segment));
                 }
             }
-            // What is over, or nearly so, gives its ports to another.
+            // A connection that is over, or nearly so, gives its ports to another.
             Some(false) | None => {}
         }
         Owner::Known(network, place)
@@ -104,8 +104,8 @@ impl Connections {
         }
     }
 
-    /// As [`Connection::recognises`]; a connection that is over is known by its sequence numbers
-    /// alone.
+    /// Like [`Connection::recognises`]; a connection that is over is recognised by its sequence
+    /// numbers alone.
     fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
         match place {
             Place::Open(slot) => {

@@ -1,12 +1,12 @@
-//! Another connection that may take the place of one with the same ports.
+//! Another connection that may replace a connection with the same ports.
 //!
-//! A segment that does not fit a connection (a SYN with another sequence number, numbers that are
-//! far away) begins another connection, or it is a stray that its receiver drops; a SYN is answered
-//! with a challenge ACK then (RFC 9293 section 3.10.7.4). Only the segments after it tell. Until
-//! then both are kept: the connection, and a rival that begins with that segment.
+//! A segment may not fit a connection: a SYN with another sequence number, or numbers that are far
+//! away. It begins another connection, or it is a stray that its receiver drops. The receiver
+//! answers a stray SYN with a challenge ACK (RFC 9293 section 3.10.7.4). Only later segments
+//! decide. Until then both are kept: the connection, and a rival that begins with that segment.
 //!
-//! The rival takes the place when its SYN is answered, or when octets go on where its first segment
-//! ended.
+//! The rival replaces the connection when its SYN is answered, or when octets continue where its
+//! first segment ended.
 
 use super::connection::{Connection, Direction};
 use super::{Connections, NEAR};
@@ -14,18 +14,18 @@ use crate::dissector::Sink;
 use crate::ip::Segment;
 use crate::tcp::{FAR, FAR_BEHIND_CLOSE, is_far};
 
-/// What a segment is to a connection with its ports.
+/// The relation of a segment to a connection with its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// One of its own.
+    /// It belongs to the connection.
     Own,
-    /// The first segment of another connection; the one that is there is over.
+    /// It is the first segment of another connection; the existing one is over.
     Replaces,
-    /// The first segment of a rival.
+    /// It is the first segment of a rival.
     Challenges,
-    /// A segment of the rival that proves nothing.
+    /// It is a segment of the rival that proves nothing.
     OfRival,
-    /// A segment of the rival that proves it.
+    /// It is a segment of the rival that proves it.
     Proves,
 }
 
@@ -58,7 +58,7 @@ impl Rival {
         self.connection.direction_of(syn) == 1 && (answers || other.begins_with(syn.seq))
     }
 
-    /// What a segment is to the rival of `holder`; `None`: nothing.
+    /// The relation of a segment to the rival of `holder`; `None`: none.
     fn claim(&self, segment: &Segment<'_>, holder: &Connection) -> Option<Claim> {
         if segment.syn {
             let proves = self.is_answered_by(segment) || self.begins_with(segment) && holder.closed;
@@ -69,7 +69,7 @@ impl Rival {
         let index = usize::from(self.connection.directions[0].ends.src != holder.directions[0].ends.src);
         let held = &holder.directions[index];
         let is_mine = match held.half.end_seq().or(held.acked) {
-            // What repeats octets of the holder, or goes on with them, is its own.
+            // A segment that repeats or continues octets of the holder belongs to it.
             Some(end) => end.wrapping_sub(number) >= NEAR && distance(number, self.next) < distance(number, end),
             None => distance(number, self.next) < NEAR,
         };
@@ -85,7 +85,7 @@ fn distance(a: u32, b: u32) -> u32 {
 }
 
 impl Connection {
-    /// What a segment with its ports is to it.
+    /// The relation of a segment with its ports to it.
     pub(super) fn claim(&self, segment: &Segment<'_>) -> Claim {
         if let Some(claim) = self.rival.as_ref().and_then(|rival| rival.claim(segment, self)) {
             return claim;
@@ -109,7 +109,7 @@ impl Connection {
         match own.isn() {
             Some(isn) => isn != segment.seq,
             None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,
-            // A FIN without octets is of an earlier connection with these ports.
+            // A FIN without octets belongs to an earlier connection with these ports.
             None => {
                 let [own, other] = [own, other].map(|half| half.has_octets() || half.has_fin());
                 own || (other && !segment.ack_flag)
@@ -176,7 +176,7 @@ impl Connections {
         }
     }
 
-    /// The connection in `slot` is over, and its rival has its place.
+    /// The connection in `slot` is over, and its rival replaces it.
     fn give_place(&mut self, slot: usize, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let connection = self.slots.get_mut(slot).and_then(Option::as_mut);
         let rival = connection.and_then(|connection| connection.rival.take());
@@ -210,7 +210,7 @@ mod tests {
         (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(msn, 30))));
     }
 
-    /// The streams of all FPDUs if this happens between two FPDUs each way.
+    /// The streams of all FPDUs if `happens` runs between two FPDUs each way.
     fn streams(happens: impl FnOnce(&mut Wire)) -> Vec<u32> {
         let mut wire = Wire::started();
         both(&mut wire, 1);

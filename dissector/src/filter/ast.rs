@@ -1,4 +1,4 @@
-//! What a filter says, before it is known what its names mean.
+//! The syntax tree of a filter, before its names are looked up.
 //!
 //! ```text
 //! any   = all {("||" | "or") all}
@@ -60,7 +60,7 @@ pub(super) enum LiteralKind<'t> {
     Str(Vec<u8>),
 }
 
-/// How two values are compared, and over which of a field's occurrences.
+/// How two values are compared, and which of a field's occurrences must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// One occurrence is equal.
@@ -140,7 +140,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// Complains of the next token, or of the end.
+    /// An error about the next token, or about the end.
     fn fault(&self, message: &str) -> FilterError {
         let span = self.tokens.get(self.at).map_or(self.text.len()..self.text.len(), |token| token.span.clone());
         FilterError::new(self.text, &span, message)
@@ -248,7 +248,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A word with `..` inside is a range.
+/// A word that contains `..` is a range.
 fn range<'t>(text: &str, literal: Literal<'t>) -> Result<Item<'t>, FilterError> {
     let LiteralKind::Word(word) = literal.kind else { return Ok(Item::One(literal)) };
     let Some((low, high)) = word.split_once("..") else { return Ok(Item::One(literal)) };

@@ -1,5 +1,5 @@
-//! Brings the wanted fields of units, frames and findings together: a grammar visitor that passes
-//! by all others.
+//! Collects the wanted fields of units, frames and findings: a grammar visitor that skips all other
+//! fields.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::unit::{CrcStatus, Kind, Unit};
 use super::known::{Condition, Fact, GroupOf, Known, Source};
 use super::values::{Held, Slot, Values};
 
-/// The fields that someone asks for: a filter, and the columns of an output.
+/// The wanted fields: those of a filter, and the columns of an output.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     slots: Vec<&'static Known>,
     fields: Vec<(&'static Field, Slot, Option<Condition>)>,
-    /// Those that the grammar must tell for them.
+    /// The fields that the grammar must report for them.
     set: FieldSet,
     groups: Vec<(GroupOf, Slot)>,
     unit_facts: Vec<(Fact, Slot)>,
@@ -28,13 +28,13 @@ pub struct Wanted {
     /// Does something depend on packets, a fact or a group?
     packets: bool,
     finding_facts: Vec<(Fact, Slot)>,
-    /// Must a unit be taken apart to tell?
+    /// Do the wanted fields require parsing a unit?
     walks: bool,
-    /// And to its end, because more than `fields` is wanted of it?
+    /// And parsing it completely, because more than `fields` is wanted?
     walks_all: bool,
 }
 
-/// What is known of a frame itself.
+/// Facts about a frame itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FrameFacts {
     /// Its number.
@@ -43,14 +43,14 @@ pub struct FrameFacts {
     pub time: u64,
     /// When the first frame of the capture was.
     pub origin: u64,
-    /// Its octets on the wire, and those captured.
+    /// Its length on the wire, and the captured length, in octets.
     pub len: Option<(u32, u32)>,
-    /// What it carried.
+    /// Its packet.
     pub packet: Option<Packet>,
 }
 
 impl Wanted {
-    /// Asks for a field.
+    /// Adds a field.
     pub fn add(&mut self, known: &'static Known) -> Slot {
         if let Some(at) = self.slots.iter().position(|slot| slot.name == known.name) {
             return Slot(at as u16);
@@ -94,13 +94,13 @@ impl Wanted {
         !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupOf::Finding)
     }
 
-    /// Does anything depend on the monitor: on findings, or on what it knows of connections?
+    /// Does anything depend on the monitor: on findings, or on its knowledge of connections?
     #[must_use]
     pub fn monitor(&self) -> bool {
         self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
     }
 
-    /// Adds what a unit tells of itself.
+    /// Adds a unit's own values.
     pub fn unit(&self, unit: &Unit<'_>, values: &mut Values) {
         for (group, slot) in &self.groups {
             if is_kind(*group, &unit.kind) {
@@ -140,13 +140,13 @@ impl Wanted {
         }
     }
 
-    /// Adds what the frame of a unit tells, where nothing but the unit is known of it.
+    /// Adds the values of a unit's frame, if only the unit is known.
     pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
         self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
         self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
     }
 
-    /// Adds what a frame tells.
+    /// Adds the values of a frame.
     pub fn frame(&self, facts: &FrameFacts, values: &mut Values) {
         self.frame_itself(facts, values);
         let Some(packet) = facts.packet.as_ref().filter(|_| self.packets) else { return };
@@ -238,7 +238,7 @@ impl Wanted {
         }
     }
 
-    /// Adds what a finding tells.
+    /// Adds the values of a finding.
     pub fn finding(&self, finding: &Finding, values: &mut Values) {
         for (group, slot) in &self.groups {
             if *group == GroupOf::Finding {
@@ -257,7 +257,7 @@ impl Wanted {
         }
     }
 
-    /// What the frame and the connection of a finding tell, where it stands alone.
+    /// Adds the values of the frame and the connection of a finding that has no record.
     pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
         for (fact, slot) in self.frame_facts.iter().chain(&self.packet_facts) {
             match (fact, finding.stream) {
@@ -276,7 +276,7 @@ impl Wanted {
     }
 }
 
-/// Is it known only when the unit is taken apart?
+/// Is it known only after parsing the unit?
 fn walks_for(group: GroupOf) -> bool {
     matches!(group, GroupOf::Ddp | GroupOf::Tagged | GroupOf::Untagged | GroupOf::ReadRequest | GroupOf::Terminate)
 }
@@ -320,7 +320,7 @@ fn is_kind(group: GroupOf, kind: &Kind<'_>) -> bool {
 struct Collector<'w> {
     wanted: &'w Wanted,
     values: &'w mut Values,
-    /// Wanted fields that were not told.
+    /// Wanted fields without a value so far.
     left: FieldSet,
     checked: bool,
     request: bool,
@@ -364,7 +364,7 @@ impl Visitor for Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Takes the value of a field under each name that it is wanted by.
+    /// Takes the value of a field under each wanted name.
     fn take(&mut self, field: &'static Field, value: Value<'_>) {
         self.left.remove(field);
         for (wanted, slot, condition) in &self.wanted.fields {

@@ -1,15 +1,14 @@
-//! What is wrong with a filter, and where in it.
+//! Errors in a filter, with their position.
 
 /// A filter that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("filter, column {column}: {message}")]
 pub struct FilterError {
-    /// The first character that is wrong, counted from 1; one behind the end when something is
-    /// missing there.
+    /// The first wrong character, counted from 1; one past the end if something is missing there.
     pub column: usize,
     /// How many characters are wrong; at least 1.
     pub width: usize,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is expected.
     pub message: String,
 }
 
@@ -24,7 +23,7 @@ impl FilterError {
         }
     }
 
-    /// Two lines for a terminal: the filter, and carets below what is wrong with it.
+    /// Two lines for a terminal: the filter, and carets below the error.
     #[must_use]
     pub fn pointed(&self, text: &str) -> String {
         // Control characters would move the carets.

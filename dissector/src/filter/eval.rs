@@ -1,4 +1,4 @@
-//! A filter with its names looked up and its values read, ready to be asked of each unit or frame.
+//! A compiled filter: names are looked up and values are read, ready to test units and frames.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -15,8 +15,8 @@ use super::values::{Held, Slot, Values};
 
 /// Regular expressions in one filter. `a|b` joins two of them into one.
 const MOST_REGEXES: usize = 16;
-/// Largest program that a regular expression may become, and largest cache of its states, in bytes
-/// each. With [`MOST_REGEXES`] it bounds the memory and the time to compile of a filter as a whole.
+/// Largest program of a regular expression, and largest cache of its states, in bytes each.
+/// Together with [`MOST_REGEXES`] it limits the memory and the compile time of one filter.
 const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
@@ -30,15 +30,15 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Check {
     Present,
-    /// One occurrence is so.
+    /// One occurrence matches.
     Any(Predicate),
-    /// There are occurrences, and each is so.
+    /// There are occurrences, and each matches.
     Every(Predicate),
     /// A relation to one occurrence of another field.
     ToField(Relation, Slot),
 }
 
-/// What is asked of one value.
+/// A test of one value.
 #[derive(Debug, Clone)]
 pub(super) enum Predicate {
     Number(Relation, u64),
@@ -262,7 +262,7 @@ impl Compiler<'_, '_> {
                 let (network, prefix) = literal::network(self.text, literal, known.kind)?;
                 Predicate::Network(network, prefix)
             }
-            // Presence tests have no value; they were refused before.
+            // Presence tests have no value; they were rejected before.
             Kind::Presence => return Ok(Check::Present),
         };
         Ok(match relation {
@@ -325,7 +325,7 @@ impl Compiler<'_, '_> {
             let message = format!("a filter has at most {MOST_REGEXES} regular expressions; join them with |");
             return Err(FilterError::new(self.text, &literal.span, message));
         }
-        // Wireshark's expressions do not mind the case of letters either.
+        // Wireshark's expressions ignore the case of letters, too.
         let pattern = String::from_utf8_lossy(pattern);
         RegexBuilder::new(&pattern)
             .case_insensitive(true)

@@ -1,4 +1,4 @@
-//! The fields and protocols that filters and `-e` know, and how Wireshark writes their values.
+//! The fields and protocols that filters and `-e` accept, and how Wireshark writes their values.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,9 +12,9 @@ use crate::grammar::{self, Base, Field};
 pub struct Known {
     /// Its name.
     pub name: &'static str,
-    /// What it is called for people.
+    /// Its label for display.
     pub label: &'static str,
-    /// Where it is specified; empty for what frames tell.
+    /// Where it is specified; empty for fields of frames.
     pub section: &'static str,
     /// How its values are compared.
     pub kind: Kind,
@@ -22,7 +22,7 @@ pub struct Known {
     pub show: Show,
     /// Names of its values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// All words that it can be, where they are few.
+    /// All text values that it can have, if there are only a few.
     pub words: &'static [&'static str],
     pub(super) source: Source,
 }
@@ -44,46 +44,46 @@ pub enum Kind {
     Address,
     /// As seconds with a fraction.
     Time,
-    /// It is there or not.
+    /// Only its presence is tested.
     Presence,
 }
 
-/// How values are written: as tshark writes the field, where it has it.
+/// How values are written: in tshark's format, if tshark has the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     /// Decimal.
     Dec,
-    /// `0x` and so many digits.
+    /// `0x` and this many digits.
     Hex(u8),
-    /// So many octets in hexadecimal, of a number.
+    /// This many octets in hexadecimal, of a number.
     HexOctets(u8),
     /// The value's name.
     Name,
-    /// As the value is: octets in hexadecimal, words, addresses, seconds.
+    /// The plain value: octets in hexadecimal, text, addresses, seconds.
     Plain,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     Grammar(&'static Field),
-    /// The grammar's field, when what was told before it in the unit says so.
+    /// The grammar's field, if an earlier field of the unit meets the condition.
     When(&'static Field, Condition),
     Group(GroupOf),
     Fact(Fact),
 }
 
-/// When a field goes by a narrower name of Wireshark's.
+/// The condition for one of Wireshark's narrower names of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     Request,
     Reply,
     /// Of a CRC that was compared.
     Checked,
-    /// Of a Terminate: its layer, and its error type where that matters.
+    /// Of a Terminate: its layer, and its error type if that matters.
     Terminated(u64, Option<u64>),
 }
 
-/// Which unit or header a presence test means.
+/// The unit or header that a presence test means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupOf {
     Mpa,
@@ -106,7 +106,7 @@ pub(super) enum GroupOf {
     Finding,
 }
 
-/// What frames, units and findings tell beside the grammar.
+/// Fields of frames, units and findings that are not in the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fact {
     FrameNumber,
@@ -217,7 +217,7 @@ static GROUPS: &[(&str, &str, GroupOf)] = &[
     ("finding", "A finding", GroupOf::Finding),
 ];
 
-/// Wireshark's narrower names of fields of ours.
+/// Wireshark's narrower names of weft's fields.
 static NARROWER: &[(&str, &str, Condition)] = &[
     ("iwarp_mpa.key.req", "iwarp_mpa.key", Condition::Request),
     ("iwarp_mpa.key.rep", "iwarp_mpa.key", Condition::Reply),
@@ -231,7 +231,7 @@ static NARROWER: &[(&str, &str, Condition)] = &[
     ("iwarp_rdma.term_errcode_llp", "iwarp_rdma.term_errcode", Condition::Terminated(2, None)),
 ];
 
-/// Where Wireshark writes a number otherwise than people are shown it.
+/// Fields that Wireshark writes in another format than the display format.
 static WRITTEN: &[(&str, Show)] = &[
     ("iwarp_ddp.rsvd", Show::Hex(2)),
     ("iwarp_rdma.rsv", Show::Hex(2)),
@@ -303,11 +303,11 @@ fn of_field(name: &'static str, field: &'static Field, source: Source) -> Known 
     }
 }
 
-/// What `kind` can be.
+/// The values of `kind`.
 static KINDS: &[&str] =
     &["mpa_request", "mpa_reply", "fpdu", "sdp", "sdp_pm", "streaming", "gap", "unparsed", "finding"];
 
-/// The words of a field that has only a few.
+/// The text values of a field that has only a few.
 fn words(field: &str) -> &'static [&'static str] {
     match field {
         "crc_status" => &["good", "bad", "unchecked", "truncated", "absent"],
@@ -335,12 +335,12 @@ pub fn all() -> Vec<&'static Known> {
     all
 }
 
-/// The name that was most likely meant; `None` when nothing is near.
+/// The name that was most likely meant; `None` if no name is near.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let likely = |known: &str| {
-        // A field named without its protocol is as good as a small slip.
+        // A field named without its protocol counts as a small typing error.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
     let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;

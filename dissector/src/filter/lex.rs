@@ -1,5 +1,5 @@
-//! A filter's text as words, strings and signs. Words are not told apart here: what `10.0.0.1`,
-//! `aa:bb:cc` or `in` means depends on where it stands.
+//! Splits a filter into words, strings and signs. Words are not classified here: the meaning of
+//! `10.0.0.1`, `aa:bb:cc` or `in` depends on the context.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Token<'t> {
 pub(super) enum TokenKind<'t> {
     /// A name, a number, an address, octets, a keyword.
     Word(&'t str),
-    /// What stood between quotation marks, escapes resolved.
+    /// The text between quotation marks, with escapes resolved.
     Str(Vec<u8>),
     /// `== != && ...`
     Sign(&'static str),
@@ -67,8 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '/' | '-')
 }
 
-/// A string whose opening mark ends before `from`; gives it and its length from `start`, without a
-/// raw string's `r`.
+/// A string whose opening mark ends before `from`. Returns it and its length from `start`, without
+/// a raw string's `r`.
 fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind<'_>, usize), FilterError> {
     let octets = text.as_bytes();
     let (mut value, mut at) = (Vec::new(), from);
@@ -82,7 +82,7 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
                 let (octet, used) = escape(text, at)?;
                 match octet {
                     Some(octet) => value.push(octet),
-                    // Not an escape of ours: it may be one of a regular expression.
+                    // Not an escape of this language: it may belong to a regular expression.
                     None => value.extend_from_slice(&octets[at..(at + used).min(octets.len())]),
                 }
                 at += used;
@@ -95,7 +95,8 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
     }
 }
 
-/// The octet that the escape at `at` means, and how many octets of the text it has.
+/// The octet that the escape at `at` means, and the number of octets that the escape takes in the
+/// text.
 fn escape(text: &str, at: usize) -> Result<(Option<u8>, usize), FilterError> {
     let octets = text.as_bytes();
     let octet = match octets.get(at + 1) {

@@ -1,4 +1,4 @@
-//! Values in filters, read as the field that they are compared with needs them.
+//! Values in filters, read in the format of the field that they are compared with.
 
 use std::net::IpAddr;
 
@@ -11,13 +11,13 @@ use super::known::{Kind, Known};
 /// Values whose names are searched.
 const NAMED: std::ops::RangeInclusive<u64> = 0..=255;
 
-/// The values of `known` that are called so; letters of either case will do.
+/// The values of `known` with this name; the case of letters is ignored.
 pub(super) fn named(word: &str, known: &Known) -> Vec<u64> {
     let Some(names) = known.names else { return Vec::new() };
     NAMED.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
 }
 
-/// The numbers that a literal means: one, unless it is a name that several values have.
+/// The numbers that a literal means: one, unless several values have that name.
 pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u64>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Word(word) => {
@@ -46,7 +46,7 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
-        // A name that is cut short is farther from itself than from a short name.
+        // An incomplete name is farther from itself than from a short name.
         let near = NAMED.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {
@@ -97,7 +97,7 @@ pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result
     })
 }
 
-/// Refuses a word that the field can never be.
+/// Rejects a word that the field can never be.
 pub(super) fn among_words(text: &str, literal: &Literal<'_>, known: &Known, octets: &[u8]) -> Result<(), FilterError> {
     if known.words.is_empty() || known.words.iter().any(|word| word.as_bytes() == octets) {
         return Ok(());

@@ -7,9 +7,9 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! A field that occurs several times passes when one of its values does; `!=` and `not in` ask for
-//! all of them, as in tshark 4, and a test of a field that is not there fails. Names of values will
-//! do for numbers.
+//! A field that occurs several times matches if one of its values matches. `!=` and `not in`
+//! require all values to match, as in tshark 4. A test of an absent field fails. Names of values
+//! are accepted for numbers.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -19,9 +19,9 @@
 //! | `eval` | the compiled filter |
 //! | `collect` | the wanted fields of a unit, a frame, a finding, as [`Values`] |
 //!
-//! A filter and the columns of an output share one [`Wanted`]: a unit is walked once, and nothing
-//! else of it is kept. Slices of fields, arithmetic, bit masks and functions of Wireshark's
-//! language are not here.
+//! A filter and the columns of an output share one [`Wanted`]: a unit is walked once, and only
+//! wanted fields are kept. Slices of fields, arithmetic, bit masks and functions of Wireshark's
+//! language are not supported.
 
 mod ast;
 mod collect;
@@ -42,14 +42,14 @@ pub use values::{Slot, Values};
 /// Longest filter that is read, in octets.
 const LONGEST: usize = 64 << 10;
 
-/// A filter that is ready to be asked.
+/// A compiled filter.
 #[derive(Debug, Clone)]
 pub struct Filter {
     root: eval::Node,
 }
 
 impl Filter {
-    /// Reads `text` and adds the fields that it needs to `wanted`.
+    /// Parses `text` and adds the fields that it needs to `wanted`.
     ///
     /// # Errors
     /// What is wrong, and in which column.
@@ -62,7 +62,7 @@ impl Filter {
         Ok(Filter { root })
     }
 
-    /// Does what was collected pass?
+    /// Do the collected values pass?
     #[must_use]
     pub fn matches(&self, values: &Values) -> bool {
         self.root.holds(values)

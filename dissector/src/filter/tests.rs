@@ -1,5 +1,5 @@
-//! The language against values set by hand, its errors with their columns, and a parser that no
-//! text makes panic.
+//! Tests the language with explicit values, its errors with their columns, and that no text makes
+//! the parser panic.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use super::known::Source;
 use super::values::Held;
 use super::*;
 
-/// Does `text` pass where the fields have these values?
+/// Does `text` pass if the fields have these values?
 fn passes(text: &str, fields: &[(&str, Held)]) -> bool {
     let mut wanted = Wanted::default();
     let filter = match Filter::parse(text, &mut wanted) {
@@ -191,7 +191,7 @@ fn nesting_has_an_end() {
     assert!(Filter::parse(&long, &mut Wanted::default()).is_ok());
 }
 
-/// A thousand expressions that each may become a megabyte took a gigabyte and seconds.
+/// Regression: a thousand expressions of up to a megabyte each took a gigabyte and seconds.
 #[test]
 fn limits_regular_expressions_of_a_filter_as_a_whole() {
     let many = |count| vec![r#"payload matches "a{9}""#; count].join(" or ");

@@ -1,4 +1,4 @@
-//! The values of the wanted fields, of one unit or one frame. Memory is kept from one to the next.
+//! The values of the wanted fields of one unit or one frame. Memory is reused for the next one.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use crate::grammar::Value;
 
 use super::known::{Known, Show};
 
-/// The place of a wanted field.
+/// The index of a wanted field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot(pub(super) u16);
 
-/// One value; octets and words that are not fixed lie in the arena.
+/// One value; octets and variable text are in the arena.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Held {
     Number(u64),
@@ -25,7 +25,7 @@ pub(crate) enum Held {
     Present,
 }
 
-/// Values in the order in which they were met.
+/// Values in the order in which they were found.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     entries: Vec<(Slot, Held)>,
@@ -33,14 +33,14 @@ pub struct Values {
 }
 
 impl Values {
-    /// Forgets all of them.
+    /// Removes all values.
     #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
         self.arena.clear();
     }
 
-    /// Octets of memory that they hold, roughly.
+    /// Octets of memory that they hold, approximately.
     #[must_use]
     pub fn held(&self) -> usize {
         self.entries.len() * size_of::<(Slot, Held)>() + self.arena.len()
@@ -57,8 +57,8 @@ impl Values {
         self.entries.push((slot, Held::Octets(start..start + octets.len())));
     }
 
-    /// As a grammar tells it. Empty octet strings do not count, as in tshark; markers count one by
-    /// one.
+    /// Adds a value from the grammar. Empty octet strings do not count, as in tshark; each marker
+    /// counts.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// Takes all values of `other` over, behind those that are here.
+    /// Appends all values of `other` to these.
     pub fn append(&mut self, other: &Values) {
         let base = self.arena.len();
         self.arena.extend_from_slice(&other.arena);
@@ -97,8 +97,8 @@ impl Values {
         self.arena.get(range.clone()).unwrap_or(&[])
     }
 
-    /// Appends each value of a slot as tshark writes it, with what `between` appends between two of
-    /// them; gives how many.
+    /// Appends each value of a slot in tshark's format; `between` appends the separator. Returns
+    /// the number of values.
     #[inline]
     pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
         let mut count = 0;
@@ -112,7 +112,7 @@ impl Values {
         count
     }
 
-    /// Appends the first or the last value of a slot; says whether there is one.
+    /// Appends the first or the last value of a slot; returns whether there is one.
     pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut Vec<u8>) -> bool {
         let held = if last { self.of(slot).last() } else { self.of(slot).next() };
         if let Some(held) = held {
@@ -154,7 +154,7 @@ impl Values {
     }
 }
 
-/// Appends a number as tshark writes it.
+/// Appends a number in tshark's format.
 #[inline]
 pub(crate) fn write_number(value: u64, known: &Known, out: &mut Vec<u8>) {
     match known.show {

@@ -1,5 +1,5 @@
-//! A start-up after one that was rejected: the TCP connection stays open, and the ULP may use it
-//! for anything (RFC 5044 section 7.1.2), so for another start-up as well.
+//! Another start-up after a rejected one: the TCP connection stays open. The ULP may use it for
+//! anything (RFC 5044 section 7.1.2), so also for another start-up.
 
 use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
@@ -10,7 +10,7 @@ use crate::tcp::{Half, Later};
 use super::{Reader, State};
 
 impl Reader {
-    /// Octets behind a rejection pass by, up to a segment that begins with a start-up frame.
+    /// Skips octets after a rejection, up to a segment that begins with a start-up frame.
     pub(super) fn outside(&mut self, half: &mut Half) -> Result<(), Later> {
         let mut at = half.consumed();
         loop {
@@ -29,7 +29,7 @@ impl Reader {
         }
     }
 
-    /// Was the connection rejected, and is a start-up frame found behind that?
+    /// Was the connection rejected, and is there a start-up frame after that?
     pub(crate) fn begins_again(&self) -> bool {
         self.state == State::Again
     }
@@ -39,7 +39,7 @@ impl Reader {
         matches!(self.state, State::Outside | State::Again)
     }
 
-    /// Reads on as if the connection began with the octets that are not read.
+    /// Continues as if the connection began with the unread octets.
     pub(crate) fn restart(&mut self, half: &Half) {
         let (zero, passed, scratch) =
             (half.consumed(), std::mem::take(&mut self.passed), std::mem::take(&mut self.scratch));
@@ -47,7 +47,7 @@ impl Reader {
     }
 }
 
-/// Do octets, as far as they are there, begin as a start-up frame does?
+/// Do the octets, as far as they have arrived, begin like a start-up frame?
 pub(super) fn may_begin(octets: &[u8], is_finished: bool) -> bool {
     match RawStartup::ref_from_prefix(octets) {
         Ok((raw, _)) => {
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Behind a rejection this happens, then one FPDU each way.
+    /// Runs `happens` after a rejection, then sends one FPDU each way.
     fn after_rejection(happens: impl FnOnce(&mut Wire)) -> (usize, usize) {
         let mut wire = Wire::started_as(&request(), &reply_frame(0x60, 1, &[]));
         happens(&mut wire);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(after_rejection(swapped), (4, 2));
     }
 
-    /// Two Requests without Reply between them: a rejection that the capture lacks, or none.
+    /// Two Requests without a Reply between them: the capture may or may not lack a rejection.
     #[test]
     fn the_rejection_may_be_missing() {
         let rejected = |captured: bool| {

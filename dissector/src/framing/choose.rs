@@ -1,9 +1,9 @@
-//! How is the FPDU laid out that begins here? As RFC 5044 says, or as one of the departures that
-//! real senders have made.
+//! Chooses the layout of the FPDU that begins here: that of RFC 5044, or a known departure of a
+//! real sender.
 //!
-//! Known departures: markers that stand elsewhere (a sender that does not count its CRC fields, a
-//! constant shift), FPDUPTR in little-endian order or counted from the marker in front, markers
-//! left out although asked for, markers that nobody asked for, the CRC field left out.
+//! Known departures: misplaced markers (a sender that does not count its CRC fields, a constant
+//! shift), FPDUPTR in little-endian order or counted from the marker before it, negotiated markers
+//! left out, markers that were not requested, the CRC field left out.
 
 use weft_core::crc;
 use weft_core::marker::INTERVAL;
@@ -29,7 +29,7 @@ pub(super) fn plausible(head: &[u8]) -> bool {
         && ulpdu_length >= if ddp.tagged() { 14 } else { 18 }
 }
 
-/// Is the CRC of the FPDU whose octets these are good?
+/// Is the CRC of the FPDU in these octets good?
 pub(super) fn crc_good(octets: &[u8]) -> bool {
     octets
         .split_last_chunk::<{ crc::CRC_LEN }>()
@@ -39,9 +39,9 @@ pub(super) fn crc_good(octets: &[u8]) -> bool {
 /// How an FPDU is laid out.
 pub(super) struct Chosen<'h> {
     pub(super) layout: Layout,
-    /// All its octets, when they were captured.
+    /// All its octets, if they were captured.
     pub(super) whole: Option<&'h [u8]>,
-    /// Whether its CRC is good, where that was looked at.
+    /// Whether its CRC is good, if that was checked.
     pub(super) crc_good: Option<bool>,
 }
 
@@ -52,15 +52,15 @@ impl<'h> Chosen<'h> {
     }
 }
 
-/// What the markers of a layout are like.
+/// The result of checking the markers of a layout.
 pub(super) struct Markers {
-    /// Each captured one is exactly right.
+    /// Is each captured marker exactly right?
     pub(super) right: bool,
-    /// How many were captured.
+    /// The number of captured markers.
     pub(super) seen: usize,
 }
 
-/// Compares the captured markers with what RFC 5044 4.3 wants.
+/// Compares the captured markers with RFC 5044 section 4.3.
 pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Later> {
     let mut found = Markers { right: true, seen: 0 };
     if layout.phase().is_none() {
@@ -78,7 +78,7 @@ pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Lat
     Ok(found)
 }
 
-/// Are there markers, all captured, right or wrong only in ways that real senders have been (byte
+/// Are there markers, all captured, and right or wrong only in known ways of real senders (byte
 /// order, origin)?
 fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
     let mut any = false;
@@ -114,13 +114,13 @@ fn length_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<u16>,
     Ok(half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]])))
 }
 
-/// Do the first four octets of an FPDU that starts at `start` make sense?
+/// Are the first four octets of an FPDU that starts at `start` plausible?
 fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
     let at = header_position(start, phase);
     Ok(half.octets(at, at + 4)?.map(plausible))
 }
 
-/// Does a header that makes sense begin at `position`?
+/// Does a plausible header begin at `position`?
 fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
     let Some(head) = half.octets(position, position + 4)? else { return Ok(None) };
     let behind_marker = |half: &Half| {
@@ -130,8 +130,8 @@ fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Opti
     Ok(Some(plausible(head) || header_position(position, phase) != position && behind_marker(half)?))
 }
 
-/// Does an FPDU end at `position` for certain: before a header that makes sense, or a FIN? The end
-/// of the capture and octets that are not in it show nothing.
+/// Is it certain that an FPDU ends at `position`: before a plausible header, or a FIN? The end of
+/// the capture and octets that are not in it prove nothing.
 fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
     if half.is_end(position)? {
         return Ok(position == half.end() && half.ends_with_fin());
@@ -140,13 +140,13 @@ fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bo
 }
 
 impl Reader {
-    /// The layout of the FPDU at `start`; `None` when framing is lost there.
+    /// The layout of the FPDU at `start`; `None` if framing is lost there.
     pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
         let whole = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
-        // The way of nearly every FPDU.
+        // The fast path for nearly every FPDU.
         if crc_on && whole.is_some_and(crc_good) {
             return Ok(Chosen::new(self.place_markers(half, rfc)?, whole, Some(true)));
         }
@@ -154,8 +154,8 @@ impl Reader {
         let within = rfc.end <= half.end();
         match whole {
             Some(_) if crc_on => {}
-            // It ends where a TCP segment ends: that says no less than what follows, which may come
-            // behind its answer.
+            // It ends where a TCP segment ends. That proves as much as the next header, which may
+            // come after its answer.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
@@ -174,7 +174,7 @@ impl Reader {
             let octets = half.octets(marked.start, marked.end)?;
             return Ok(Chosen::new(marked, octets, crc_on.then_some(true)));
         }
-        // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not
+        // Nothing can follow the end of the data, so an FPDU that is cut off there is not
         // confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
         if within
@@ -191,7 +191,7 @@ impl Reader {
         }
         let plausible = plausible == Some(true);
         let stands = if within { confirmed || (!crc_on && plausible) } else { plausible };
-        // All its octets are there and CRC is on: then its CRC was found bad.
+        // All its octets are there and CRC is on: its CRC was therefore bad.
         Ok(if stands { Chosen::new(rfc, whole, (crc_on && whole.is_some()).then_some(false)) } else { None })
     }
 
@@ -200,9 +200,9 @@ impl Reader {
         if crc_field { layout } else { layout.without_crc_field() }
     }
 
-    /// The FPDU at `start` with markers although the receiver wants none: all of them right, and
-    /// the CRC or what follows, too. Without CRC also one without a marker in front of one that
-    /// begins with a marker.
+    /// The FPDU at `start` with markers although the receiver wants none. All markers must be
+    /// right, and the CRC or the following octets, too. Without CRC, an FPDU without a marker may
+    /// also precede one that begins with a marker.
     fn with_unrequested_markers(&self, half: &Half, start: u64) -> Result<Option<Layout>, Later> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);
@@ -226,7 +226,7 @@ impl Reader {
         Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.crc_field)))
     }
 
-    /// The CRC is good, so the length is right; are the markers where they belong?
+    /// The CRC is good, so the length is right. Checks where the markers are.
     fn place_markers(&self, half: &Half, rfc: Layout) -> Result<Layout, Later> {
         if rfc.phase().is_none() || check_markers(half, &rfc)?.right || markers_recognised(half, &rfc)? {
             return Ok(rfc);
@@ -243,7 +243,8 @@ impl Reader {
         Ok(rfc)
     }
 
-    /// Other phases than the due one; first that of a sender which does not count its CRC fields.
+    /// Other phases than the due one, beginning with that of a sender that does not count its CRC
+    /// fields.
     fn other_phases(&self) -> impl Iterator<Item = u16> + use<> {
         let due = u64::from(self.phase.unwrap_or(0));
         let drifted = 4 * self.fpdus % INTERVAL;
@@ -254,10 +255,10 @@ impl Reader {
         shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
     }
 
-    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? Its octets alone look as if
-    /// there were no such field. But if the sender makes one in the next FPDU, it has one here,
-    /// too. Four octets less may also be a marker that is not where it is due, so with markers this
-    /// is not decided.
+    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? The FPDU's own octets look
+    /// as if there were no such field. But if the sender adds one to the next FPDU, it adds one
+    /// here, too. Four octets less may also mean a misplaced marker, so with markers this is not
+    /// decided.
     fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
         let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
@@ -269,8 +270,8 @@ impl Reader {
         Ok(self.may_end_at(half, with_field, None)? && !self.may_end_at(half, without_field, None)?)
     }
 
-    /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may
-    /// stand elsewhere.
+    /// Known errors of real senders. `markers_only`: the length is confirmed, so only markers may
+    /// be misplaced.
     fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
         let crc_on = self.settings.crc == Some(true);
         let without_field = self.crc_field && !crc_on && !markers_only;
@@ -284,11 +285,11 @@ impl Reader {
                 if phase.is_some() && !markers_recognised(half, &layout)? {
                     continue;
                 }
-                // Without markers of its own the question behind it is asked with those that are
+                // If it has no markers of its own, the next header is checked with those that are
                 // due.
                 let follows = phase.or(self.phase);
-                // What one end leaves out, the other leaves out as well; then the end of the data
-                // need not be proven.
+                // If one end leaves a field out, the other end does so, too. Then the end of the
+                // data need not be proven.
                 let as_peer = !crc_field && self.peer_without_crc;
                 let proven = if crc_on {
                     crc_good(octets)
@@ -305,8 +306,8 @@ impl Reader {
         Ok(None)
     }
 
-    /// May an FPDU end at `position`? At the end of data, before missing octets, a plausible
-    /// header, or a good FPDU.
+    /// May an FPDU end at `position`? It may at the end of the data, before missing octets, a
+    /// plausible header, or a good FPDU.
     pub(super) fn may_end_at(&self, half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
         if half.is_end(position)? {
             return Ok(position == half.end());
@@ -342,7 +343,7 @@ mod tests {
         }
     }
 
-    /// The header of the next FPDU, or the end of a TCP segment, says that an FPDU is right.
+    /// The header of the next FPDU, or the end of a TCP segment, confirms an FPDU.
     #[test]
     fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
         let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
@@ -351,7 +352,7 @@ mod tests {
         wire.send(1, &one);
         wire.send(0, &two[..9]);
         wire.send(0, &two[9..]);
-        // Two octets of the next header say nothing.
+        // Two octets of the next header prove nothing.
         wire.send(0, &[&three[..], &four[..2]].concat());
         wire.send(1, &two);
         wire.send(0, &four[2..]);
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
     }
 
-    /// A sender that does not count its CRC fields has a marker more or less than is due in some
+    /// A sender that does not count its CRC fields has one marker more or less than is due in some
     /// FPDUs. Without CRC such an FPDU looks as if its length counted the CRC field, or as if there
     /// were no such field.
     #[test]

@@ -1,20 +1,20 @@
-//! How much a search for FPDUs may cost.
+//! Limits the cost of a search for FPDUs.
 //!
-//! Where nothing tells where FPDUs begin, each header that makes sense is a candidate, and the CRC
-//! of what would be its FPDU decides. Random octets hold one in 1,400; octets made for it, or a
-//! payload of nothing but the letter A, are full of them, each good for up to 64 KB. So the octets
-//! that CRCs are taken over are counted: [`AT_ONCE`], and [`PER_OCTET`] for each octet of the
-//! stream that the search has come by. When they are used up, only headers with which a TCP segment
-//! begins are candidates, since that is where senders put them (RFC 5044 section 5), until enough
-//! octets have passed.
+//! If nothing shows where FPDUs begin, each plausible header is a candidate, and the CRC of its
+//! FPDU decides. One in 1,400 positions of random octets is plausible. A crafted payload, or one
+//! that consists only of the letter A, is full of plausible headers, each for up to 64 KB. The
+//! octets that CRCs are computed over are therefore counted: [`AT_ONCE`], and [`PER_OCTET`] for
+//! each octet of the stream that the search has passed. When that budget is used up, only headers
+//! at the beginning of a TCP segment are candidates, since senders put them there (RFC 5044 section
+//! 5). The search returns to all headers when enough octets have passed.
 
-/// Octets of CRC that a search may take whatever came before: 16 KB of FPDU in which every octet
-/// begins a candidate of 16 KB.
+/// Octets of CRC that a search may use regardless of earlier octets: 16 KB of FPDU in which every
+/// octet begins a candidate of 16 KB.
 const AT_ONCE: u64 = 256 << 20;
 /// Octets of CRC for each octet of the stream. Random octets need about 50.
 const PER_OCTET: u64 = 256;
 
-/// What is left of it, in one direction.
+/// The remaining budget of one direction.
 #[derive(Debug)]
 pub(super) struct Effort {
     left: u64,
@@ -29,7 +29,7 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// May CRCs be taken over `octets` octets for a candidate at `position`? If so, they are
+    /// May a CRC be computed over `octets` octets for a candidate at `position`? If so, they are
     /// counted.
     pub(super) fn allows(&mut self, position: u64, octets: u64) -> bool {
         let passed = position.saturating_sub(self.position);
@@ -56,7 +56,7 @@ mod tests {
         assert!(!effort.allows(1_000, 1));
         assert!(effort.allows(1_010, 10 * PER_OCTET));
         assert!(!effort.allows(1_010, 1));
-        // A position that was passed already brings nothing back.
+        // A position that was passed before adds nothing to the budget.
         assert!(!effort.allows(900, 1) && !effort.allows(1_010, 1));
     }
 

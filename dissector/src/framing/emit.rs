@@ -1,5 +1,5 @@
-//! Handing units out: brings the octets of a unit together without its markers, borrowing where
-//! they lie in one piece.
+//! Delivers units: collects the octets of a unit without its markers, and borrows them if they are
+//! in one piece.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, Pl
 use super::choose::{Chosen, check_markers, crc_good};
 use super::{Hello, Reader};
 
-/// Who gets the units of a direction.
+/// The receiver of the units of a direction.
 pub(crate) struct Target<'t> {
     /// Number of the connection.
     pub stream: u32,
@@ -40,7 +40,8 @@ impl Target<'_> {
         self.kept(half, (start, &[]), (frame, time), incomplete, kind, None);
     }
 
-    /// The same for octets that the stream may not keep any more: where the first of them are.
+    /// The same for octets that the stream may no longer keep; takes the location of the first
+    /// ones.
     #[inline]
     pub(super) fn kept(
         &mut self,
@@ -66,7 +67,7 @@ impl Target<'_> {
     }
 }
 
-/// Room for octets that do not lie in one piece; kept from unit to unit.
+/// A buffer for octets that are not in one piece; kept from unit to unit.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     octets: Vec<u8>,
@@ -106,7 +107,7 @@ impl Scratch {
 }
 
 impl Reader {
-    /// Hands the chosen FPDU out.
+    /// Delivers the chosen FPDU.
     pub(super) fn emit_fpdu(&mut self, half: &Half, chosen: &Chosen<'_>, out: &mut Target<'_>) {
         let layout = &chosen.layout;
         self.fpdus += 1;
@@ -174,7 +175,7 @@ impl Reader {
         }
     }
 
-    /// Hands the SDP Hello at the start of the direction out: it is a unit of its own.
+    /// Delivers the SDP Hello at the start of the direction as a unit of its own.
     pub(super) fn emit_hello(&mut self, half: &mut Half, hello: Hello, out: &mut Target<'_>) {
         let (start, end) = (half.consumed(), half.consumed() + super::startup::HELLO_LEN);
         let part = self.scratch.part(half, std::iter::once(start..end));

@@ -1,7 +1,7 @@
-//! Framing was lost where an FPDU was due: which simple mistake of a sender would explain it?
+//! Framing was lost where an FPDU was due: looks for a simple mistake of a sender that explains it.
 //!
-//! This changes nothing in how octets become units; it is told beside the octets that belong to
-//! none ([`Misread`]).
+//! This does not change how octets become units. The explanation ([`Misread`]) is reported with
+//! octets that belong to no unit.
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
@@ -14,16 +14,16 @@ use super::Reader;
 use super::again::may_begin;
 use super::choose::{crc_good, plausible};
 
-/// What `ULPDU_Length` may count too much: itself, CRC, both, PAD, markers.
+/// Octets that `ULPDU_Length` may wrongly include: itself, CRC, both, PAD, markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
-    /// What explains that no FPDU was found at `start`; `None` when octets there, or before them,
+    /// The explanation why no FPDU was found at `start`; `None` if octets there, or before them,
     /// were not captured.
     pub(super) fn explain(&self, half: &Half, start: u64) -> Option<Misread> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
-            // The peer's Reply may answer this frame, and the capture lack the one that rejected
-            // the first.
+            // The peer's Reply may answer this frame, and the capture may lack the Reply that
+            // rejected the first.
             return None;
         }
         let header = header_position(start, self.phase);
@@ -43,7 +43,7 @@ impl Reader {
         if !plausible(head) {
             return Some(Misread::Unexplained);
         }
-        // A header that makes sense, of an FPDU that was not captured whole, needs no explanation.
+        // A plausible header of an FPDU that was not captured completely needs no explanation.
         captured(start, Layout::new(start, ulpdu_length, self.phase).crc)?;
         if let Ok(Some(pad)) = self.wrong_pad(half, start) {
             return Some(Misread::Pad(pad));
@@ -61,7 +61,7 @@ impl Reader {
     }
 
     /// Do the octets show that the CRC field of the FPDU at `start` is at `crc`? With CRC they
-    /// prove it; without, the header behind the field does.
+    /// prove it; without CRC, the header after the field does.
     fn crc_field_proves(&self, half: &Half, start: u64, crc: u64) -> Result<bool, Later> {
         let end = crc + CRC_LEN as u64;
         Ok(if self.settings.crc == Some(true) {
@@ -71,8 +71,8 @@ impl Reader {
         })
     }
 
-    /// How many PAD octets the FPDU at `start` has, if there are others than those that lead to a
-    /// multiple of four. Where there are markers, nothing is known of it.
+    /// The number of PAD octets of the FPDU at `start` if it does not lead to a multiple of four.
+    /// With markers this is not known.
     pub(super) fn wrong_pad(&self, half: &Half, start: u64) -> Result<Option<u8>, Later> {
         let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
         if self.phase.is_some() {

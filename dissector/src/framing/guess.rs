@@ -1,5 +1,5 @@
-//! Where FPDUs begin is known, but the peer's start-up frame is not in the capture: the first FPDU
-//! tells.
+//! The start of the FPDUs is known, but the peer's start-up frame is not in the capture: the first
+//! FPDU decides.
 
 use crate::tcp::{Half, Later};
 
@@ -26,7 +26,7 @@ impl Reader {
             (Some(markers), Some(_)) => self.phase = markers.then_some((self.origin % 512) as u16),
             _ if self.guess(half)? => {}
             _ => {
-                // Nothing at the start: what is known stays so, and the rest must prove itself.
+                // Nothing at the start: the settings stay as known, and the rest must prove itself.
                 let lock = self.lock(half, half.consumed(), half.settled());
                 if lock.to <= half.consumed() && !lock.found {
                     return Err(lock.later.unwrap_or(Later::NEXT));
@@ -46,8 +46,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Counts FPDUs in a row with good CRC and right markers, without and with markers; else takes
-    /// a header that makes sense.
+    /// Counts FPDUs in a row with good CRC and right markers, without and with markers. Otherwise
+    /// accepts a plausible header.
     fn guess(&mut self, half: &Half) -> Result<bool, Later> {
         if !self.passed.is_empty() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Where do FPDUs begin when no start-up frame tells? Where CRC32c proves two of them in a row.
+//! Finds the first FPDU without a start-up frame: where CRC32c proves two FPDUs in a row.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
@@ -10,7 +10,7 @@ use crate::tcp::{Half, Later};
 use super::Reader;
 use super::choose::{check_markers, crc_good, header_at, plausible};
 
-/// FPDUs of a row that are looked at to tell settings apart.
+/// FPDUs of a row that are checked to distinguish settings.
 const LONGEST_ROW: u32 = 64;
 
 /// Octets of `ULPDU_Length` and the longest DDP header.
@@ -19,15 +19,15 @@ const LONGEST_HEADER: u64 = 2 + 18;
 /// FPDUs in a row that prove themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// How many.
+    /// Number of FPDUs.
     pub(super) count: u32,
     /// The marker phases that are still possible; `None` without markers.
     pub(super) phases: Option<Vec<u16>>,
-    /// The row stopped only because octets are not there yet.
+    /// The row stopped only because octets have not arrived yet.
     pub(super) more: Option<Later>,
 }
 
-/// What a search for a lock came to.
+/// The result of a search for a lock.
 pub(super) struct Lock {
     /// Was one found, at `to`?
     pub(super) found: bool,
@@ -38,8 +38,8 @@ pub(super) struct Lock {
 }
 
 impl Reader {
-    /// The first position in `from..to` from which two FPDUs in a row are proven; else how far
-    /// there can be none.
+    /// The first position in `from..to` from which two FPDUs in a row are proven; else the position
+    /// up to which there is none.
     pub(super) fn lock(&mut self, half: &Half, from: u64, to: u64) -> Lock {
         if self.settings.crc == Some(false) {
             return Lock { found: false, to, later: None };
@@ -60,7 +60,7 @@ impl Reader {
                 match self.try_lock(half, from, header) {
                     Ok(Some(start)) => return Lock { found: true, to: start, later: None },
                     Ok(None) => {}
-                    // A marker may stand in front of the header.
+                    // A marker may precede the header.
                     Err(later) => {
                         let to = header.saturating_sub(4).max(from);
                         return Lock { found: false, to, later: Some(later) };
@@ -107,11 +107,11 @@ impl Reader {
         Ok(Some(*at))
     }
 
-    /// May an FPDU whose CRC is good begin with the header at `header`: one without markers, one
-    /// with markers behind the header?
+    /// May an FPDU with a good CRC begin with the header at `header`: one without markers, one with
+    /// markers after the header?
     ///
-    /// Wherever markers stand, there is one of two numbers of them in it; so three CRCs tell, each
-    /// of which goes on where the one before stopped.
+    /// Wherever the markers are, there are two possible numbers of them. Three CRCs therefore
+    /// decide, and each continues where the one before stopped.
     fn may_begin(&self, half: &Half, header: u64) -> Result<(bool, bool), Later> {
         let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
@@ -122,7 +122,7 @@ impl Reader {
         let ends = [Layout::new(header, ulpdu_length, None).crc, marked(INTERVAL - 4), marked(4)];
         for (index, (end, good)) in ends.into_iter().zip(&mut good).enumerate() {
             if self.settings.markers == Some(index == 0) {
-                // Not what this direction has.
+                // Does not match the settings of this direction.
                 continue;
             }
             let Some(octets) = half.octets(at, end + CRC_LEN as u64)? else { break };
@@ -164,8 +164,8 @@ impl Reader {
         row
     }
 
-    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` when it is
-    /// not good.
+    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` if it is not
+    /// good.
     #[allow(clippy::type_complexity)]
     fn next_in_row(
         &self,
@@ -222,8 +222,8 @@ impl Reader {
 mod tests {
     use crate::testing::{Marked, Wire, send_of};
 
-    /// The marker is in the payload of the FPDU whose MSN, 12, is at octet 12 and so looks like a
-    /// marker there.
+    /// The marker is in the payload of the FPDU whose MSN is 12. The MSN is at octet 12 and so
+    /// looks like a marker there.
     #[test]
     fn an_msn_that_looks_like_a_marker_is_none() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());

@@ -1,25 +1,25 @@
-//! From the octets of one direction to MPA's units: start-up frames, FPDUs, and what is neither.
+//! From the octets of one direction to MPA's units: start-up frames, FPDUs, and other octets.
 //!
 //! | file | question |
 //! | --- | --- |
-//! | [`startup`] | where does the direction's own start-up frame stand? |
-//! | [`settings`] | are there markers and CRCs, by what both frames say? |
-//! | [`guess`] | and when the peer's frame is not in the capture? |
-//! | [`lock`] | where do FPDUs begin when nothing tells? |
-//! | [`effort`] | how much may it cost to find that out? |
-//! | [`straight`] | which FPDUs are as nearly all are? |
-//! | [`choose`] | how is the FPDU laid out that begins here? |
+//! | [`startup`] | where is the direction's own start-up frame? |
+//! | [`settings`] | are there markers and CRCs, by both frames? |
+//! | [`guess`] | the same if the peer's frame is not in the capture |
+//! | [`lock`] | where do FPDUs begin without a start-up frame? |
+//! | [`effort`] | how much may that search cost? |
+//! | [`straight`] | which FPDUs need no further checks? |
+//! | [`choose`] | what is the layout of the FPDU that begins here? |
 //! | [`explain`] | what would explain that framing was lost? |
-//! | [`resync`] | where do FPDUs go on after framing was lost? |
+//! | [`resync`] | where do FPDUs continue after framing was lost? |
 //! | [`again`] | does a rejected connection start again? |
-//! | [`emit`] | what is handed out |
+//! | [`emit`] | how are units delivered? |
 //! | [`record`] | what is kept when reading is interrupted? |
 //!
-//! Octets come in the order of the capture, so a question may have to wait: [`Later`] travels up
-//! through `?`, nothing is changed, and the same question is asked again when what it waits for is
-//! there. A direction whose own start-up frame was not captured goes by what is known of the peer's
-//! when it locks; a frame that was captured later than that changes nothing. Nothing here judges;
-//! see [`crate::rules`].
+//! Octets come in the order of the capture, so a question may have to wait: [`Later`] is returned
+//! through `?`, and nothing is changed. The same question is repeated when the awaited octets have
+//! arrived. A direction whose own start-up frame was not captured uses what is known of the peer's
+//! frame when it locks; a frame that was captured later changes nothing. This module checks no
+//! rules; see [`crate::rules`].
 
 mod again;
 mod choose;
@@ -54,27 +54,27 @@ use stretch::Passed;
 /// octet of a capture that began in mid-stream.
 const WAIT: usize = 256 << 10;
 
-/// How far a direction has come.
+/// The state of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No own start-up frame yet, and no FPDU that proves itself.
     Searching,
-    /// Where FPDUs begin is known; whether with markers and CRC depends on the peer's frame.
+    /// The start of the FPDUs is known; markers and CRC depend on the peer's frame.
     Starting,
     /// FPDU after FPDU.
     InStep,
     /// Framing is lost: searching for the next FPDU.
     Lost,
-    /// All that follows is no MPA (a rejected connection), unless a start-up frame comes.
+    /// The rest is not MPA (a rejected connection), unless a start-up frame comes.
     Outside,
-    /// One has come; the other direction has not got so far.
+    /// A start-up frame has come; the other direction is not there yet.
     Again,
 }
 
-/// What is known of markers and CRC in one direction; `None`: not known.
+/// The known settings for markers and CRC in one direction; `None`: not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Do markers stand in it?
+    /// Does it have markers?
     pub markers: Option<bool>,
     /// Are CRCs in use?
     pub crc: Option<bool>,
@@ -87,7 +87,7 @@ pub(crate) struct Settings {
 pub(crate) struct Hello {
     /// What carried it.
     pub(crate) carrier: Carrier,
-    /// How its fields, and those of every message behind it, are ordered.
+    /// The order of its fields, and of those in every later message.
     pub(crate) order: FieldOrder,
 }
 
@@ -96,39 +96,38 @@ pub(crate) struct Hello {
 pub(crate) struct Reader {
     state: State,
     startup: Option<OwnStartup>,
-    /// Where this direction has an SDP Hello.
+    /// The SDP Hello of this direction.
     hello: Option<Hello>,
-    /// Where either direction has one.
+    /// The SDP Hello of either direction.
     sdp: Option<Hello>,
-    /// Somebody says that it is SDP, though its Hello may not be in the capture.
+    /// The user requested SDP, although its Hello may not be in the capture.
     pub(crate) as_sdp: bool,
     settings: Settings,
     /// Residue modulo 512 of marker positions.
     phase: Option<u16>,
-    /// Position from which FPDUs stand at multiples of four.
+    /// Position from which FPDUs are at multiples of four.
     origin: u64,
     /// Lowest position of the direction.
     zero: u64,
     crc_field: bool,
-    /// Is the other direction proven to be without CRC fields?
+    /// Is it proven that the other direction has no CRC fields?
     pub(crate) peer_without_crc: bool,
-    /// May octets before the own start-up frame be missing, among them another one?
+    /// May octets before its own start-up frame be missing, with another start-up frame among them?
     startup_follows_hole: bool,
     /// The same of the other direction.
     pub(crate) peer_startup_follows_hole: bool,
     fpdus: u64,
-    /// Position behind the last FPDU that was chosen; behind what was captured of it, where its end
-    /// was not.
+    /// Position after the last chosen FPDU, or after its captured part if its end was not captured.
     next: u64,
-    /// What searching for FPDUs may still cost.
+    /// The remaining budget of the search for FPDUs.
     effort: Effort,
     /// Octets before this were searched for a start-up key.
     searched: u64,
-    /// All octets are there, and no start-up key is among them.
+    /// All octets have arrived, and there is no start-up key among them.
     keyless: bool,
-    /// What the last question waits for; it is not asked again before.
+    /// The event that the last question waits for; the question is not repeated before.
     blocked: Option<Later>,
-    /// The peer as it was last told.
+    /// The last reported state of the peer.
     peer: PeerView,
     /// Octets that belong to no unit yet.
     passed: Passed,
@@ -172,18 +171,18 @@ impl Reader {
         !self.crc_field
     }
 
-    /// May the capture lack another start-up frame before the own one?
+    /// May the capture lack another start-up frame before its own?
     pub(crate) fn startup_follows_hole(&self) -> bool {
         self.startup_follows_hole
     }
 
-    /// Is this what was last told of the peer?
+    /// Is `peer` the state that was last reported?
     #[must_use]
     pub(crate) fn knows(&self, peer: &PeerView) -> bool {
         self.peer == *peer
     }
 
-    /// Takes note of what the other direction is like.
+    /// Records the state of the other direction.
     pub(crate) fn meet(&mut self, peer: &PeerView) {
         self.sdp = self.hello.or(peer.hello);
         if self.peer != *peer {
@@ -191,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// Reads as far as the octets that are there allow.
+    /// Reads as far as the octets that have arrived allow.
     pub(crate) fn poll(&mut self, half: &mut Half, out: &mut Target<'_>) {
         let is_blocked = self.blocked.is_some_and(|later| half.still_awaits(&later));
         if is_blocked && self.state != State::Searching {
@@ -213,8 +212,8 @@ impl Reader {
         }
     }
 
-    /// The end of the capture: what is held back is handed out. [`Half::finish`] and a last
-    /// [`Reader::poll`] come before.
+    /// The end of the capture: delivers everything that was held back. Call [`Half::finish`] and a
+    /// last [`Reader::poll`] before.
     pub(crate) fn finish(&mut self, half: &Half, out: &mut Target<'_>) {
         if self.state == State::Searching || self.is_rejected() {
             self.passed.streaming(half, out);
@@ -238,31 +237,31 @@ impl Reader {
         }
     }
 
-    /// Octets of memory that are kept from unit to unit, near enough.
+    /// Octets of memory that are kept from unit to unit, approximately.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         self.passed.memory() + self.scratch.memory() + self.collector.memory()
     }
 
-    /// Have octets passed whose unit is not handed out?
+    /// Are there octets whose unit is not delivered?
     #[must_use]
     pub(crate) fn has_passed(&self) -> bool {
         !self.passed.is_empty()
     }
 
-    /// Does it read SDP messages without having seen a Hello?
+    /// Does it read SDP messages without having read a Hello?
     #[must_use]
     pub(crate) fn assumes_sdp(&self) -> bool {
         self.as_sdp && self.sdp.is_none()
     }
 
-    /// Own start-up frame, if one was found.
+    /// Its own start-up frame, if one was found.
     #[must_use]
     pub(crate) fn startup(&self) -> Option<&OwnStartup> {
         self.startup.as_ref()
     }
 
-    /// The SDP Hello of this direction; one that a lower octet may still come before, too.
+    /// The SDP Hello of this direction, also if a lower octet may still come before it.
     #[must_use]
     pub(crate) fn hello(&self, half: &Half) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {
@@ -301,7 +300,7 @@ impl Reader {
         }
     }
 
-    /// Everything that is there passes by.
+    /// Skips all octets that have arrived.
     fn pass_all(&mut self, half: &mut Half) -> Result<(), Later> {
         let (from, to) = (half.consumed(), half.settled());
         if from >= to {

@@ -1,11 +1,11 @@
-//! What is kept of a direction whose reading is interrupted: its settings, without octets.
+//! The record of a direction whose reading is interrupted: its settings, without octets.
 
 use crate::tcp::Half;
 
 use super::effort::Effort;
 use super::{Hello, OwnStartup, Reader, Settings, State};
 
-/// Enough for [`Reader::resumed`] to read on.
+/// Enough for [`Reader::resumed`] to continue.
 #[derive(Debug)]
 pub(crate) struct ReaderRecord {
     state: State,
@@ -22,7 +22,7 @@ pub(crate) struct ReaderRecord {
 }
 
 impl ReaderRecord {
-    /// Position from which the direction is read on: behind an FPDU that was handed out incomplete.
+    /// Position from which the direction continues: after an FPDU that was delivered incomplete.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -34,14 +34,14 @@ impl Reader {
         self.state != State::Searching || self.hello.is_some()
     }
 
-    /// What [`Reader::resumed`] needs; comes behind [`Reader::finish`].
+    /// The record for [`Reader::resumed`]; call it after [`Reader::finish`].
     pub(crate) fn record(self, half: &Half) -> ReaderRecord {
         let Reader { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, .. } = self;
         let next = if state == State::InStep { self.next.max(half.end()) } else { half.end() };
         ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next }
     }
 
-    /// A reader that goes on at [`ReaderRecord::next`].
+    /// A reader that continues at [`ReaderRecord::next`].
     pub(crate) fn resumed(record: ReaderRecord) -> Self {
         let ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next } =
             record;

@@ -1,5 +1,5 @@
-//! Where do FPDUs go on after framing was lost? At the first one that proves itself: by its CRC,
-//! its markers, or the segment that it fills.
+//! Finds where FPDUs continue after framing was lost: at the first one that proves itself by its
+//! CRC, its markers, or the segment that it fills.
 
 use crate::tcp::{Half, Later};
 
@@ -7,11 +7,11 @@ use super::Reader;
 use super::choose::{check_markers, crc_good, header_at};
 
 impl Reader {
-    /// The position of the first proven FPDU behind what is read; `None` when there is none in what
-    /// is settled.
+    /// The position of the first proven FPDU after the octets that are read; `None` if there is
+    /// none in the settled octets.
     pub(super) fn resync(&mut self, half: &mut Half) -> Result<Option<u64>, Later> {
-        // The first octet is where framing was lost, so it is no place to go on; octets passed
-        // since were all looked at.
+        // Framing was lost at the first octet, so FPDUs cannot continue there. Octets skipped since
+        // then were all checked.
         let from = half.consumed() + u64::from(self.passed.is_empty());
         let captured: Vec<_> = half.stretches(from, half.settled()).filter(|stretch| stretch.captured).collect();
         for stretch in captured {
@@ -22,7 +22,7 @@ impl Reader {
                     Ok(false) => {}
                     Err(_) if half.is_finished() => {}
                     Err(later) => {
-                        // What lies before cannot be it; the rest waits for more.
+                        // Earlier octets are excluded; the rest waits for more.
                         if at > half.consumed() {
                             self.passed.absorb(half, half.consumed(), at);
                             half.consume(at);

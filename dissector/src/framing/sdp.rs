@@ -1,4 +1,4 @@
-//! SDP messages that Sends carry: put together from the segments of each, in stream order.
+//! SDP messages in Sends: assembles them from their segments, in stream order.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
@@ -9,8 +9,8 @@ use crate::unit::{Carrier, Fpdu, Kind, Placed, StreamOrigin};
 
 use super::emit::Target;
 
-/// Octets of one message that are kept; an SDP message is no longer than a Private Buffer, and
-/// those that are longer than this are given up.
+/// Octets of one message that are kept. An SDP message is not longer than a Private Buffer; longer
+/// messages than this are dropped.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
 /// Where the payload of an untagged segment begins in the body of its FPDU.
@@ -26,9 +26,9 @@ pub(super) struct Collector {
     /// The largest frame that supplied octets, and when it was captured.
     frame: (u64, u64),
     start: u64,
-    /// The order that an earlier message of the direction showed, where no Hello did.
+    /// The order that an earlier message of the direction showed, if there was no Hello.
     shown: Option<FieldOrder>,
-    /// Where its first octets are: those of the segments that bring the first [`LOCATED`].
+    /// Locations of its first octets: those of the segments with the first [`LOCATED`] octets.
     placed: Vec<Placed>,
 }
 
@@ -41,9 +41,9 @@ impl Collector {
         self.octets.capacity() + self.known.capacity() + self.placed.capacity() * size_of::<Placed>()
     }
 
-    /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last.
-    /// Without a Hello, `order` is not known: then the messages show it, and those that show none
-    /// are not handed out.
+    /// Processes the Send segment that `fpdu` carries; delivers the message with its last segment.
+    /// Without a Hello, `order` is not known. The messages then show it, and messages that do not
+    /// show it are not delivered.
     pub(super) fn segment(
         &mut self,
         half: &Half,
@@ -61,7 +61,7 @@ impl Collector {
         if !header.ulp_control.opcode().is_send() {
             return;
         }
-        // A header that is not all there says nothing: its message is lost.
+        // If its header is incomplete, its message is lost.
         let header = ulpdu.get(0..18).map(|_| (header.msn.get(), header.mo.get()));
         let goes_on = header.is_some_and(|(msn, mo)| self.open && (msn, mo as usize) == (self.msn, self.octets.len()));
         match header {
@@ -105,9 +105,9 @@ impl Collector {
     }
 }
 
-/// The order of a message's fields, if it makes sense in one: its MID is assigned, its Len is its
-/// length, its headers fit, and reserved flags are clear. Where both orders do, fewer Private
-/// Buffers are likelier.
+/// The order of a message's fields, if one order is plausible: its MID is assigned, its Len is its
+/// length, its headers fit, and reserved flags are clear. If both orders are plausible, the one
+/// with fewer Private Buffers is more likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {

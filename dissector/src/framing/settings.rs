@@ -14,13 +14,13 @@ pub(crate) struct PeerView {
     pub undecided: bool,
     /// Does the other direction wait for lower octets before it is read at all?
     pub held_back: bool,
-    /// Is the other direction known to begin with octets that are no start-up frame?
+    /// Does the other direction certainly begin with octets that are not a start-up frame?
     pub begins_otherwise: bool,
     /// The SDP Hello of the other direction.
     pub hello: Option<super::Hello>,
 }
 
-/// What the frames say of markers and CRC in the direction that sent `own`. Unknown stays `None`.
+/// Markers and CRC in the direction that sent `own`, by both frames. Unknown settings stay `None`.
 pub(super) fn negotiate(own: Option<&OwnStartup>, peer: Option<&OwnStartup>) -> Settings {
     let frames = [own, peer];
     let reply = frames.into_iter().flatten().find(|frame| frame.kind == StartupKind::Reply);

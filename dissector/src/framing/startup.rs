@@ -1,4 +1,4 @@
-//! Finding a direction's own start-up frame, at its first octet or behind streaming data.
+//! Finds a direction's own start-up frame, at its first octet or after streaming data.
 
 use memchr::memmem;
 use weft_core::wire::mpa::startup::{
@@ -15,7 +15,7 @@ use super::emit::Target;
 use super::settings::negotiate;
 use super::{Hello, PeerView, Reader, State, WAIT};
 
-/// What both keys have in common: "MPA ID Re".
+/// The common start of both keys: "MPA ID Re".
 const KEY_START: &[u8] = b"MPA ID Re";
 /// Octets of an SDP Hello in streaming mode.
 pub(super) const HELLO_LEN: u64 = 32;
@@ -49,7 +49,7 @@ impl OwnStartup {
     }
 }
 
-/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Tells the order of its
+/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Returns the order of its
 /// fields.
 fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
@@ -63,7 +63,7 @@ fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
         .or_else(|| [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order)))
 }
 
-/// A Hello but for one fixed field of its BSDH, since all of the rest is as a Hello has it?
+/// Is it a Hello except for one fixed field of its BSDH?
 fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
     let Some((bsdh, rest)) = RawBsdh::read(octets, order) else { return false };
     let fixed = [
@@ -81,13 +81,13 @@ fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
         && SdpHello::parse(rest, order).is_ok()
 }
 
-/// The SDP Hello with which the octets begin that are not read.
+/// The SDP Hello at the beginning of the unread octets.
 pub(super) fn streaming_hello(half: &Half) -> Option<Hello> {
     let order = hello_order(half.contiguous(half.consumed()));
     order.map(|order| Hello { carrier: Carrier::Streaming, order })
 }
 
-/// The SDP Hello in the private data of a Request at the start of the octets that are not read.
+/// The SDP Hello in the private data of a Request at the beginning of the unread octets.
 pub(super) fn private_hello(half: &Half) -> Option<Hello> {
     let octets = half.contiguous(half.consumed());
     let (header, private) = RawStartup::ref_from_prefix(octets).ok()?;
@@ -98,13 +98,13 @@ pub(super) fn private_hello(half: &Half) -> Option<Hello> {
     order.map(|order| Hello { carrier: Carrier::PrivateData, order })
 }
 
-/// Octets of the private data that RFC 6581 takes for itself.
+/// Octets of the private data that RFC 6581 uses.
 fn private_at(header: &RawStartup) -> usize {
     if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
 }
 
 impl Reader {
-    /// No own start-up frame yet: look for one, then for FPDUs that prove themselves.
+    /// There is no own start-up frame yet: looks for one, then for FPDUs that prove themselves.
     pub(super) fn search(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
         if !half.has_begun() {
             if !half.starts_with_syn() && half.weight() < WAIT && !half.is_finished() {
@@ -129,7 +129,7 @@ impl Reader {
         let unread = half.end().saturating_sub(half.consumed());
         let wait = if half.is_finished() { peer.undecided } else { peer.held_back && unread < WAIT as u64 };
         if wait || self.blocked.is_some_and(|later| half.still_awaits(&later)) {
-            // The peer's frame tells what a lock may look like.
+            // The peer's frame shows the possible settings of a lock.
             return Err(Later::NEXT);
         }
         self.settings = negotiate(None, peer.startup.as_ref());
@@ -146,7 +146,8 @@ impl Reader {
             // The first segment may have only a part of a Hello.
             return Err(Later::NEXT);
         }
-        // What cannot begin a lock any more passes by; a key that is cut off at the end must stay.
+        // Octets that cannot begin a lock any more are skipped; an incomplete key at the end must
+        // stay.
         let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
         let to = lock.to.min(keep);
         if to <= half.consumed() {
@@ -156,7 +157,7 @@ impl Reader {
             && half.consumed() == self.zero
         {
             if !half.is_finished() || to < self.zero + HELLO_LEN {
-                // The Hello's octets stay until it is known what they begin.
+                // The Hello's octets stay until it is known what follows.
                 return Err(Later::NEXT);
             }
             self.emit_hello(half, hello, out);
@@ -268,8 +269,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Is this direction known to begin with something else than a start-up frame (behind a Hello,
-    /// if it has one)?
+    /// Does this direction certainly begin with something else than a start-up frame (after a
+    /// Hello, if it has one)?
     #[must_use]
     pub(crate) fn begins_otherwise(&self, half: &Half) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };

@@ -1,8 +1,8 @@
-//! FPDUs read straight from the segment that they came in, without keeping its octets: nearly all
-//! of a connection that is in step.
+//! Reads FPDUs directly from their segment, without keeping its octets: nearly all FPDUs of a
+//! connection that is in step.
 //!
-//! What is in any way otherwise (markers, no CRC or a bad one, an FPDU in several segments) is
-//! kept, and then laid out as [`choose`](super::choose) says.
+//! All other FPDUs (with markers, without CRC or with a bad one, in several segments) are kept.
+//! [`choose`](super::choose) then finds their layout.
 
 use weft_core::wire::mpa::Layout;
 
@@ -13,8 +13,8 @@ use super::emit::Target;
 use super::{Reader, State};
 
 impl Reader {
-    /// Reads FPDUs of `arrived` as long as reading goes on with them and they are whole there, with
-    /// good CRCs.
+    /// Reads FPDUs of `arrived` while the next octets begin one that is complete there, with a good
+    /// CRC.
     pub(crate) fn read_straight(&mut self, half: &mut Half, arrived: &Arrived<'_>, out: &mut Target<'_>) {
         if self.state != State::InStep || self.settings.crc != Some(true) || self.phase.is_some() {
             return;
@@ -43,8 +43,7 @@ mod tests {
     use crate::unit::{CrcStatus, Kind, Located, Unit};
     use crate::{Dissector, Sink};
 
-    /// Of each FPDU its frame, CRC, body, what the stream gives for its octets, and where its body
-    /// stands.
+    /// Frame, CRC, body, stream octets and body location of an FPDU.
     type Told = (u64, CrcStatus, Vec<u8>, Option<Vec<u8>>, Vec<Located>);
 
     #[derive(Default)]
@@ -59,8 +58,8 @@ mod tests {
         }
     }
 
-    /// Twenty FPDUs of 36 octets, of which the first and each `bad`th behind it has a bad CRC, in
-    /// segments of `cut` octets.
+    /// Twenty FPDUs of 36 octets in segments of `cut` octets. The first FPDU and each `bad`th one
+    /// after it has a bad CRC.
     fn in_segments_of(cut: usize, bad: usize) -> (Vec<Vec<u8>>, Vec<Told>, Vec<bool>) {
         let mut fpdus: Vec<Vec<u8>> = (1..=20).map(|msn| fpdu(&send_of(msn, 30))).collect();
         fpdus.iter_mut().step_by(bad).for_each(|octets| octets[30] ^= 1);

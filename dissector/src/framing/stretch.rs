@@ -1,5 +1,5 @@
-//! Octets that passed by without being part of a start-up frame or FPDU: what is kept of them until
-//! their unit is handed out.
+//! Octets that are not part of a start-up frame or FPDU: what is kept of them until their unit is
+//! delivered.
 
 use crate::tcp::Half;
 use crate::unit::{Kind, Misread, Placed, STREAMING_HEAD};
@@ -18,24 +18,24 @@ struct Piece {
     first: (u64, u64),
 }
 
-/// Pieces that are kept apart; what comes after goes into the last one of its kind. A bound for
+/// Pieces that are kept apart; later ones are added to the last one of their kind. A limit for
 /// captures full of holes.
 const MOST_PIECES: usize = 4096;
 
-/// The octets that passed since the last unit.
+/// The octets that were skipped since the last unit.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
     pieces: Vec<Piece>,
     hasher: crc32fast::Hasher,
     head: Vec<u8>,
-    /// Where the octets of `head` are, counted from the first that passed.
+    /// Locations of the octets of `head`, counted from the first skipped octet.
     placed: Vec<Placed>,
-    /// What explains that the first of them are in no unit.
+    /// The explanation why the first of them are in no unit.
     misread: Option<Misread>,
 }
 
 impl Passed {
-    /// Takes `start..end` in, whose octets `half` still holds.
+    /// Adds `start..end`, whose octets `half` still holds.
     pub(super) fn absorb(&mut self, half: &Half, start: u64, end: u64) {
         for stretch in half.stretches(start, end) {
             let latest = half.frame_of(stretch.start, stretch.end);
@@ -67,7 +67,7 @@ impl Passed {
         }
     }
 
-    /// Says why the octets that come are in no FPDU.
+    /// Sets the explanation why the next octets are in no FPDU.
     pub(super) fn explain(&mut self, misread: Option<Misread>) {
         self.misread = misread;
     }
@@ -87,7 +87,7 @@ impl Passed {
         self.pieces.is_empty()
     }
 
-    /// Hands everything out as one streaming unit.
+    /// Delivers everything as one streaming unit.
     pub(super) fn streaming(&mut self, half: &Half, out: &mut Target<'_>) {
         if let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) {
             let missing = self.pieces.iter().any(|piece| !piece.captured);
@@ -99,7 +99,7 @@ impl Passed {
         self.clear();
     }
 
-    /// Hands everything out as octets that nobody could read, and gaps.
+    /// Delivers everything as unreadable octets, and gaps.
     pub(super) fn unread(&mut self, half: &Half, out: &mut Target<'_>) {
         let mut misread = self.misread.take();
         for (index, piece) in self.pieces.iter().enumerate() {

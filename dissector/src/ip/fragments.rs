@@ -1,18 +1,18 @@
-//! IP fragments that wait for the rest of their packet. The first octets to arrive win.
+//! IP fragments that wait for the rest of their packet. The first octets to arrive are kept.
 //!
-//! A sender may use an identification again, so a packet that stays incomplete is given up after
+//! A sender may use an identification again, so an incomplete packet is dropped after
 //! [`MOST_TIME`].
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Packets that may wait at once; the oldest gives way. 256 of 65,535 octets, twice (octets and
-/// what is known): 32 MiB.
+/// Packets that may wait at once; the oldest is dropped first. 256 packets of 65,535 octets, twice
+/// (octets and their state): 32 MiB.
 const MOST_WAITING: usize = 256;
 const LONGEST: usize = 65535;
-/// Nanoseconds of capture time between the first fragment of a packet and its last: Linux waits so
-/// long (`net.ipv4.ipfrag_time`), and no longer than a host may (RFC 8200 section 4.5, RFC 1122
-/// section 3.3.2: 60 seconds).
+/// Nanoseconds of capture time between the first fragment of a packet and its last. Linux waits
+/// this long (`net.ipv4.ipfrag_time`), and it is within the limit for hosts (RFC 8200 section 4.5,
+/// RFC 1122 section 3.3.2: 60 seconds).
 const MOST_TIME: u64 = 30_000_000_000;
 
 /// What fragments of one packet have in common (RFC 791, RFC 8200 section 4.5).
@@ -76,7 +76,7 @@ impl Packet {
     /// Length of the packet once no octet of it is absent.
     fn complete(&self) -> Option<usize> {
         let total = self.total.filter(|total| *total <= self.state.len())?;
-        // Octets behind the end that the last fragment tells do not count.
+        // Octets after the end that the last fragment shows do not count.
         let complete = self.there >= total && !self.state[..total].contains(&Octet::Absent);
         complete.then_some(total)
     }
@@ -86,14 +86,14 @@ impl Packet {
 pub(super) struct Fragments {
     waiting: HashMap<Key, Packet>,
     order: VecDeque<Key>,
-    /// Frames of packets that were given up.
+    /// Frames of packets that were dropped.
     lost: u64,
 }
 
-/// A packet's payload, put together.
+/// The reassembled payload of a packet.
 pub(super) struct Reassembled {
     pub(super) octets: Vec<u8>,
-    /// How many of them, from the first on, were captured without a gap.
+    /// The number of octets, from the first on, that were captured without a gap.
     pub(super) captured: usize,
     pub(super) wire_len: usize,
 }
@@ -133,7 +133,7 @@ impl Fragments {
         Some(Reassembled { octets: packet.octets, captured, wire_len: total })
     }
 
-    /// Frames that carried a part of a packet that was given up, or that waits now.
+    /// Frames that carried a part of a packet that was dropped, or that waits now.
     pub(super) fn lost(&self) -> u64 {
         self.lost + self.waiting.values().map(|packet| packet.frames).sum::<u64>()
     }

@@ -14,17 +14,17 @@ const DESTINATION_OPTIONS: u8 = 60;
 /// Bytes of the fixed IPv6 header.
 const IPV6_LEN: usize = 40;
 
-/// What the headers say.
+/// The fields of the headers.
 pub(super) struct Header {
     pub(super) src: IpAddr,
     pub(super) dst: IpAddr,
-    /// What the payload is.
+    /// The protocol of the payload.
     pub(super) protocol: u8,
     /// Bytes before the payload.
     pub(super) head: usize,
     /// The payload's bytes on the wire.
     pub(super) payload_len: usize,
-    /// Which part of a packet the payload is, if it is not all of it.
+    /// The part of a packet in the payload, if it is not the complete packet.
     pub(super) fragment: Option<Piece>,
     /// IPv4 with Don't Fragment clear.
     pub(super) may_fragment: bool,
@@ -48,7 +48,7 @@ pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     }
 }
 
-/// The header's own errors: cut, or with values that it cannot have.
+/// The header's own errors: cut, or with invalid values.
 fn why(octets: &[u8], least: usize) -> Unread {
     if octets.len() < least { Unread::Truncated } else { Unread::Malformed }
 }
@@ -57,7 +57,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     let least = usize::from(octets[0] & 0xf).max(5) * 4;
     let header = Ipv4HeaderSlice::from_slice(octets).map_err(|_| why(octets, least))?;
     let mut head = header.slice().len();
-    // A total length of 0 is what segmentation offload leaves behind.
+    // A total length of 0 is a result of segmentation offload.
     let total = match usize::from(header.total_len()) {
         0 => wire_len,
         total => total.min(wire_len),
@@ -68,8 +68,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         offset: usize::from(header.fragments_offset().value()) * 8,
         more: header.more_fragments(),
     });
-    // In a fragment other than the first there is no header to read; the first one is read when the
-    // packet is complete.
+    // A later fragment has no header to read; the first one is read when the packet is complete.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }
@@ -86,7 +85,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
 
 fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     let header = Ipv6HeaderSlice::from_slice(octets).map_err(|_| why(octets, IPV6_LEN))?;
-    // A payload length of 0 is a jumbogram or what segmentation offload leaves behind.
+    // A payload length of 0 is a jumbogram or a result of segmentation offload.
     let end = match usize::from(header.payload_length()) {
         0 => wire_len,
         length => (IPV6_LEN + length).min(wire_len),
@@ -130,7 +129,7 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     })
 }
 
-/// What an authentication header at `at` precedes, and where that begins (RFC 4302).
+/// The protocol after an authentication header at `at`, and where it begins (RFC 4302).
 fn authentication(octets: &[u8], at: usize) -> Result<(u8, usize), Unread> {
     match octets.get(at..at + 8) {
         Some(&[next, words, ..]) => Ok((next, at + (usize::from(words) + 2) * 4)),

@@ -1,8 +1,8 @@
 //! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with
-//! fragments reassembled.
+//! reassembly of fragments.
 //!
 //! A tunnel's packet is read as if it were alone: the innermost addresses and ports count.
-//! Checksums are not checked here. The length of what the snap length cut off stays known.
+//! Checksums are not checked here. The length of octets that the snap length cut off stays known.
 
 mod fragments;
 mod header;
@@ -16,8 +16,8 @@ use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
-/// With segmentation offload a captured packet can be longer than any on the wire; a longer one is
-/// a damaged length.
+/// With segmentation offload a captured packet can be longer than any packet on the wire. An even
+/// longer one has a damaged length.
 const LONGEST_PACKET: usize = 1 << 20;
 /// Headers up to the transport header; real frames have less than twelve.
 const MOST_HEADERS: usize = 32;
@@ -36,7 +36,7 @@ const UDP_LEN: usize = 8;
 /// ESP in UDP (RFC 3948); four zero bytes are key exchange.
 const ESP_PORT: u16 = 4500;
 
-/// What a frame carried.
+/// The transport header and payload of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Transport<'a> {
     /// A TCP segment.
@@ -68,7 +68,7 @@ pub(crate) struct Segment<'a> {
     pub rst: bool,
     /// ACK.
     pub ack_flag: bool,
-    /// Acknowledgement number; says something only with ACK.
+    /// Acknowledgement number; valid only with ACK.
     pub ack: u32,
     /// The window field, not scaled.
     pub window: u16,
@@ -76,15 +76,15 @@ pub(crate) struct Segment<'a> {
     pub options: &'a [u8],
     /// Did the snap length cut the options?
     pub options_cut: bool,
-    /// May the IP packet be fragmented on its way (IPv4 with Don't Fragment clear)?
+    /// May the IP packet be fragmented in transit (IPv4 with Don't Fragment clear)?
     pub may_fragment: bool,
     /// The payload octets that were captured.
     pub octets: &'a [u8],
-    /// The same with the TCP header in front.
+    /// The captured octets of TCP header and payload.
     pub packet: &'a [u8],
     /// Payload octets on the wire; at least `octets.len()`.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` when the packet was put together from
+    /// Offset of the payload in the frame's octets; `None` if the packet was reassembled from
     /// fragments.
     pub offset: Option<u32>,
 }
@@ -104,13 +104,12 @@ pub(crate) struct Datagram<'a> {
     pub octets: &'a [u8],
     /// Payload octets on the wire.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` when the packet was put together from
+    /// Offset of the payload in the frame's octets; `None` if the packet was reassembled from
     /// fragments.
     pub offset: Option<u32>,
 }
 
-/// Bytes that are still to be read: of the frame, or of the packet that its last fragment
-/// completed.
+/// Bytes that are not read yet: of the frame, or of the packet that its last fragment completed.
 #[derive(Clone, Copy)]
 struct Rest {
     reassembled: bool,
@@ -122,7 +121,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// The part that begins `offset` further on and is `wire_len` bytes long on the wire.
+    /// The part that begins after `offset` more bytes and is `wire_len` bytes long on the wire.
     fn part(self, offset: usize, wire_len: usize) -> Result<Self, Unread> {
         let at = self.at + offset;
         if at > self.end {
@@ -131,7 +130,7 @@ impl Rest {
         Ok(Rest { at, end: self.end.min(at.saturating_add(wire_len)), wire_len, ..self })
     }
 
-    /// All behind a header of `length` bytes.
+    /// Everything after a header of `length` bytes.
     fn behind(self, length: usize) -> Result<Self, Unread> {
         let wire_len = self.wire_len.checked_sub(length).ok_or(Unread::Malformed)?;
         self.part(length, wire_len)
@@ -152,7 +151,7 @@ struct Packet {
 }
 
 impl Packet {
-    /// Offset in the frame of what begins `head` bytes behind the start of the transport header.
+    /// Offset in the frame of the position `head` bytes after the start of the transport header.
     fn offset(&self, head: usize) -> Option<u32> {
         u32::try_from(self.rest.at + head).ok().filter(|_| !self.rest.reassembled)
     }
@@ -178,7 +177,7 @@ impl IpReader {
         let mut rest = Rest { reassembled: false, at: 0, end: whole, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
-        // The result is built behind the loop: it borrows what the next round of the loop would
+        // The result is built after the loop: it borrows `rest`, which the next iteration would
         // change.
         let mut found = None;
         for _ in 0..MOST_HEADERS {
@@ -236,15 +235,15 @@ impl IpReader {
         transport.map(Some)
     }
 
-    /// Frames that carried fragments of packets whose other fragments never came. Counts those that
-    /// wait now.
+    /// Frames that carried fragments of packets whose other fragments never came. Fragments that
+    /// wait now count, too.
     pub(crate) fn lost_fragments(&self) -> u64 {
         self.fragments.lost()
     }
 }
 
-/// The header behind a UDP header that leads to another packet. A datagram that only has the port
-/// of a tunnel is a datagram.
+/// The header after a UDP header that leads to another packet. A datagram that has only the port of
+/// a tunnel counts as a datagram.
 fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
     let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
@@ -264,8 +263,8 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
     let header = if let Some(header) = octets.get(..head) {
         header
     } else {
-        // The snap length cut the options off: the fixed part alone, as a header without options,
-        // still tells all.
+        // The snap length cut the options off. The fixed part alone, read as a header without
+        // options, still has all fields.
         without_options = *fixed;
         without_options[12] = 5 << 4 | fixed[12] & 0xf;
         &without_options[..]

@@ -3,7 +3,7 @@
 
 use super::{Header, Step, Unread, u8_at};
 
-/// Length of its header, and the link type behind it; both little-endian.
+/// Length of its header, and the link type after it; both little-endian.
 pub(super) fn ppi(bytes: &[u8]) -> Step {
     let length = u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]);
     behind(u32_le(bytes, 4)?, usize::from(length), 8)
@@ -18,9 +18,9 @@ pub(super) fn pktap(bytes: &[u8]) -> Step {
     behind(u32_le(bytes, 8)?, length, 12)
 }
 
-/// A frame of link type `link_type` begins at `length`, of which the header has `least` at least.
+/// A frame of link type `link_type` begins at `length`; the header has at least `least` bytes.
 fn behind(link_type: u32, length: usize, least: usize) -> Step {
-    // A header within a header of the same kind is no real capture, and would go round in circles.
+    // A header within a header of the same kind is not a real capture, and would loop.
     match u16::try_from(link_type) {
         Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {
             Ok((Header::Link(link_type), length))
@@ -32,8 +32,8 @@ fn behind(link_type: u32, length: usize, least: usize) -> Step {
 /// Address family, version, resource; then attributes, of which one is the packet.
 pub(super) fn nflog(bytes: &[u8]) -> Step {
     const PAYLOAD: u16 = 9;
-    // Attributes are in the byte order of the host that captured. A length in the wrong order leads
-    // out of the frame.
+    // Attributes are in the byte order of the capturing host. A length in the wrong order exceeds
+    // the frame.
     for read in [u16::from_le_bytes, u16::from_be_bytes] {
         let mut at = 4_usize;
         while let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {

@@ -67,8 +67,8 @@ pub(super) fn llc(bytes: &[u8]) -> Step {
     }
 }
 
-/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For places where no
-/// field says so.
+/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For positions where
+/// no field names the type.
 pub(super) fn is_plausible(bytes: &[u8]) -> bool {
     let (mut kind, mut at) = (12, 14);
     for _ in 0..4 {

@@ -42,7 +42,7 @@ pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
 }
 
-/// The last bits of the header tell whether the frame is Ethernet or IP, and whether eight more
+/// The last bits of the header show whether the frame is Ethernet or IP, and whether eight more
 /// bytes follow.
 fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;

@@ -1,8 +1,8 @@
 //! IP over InfiniBand (RFC 4391, section 6): an EtherType and two reserved bytes.
 //!
-//! Capture programs put different things before it: nothing, the destination's address (20 bytes),
-//! or a global route header (40 bytes). The file does not say which, so the first place at which an
-//! IP packet begins counts.
+//! Capture programs put different headers before it: nothing, the destination's address (20 bytes),
+//! or a global route header (40 bytes). The file does not name the variant, so the first position
+//! at which an IP packet begins is used.
 
 use super::{Header, Step, Unread, ethernet, u16_at};
 

@@ -2,8 +2,8 @@
 //! format.
 //!
 //! A header is read by a function that gets the bytes from the header on. It returns the kind of
-//! the next header and where that begins, or why nothing behind it is read. [`crate::ip`] follows
-//! these steps, since a tunnel is inside an IP packet and an IP packet is inside a tunnel.
+//! the next header and where that begins, or the reason why nothing after it is read. [`crate::ip`]
+//! follows these steps, since a tunnel is inside an IP packet and an IP packet is inside a tunnel.
 //!
 //! Link addresses and checksums are not checked: nothing above depends on them.
 
@@ -90,8 +90,8 @@ pub(crate) enum Header {
 /// MPLS in UDP (RFC 7510).
 const MPLS_PORT: u16 = 6635;
 
-/// The next header and its offset from the start of the one that was read, or why nothing behind
-/// that is read.
+/// The next header and its offset from the start of the current one, or the reason why nothing
+/// after it is read.
 pub(crate) type Step = Result<(Header, usize), Unread>;
 
 /// Can frames of this link type be read?
@@ -146,7 +146,7 @@ pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     }
 }
 
-/// The header behind a UDP header to this port, if the port is a tunnel's.
+/// The header after a UDP header to this port, if the port is a tunnel's.
 pub(crate) fn udp_tunnel(port: u16) -> Option<Header> {
     match port {
         gtp::PORT => Some(Header::Gtp),

@@ -4,7 +4,7 @@
 use super::{Header, Step, Unread, u8_at};
 
 const PRISM_LEN: usize = 144;
-/// Prism's message code; an AVS header may stand in its place.
+/// Prism's message code; an AVS header may be in its place.
 const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 
 /// The kind of frame: data.

@@ -15,7 +15,7 @@ const INTERFACE_STATISTICS: u32 = 5;
 
 /// Type and total length before the body of a block, total length after it.
 const AROUND_BODY: usize = 12;
-/// The longest block that is believed, as in [`crate::source`].
+/// The longest block that is accepted, as in [`crate::source`].
 const LONGEST_BLOCK: usize = 64 << 20;
 /// Octets of a section header's body before its options.
 const SECTION_FIXED: usize = 16;
@@ -31,11 +31,11 @@ pub struct Excerpt<R, W> {
     comment: String,
     big_endian: bool,
     kind: u32,
-    /// The body of the block that was read last.
+    /// The body of the last block read.
     body: Vec<u8>,
-    /// Packets so far.
+    /// Number of packets so far.
     packets: u64,
-    /// The block that was read last is the last one that makes sense.
+    /// Is the last block read the last valid one?
     is_over: bool,
 }
 
@@ -46,12 +46,13 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Excerpt { from, out, comment, big_endian: false, kind: 0, body, packets: 0, is_over: false }
     }
 
-    /// Copies packet `number`, which is counted as in [`crate::source::Frame`] and greater than in
-    /// the call before, and what describes it. `comments` are added to it, unless it has them
-    /// already. A simple packet block can have none: gives `false` if they are not there.
+    /// Copies packet `number` and the blocks that describe it. Packets are numbered as in
+    /// [`crate::source::Frame`], in increasing order. `comments` are added to it, unless it has
+    /// them already. A simple packet block cannot have comments: returns `false` if they are
+    /// missing.
     ///
     /// # Errors
-    /// What `from` or `out` gives; so does [`Excerpt::finish`].
+    /// Errors of `from` or `out`; the same for [`Excerpt::finish`].
     pub fn packet(&mut self, number: u64, comments: &[String]) -> io::Result<bool> {
         while self.packets < number && self.read()? {
             if !self.is_packet() {
@@ -68,7 +69,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(false)
     }
 
-    /// Copies what describes the packets up to the end of the capture.
+    /// Copies the blocks that describe packets, up to the end of the capture.
     ///
     /// # Errors
     /// As [`Excerpt::packet`].
@@ -81,7 +82,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         self.into_output()
     }
 
-    /// Ends the excerpt where it is.
+    /// Ends the excerpt at the current position.
     ///
     /// # Errors
     /// As [`Excerpt::packet`].
@@ -94,8 +95,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         matches!(self.kind, ENHANCED_PACKET | SIMPLE_PACKET | OBSOLETE_PACKET)
     }
 
-    /// Reads the next block; `false` at the end, and from a block on that makes no sense. Of a
-    /// packet that the end of the file cuts there is the part that the file has.
+    /// Reads the next block; `false` at the end, and from an invalid block on. If the end of the
+    /// file cuts a packet, its captured part is returned.
     fn read(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -129,7 +130,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(true)
     }
 
-    /// Makes the body of a packet that was cut a whole one, if its fixed part is there.
+    /// Completes the body of a truncated packet, if its fixed part is there.
     fn mend(&mut self) -> bool {
         let Some(there) = self.body.len().checked_sub(PACKET_FIXED) else { return false };
         let Some(captured) = self.captured_len() else { return false };
@@ -142,7 +143,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         true
     }
 
-    /// Octets of data that an enhanced or obsolete packet says it has.
+    /// Octets of data by the length field of an enhanced or obsolete packet.
     fn captured_len(&self) -> Option<usize> {
         let field = self.body.get(CAPTURED_LEN_AT..)?.first_chunk::<4>()?;
         Some(self.number(*field) as usize)
@@ -156,7 +157,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
     fn describe(&mut self) -> io::Result<()> {
         match self.kind {
             SECTION_HEADER if self.body.len() >= SECTION_FIXED => {
-                // Its length is another now; -1 says that it is not told.
+                // Its length has changed; -1 means that the length is not given.
                 self.body[SECTION_FIXED - 8..SECTION_FIXED].fill(0xff);
                 let comment = [std::mem::take(&mut self.comment)];
                 self.add_comments(SECTION_FIXED, &comment);
@@ -168,7 +169,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         }
     }
 
-    /// Adds comments to a packet; says whether they are there.
+    /// Adds comments to a packet; returns whether the packet has them.
     fn add_to_packet(&mut self, comments: &[String]) -> bool {
         let data_len = self.captured_len().filter(|len| *len <= LONGEST_BLOCK);
         match data_len.map(|len| PACKET_FIXED + len.next_multiple_of(4)) {
@@ -253,8 +254,8 @@ mod tests {
         }
     }
 
-    /// A section with an interface of a name, name resolution, secrets, three packets, one of them
-    /// simple, and drop counts.
+    /// A section with a named interface, name resolution, secrets, three packets (one of them
+    /// simple), and drop counts.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
         // The block states its length.
@@ -285,7 +286,7 @@ mod tests {
         made.octets
     }
 
-    /// The first octet of each packet that is read back.
+    /// The first octet of each packet in the output.
     fn packets(octets: &[u8]) -> Vec<u8> {
         let mut capture = Capture::from_reader(Box::new(Cursor::new(octets.to_vec()))).unwrap();
         let mut packets = Vec::new();
@@ -322,7 +323,7 @@ mod tests {
             ] {
                 assert_eq!(count(&written, text), times, "{text}, big-endian {big_endian}");
             }
-            // A second time nothing is added that is there already.
+            // The second time nothing is added, because it is there already.
             let mut again = Excerpt::new(&written[..], Vec::new(), "an excerpt");
             assert!(again.packet(1, &comments).unwrap());
             assert_eq!(again.finish().unwrap(), written);
@@ -339,8 +340,8 @@ mod tests {
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }
 
-    /// What [`Capture`] gives of a packet that the end of the file cuts is kept; nothing panics
-    /// wherever that is.
+    /// If the end of the file cuts a packet, the part that [`Capture`] returns is kept. Nothing
+    /// panics for any cut.
     #[test]
     fn a_capture_may_end_anywhere() {
         for big_endian in [false, true] {

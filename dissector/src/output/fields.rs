@@ -38,8 +38,8 @@ impl Default for Columns {
 
 impl Columns {
     /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`,
+    /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`,
     /// `aggregator=;`, `quote=d`.
-    ///
     /// # Errors
     /// What is wrong with it.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {

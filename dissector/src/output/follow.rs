@@ -1,8 +1,8 @@
-//! What one connection carried, piece by piece in the order in which it was seen: its messages,
-//! their payload, or the octets of its FPDUs.
+//! The traffic of one connection, piece by piece in the order of the capture: its messages, their
+//! payload, or the octets of its FPDUs.
 //!
-//! Who shows the pieces decides how: `weft follow` prints them, the terminal screen makes lines of
-//! them.
+//! The caller decides how pieces are shown: `weft follow` prints them, the terminal screen makes
+//! lines of them.
 
 use crate::dissector::Sink;
 use crate::exchange::Exchange;
@@ -12,13 +12,12 @@ use crate::unit::{Kind, Unit};
 use super::messages::{Message, Messages};
 use super::text::{exchange_line, summary};
 
-/// What is followed.
+/// The kind of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// RDMAP messages put together, SDP messages, start-up frames.
+    /// Reassembled RDMAP messages, SDP messages, start-up frames.
     Messages,
-    /// What Sends, Writes and Read Responses carry, and octets outside MPA as far as they are
-    /// shown.
+    /// Payload of Sends, Writes and Read Responses, and the shown part of octets outside MPA.
     Payload,
     /// The octets of start-up frames and FPDUs, without markers and CRC fields.
     Octets,
@@ -27,19 +26,19 @@ pub enum Subject {
 /// A piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The frame in which it ended; `None` for what is about several connections.
+    /// The frame in which it ended; `None` if it concerns several connections.
     pub frame: Option<u64>,
-    /// Who sent it: 0 the end that sent the first frame, 1 the other.
+    /// Its sender: 0 the end that sent the first frame, 1 the other.
     pub direction: u8,
-    /// A line about it, where [`Subject::Messages`] are followed.
+    /// A line about it, for [`Subject::Messages`].
     pub head: Option<String>,
     /// Its octets.
     pub octets: &'a [u8],
-    /// Octets that it had beside them.
+    /// Number of further octets that are not shown.
     pub more: u64,
 }
 
-/// Hands the pieces of one connection to `each`.
+/// Calls `each` with the pieces of one connection.
 pub struct Follow<F> {
     stream: u32,
     direction: Option<u8>,
@@ -50,12 +49,12 @@ pub struct Follow<F> {
 }
 
 impl<F: FnMut(&Piece<'_>)> Follow<F> {
-    /// Follows connection `stream`; `direction`: only what that end sends.
+    /// Follows connection `stream`; `direction`: only the traffic that this end sends.
     pub fn new(stream: u32, direction: Option<u8>, what: Subject, each: F) -> Self {
         Follow { stream, direction, what, each, messages: Messages::default(), seen: false }
     }
 
-    /// Was the connection seen?
+    /// Does the capture have the connection?
     pub fn is_seen(&self) -> bool {
         self.seen
     }

@@ -1,10 +1,10 @@
-//! Units, findings and wanted fields gathered by frame: what tshark's manners need, one record a
-//! frame in the order of frames.
+//! Collects units, findings and wanted fields by frame for tshark's output formats: one record for
+//! each frame, in the order of frames.
 //!
-//! A unit may be certain only when later frames were read, so records wait as long as the dissector
-//! holds octets back, or findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`]
-//! octets, whichever is full first. What comes later still makes a record of its own, behind those
-//! of later frames.
+//! A unit may be certain only after later frames. Records therefore wait while the dissector holds
+//! octets back or findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`] octets,
+//! whichever is full first. Later units and findings get a record of their own, after those of
+//! later frames.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ use crate::unit::Unit;
 use super::layers::{Layer, layers};
 use super::text;
 
-/// Frames that wait at most.
+/// Maximum number of frames that wait.
 pub const WINDOW: usize = 4096;
-/// Octets that waiting frames hold at most.
+/// Maximum number of octets that waiting frames hold.
 pub const MOST_HELD: usize = 32 << 20;
 
-/// What records keep of each frame and unit, beside the wanted fields.
+/// What records keep of each frame and unit, in addition to the wanted fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The frame's octets.
@@ -38,16 +38,16 @@ pub struct Keep {
     pub findings: bool,
 }
 
-/// A frame with all that was found in it.
+/// A frame with all its units and findings.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// What is known of the frame.
+    /// Facts about the frame.
     pub facts: FrameFacts,
     /// Its link type.
     pub link_type: u16,
     /// Number of the interface in the capture.
     pub interface: u32,
-    /// The TCP connection of its packet; where no packet is known, that of a unit or finding.
+    /// The TCP connection of its packet; if no packet is known, that of a unit or finding.
     pub stream: Option<u32>,
     /// It carries a fragment of an IP packet that was not complete yet.
     pub fragment: bool,
@@ -61,10 +61,10 @@ pub struct Record {
     pub findings: Vec<Finding>,
 }
 
-/// What is kept of a unit.
+/// The kept parts of a unit.
 #[derive(Debug, Default)]
 pub struct UnitKept {
-    /// In a few words.
+    /// A short summary.
     pub summary: String,
     /// Its fields, as lines.
     pub tree: String,
@@ -90,7 +90,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Gathers what is wanted.
+    /// Collects the wanted fields and `keep`.
     #[must_use]
     pub fn new(wanted: Wanted, keep: Keep) -> Self {
         let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
@@ -114,7 +114,7 @@ impl Frames {
         }
     }
 
-    /// What the frame that began last carried.
+    /// The packet of the frame that began last.
     pub fn packet(&mut self, packet: &Packet) {
         if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
@@ -131,13 +131,13 @@ impl Frames {
         }
     }
 
-    /// The frame that began last is read. `complete`: no unit comes any more for any frame so far
+    /// The frame that began last is read. `complete`: no more units come for any frame so far
     /// ([`Dissector::holds_back`](crate::Dissector::holds_back)).
     pub fn end(&mut self, complete: bool) {
         if let Some(record) = &mut self.newest {
             self.wanted.frame(&record.facts, &mut record.values);
         }
-        // A finding may be about any frame before.
+        // A finding may concern any earlier frame.
         self.complete = complete && !self.keep.findings && !self.wanted.findings();
     }
 
@@ -150,7 +150,7 @@ impl Frames {
             layers: if keep.layers { layers(unit) } else { Vec::new() },
         });
         if let Some(kept) = &kept {
-            // A guess that is near enough to keep the window within its bounds.
+            // An estimate that is close enough to keep the window within its limits.
             self.held += kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048;
         }
         match find(&mut self.newest, &mut self.waiting, unit.frame) {
@@ -190,19 +190,18 @@ impl Frames {
         }
     }
 
-    /// The capture ended: everything may leave.
+    /// The capture ended: releases all records.
     pub fn finish(&mut self) {
         self.complete = true;
     }
 
-    /// The next record that waited long enough. Hand it back to [`Frames::recycle`].
+    /// The next record that has waited long enough. Return it to [`Frames::recycle`].
     pub fn ready(&mut self) -> Option<Box<Record>> {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
         let record = if self.waiting.is_empty() {
-            // The frame that was read last stays, whatever it holds: its units may be still to
-            // come.
+            // The frame that was read last stays, regardless of its size: its units may still come.
             self.newest.take_if(|_| self.complete)?
         } else {
             let full = self.waiting.len() >= WINDOW || self.held > MOST_HELD;
@@ -219,7 +218,7 @@ impl Frames {
         Some(record)
     }
 
-    /// A record that says nothing else yet.
+    /// An empty record of a frame.
     #[inline]
     fn fresh(&mut self, facts: FrameFacts) -> Box<Record> {
         let mut record = self.used.pop().unwrap_or_default();
@@ -234,7 +233,7 @@ impl Frames {
         record
     }
 
-    /// Takes a record's memory back.
+    /// Reuses a record's memory.
     pub fn recycle(&mut self, record: Box<Record>) {
         if self.used.len() < 64 {
             self.used.push(record);
@@ -252,7 +251,7 @@ fn find<'r>(
         return Some(newest);
     }
     let last = waiting.back()?.facts.number;
-    // Numbers have no holes but for frames of unknown interfaces.
+    // Numbers have no gaps except for frames of unknown interfaces.
     let back = usize::try_from(last.checked_sub(frame)?).ok()?;
     let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
     let index = match index {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 const WIDTH: usize = 16;
 
-/// The dump of `octets`, whose first one is called offset `base`; `indent` blanks before each line.
+/// The dump of `octets`; the first octet has offset `base`, and each line begins with `indent`
+/// blanks.
 #[must_use]
 pub fn hexdump(octets: &[u8], base: usize, indent: usize) -> String {
     let mut out = String::with_capacity(octets.len() * 5);

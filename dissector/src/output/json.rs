@@ -2,14 +2,14 @@
 //!
 //! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first
 //! frame; 1: by the other), `src`, `dst`, `frame`, `time` (when that frame was captured, in
-//! nanoseconds since 1970), `kind`; `incomplete` 1 where octets are missing. A finding has
-//! `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was read more
-//! than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are forgotten
+//! nanoseconds since 1970), `kind`. `incomplete` is 1 if octets are missing. A finding has
+//! `stream`, `direction`, `frame` and `time` too; its `time` is null if its frame was read more
+//! than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are no longer known
 //! ([`Senders`]). Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings lower-case
-//! hex. An exchange of the port mapper has an object when the capture ends, or when it is
-//! forgotten. Units of one direction come in stream order; between directions the order means
-//! nothing. Field names are Wireshark's where Wireshark has the field. Keys may be added in later
-//! versions; none changes its meaning.
+//! hex. An exchange of the port mapper has an object when the capture ends, or when the exchange is
+//! dropped. Units of one direction come in stream order; the order between directions has no
+//! meaning. Field names are Wireshark's if Wireshark has the field. Later versions may add keys;
+//! the meaning of a key never changes.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -25,10 +25,10 @@ use crate::unit::{Kind, Unit};
 
 use super::senders::Senders;
 
-/// Frames whose times are remembered for findings.
+/// Frames whose times are kept for findings.
 pub const REMEMBERED: usize = 1 << 16;
 
-/// Writes units; keeps its buffer from one to the next.
+/// Writes units; reuses its buffer.
 #[derive(Default)]
 pub struct JsonWriter {
     line: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct JsonWriter {
 }
 
 impl JsonWriter {
-    /// Takes note of when a frame was captured, for the findings at it.
+    /// Records when a frame was captured, for its findings.
     pub fn frame(&mut self, number: u64, time: u64) {
         let at = (number % REMEMBERED as u64) as usize;
         if self.times.len() <= at {
@@ -47,7 +47,7 @@ impl JsonWriter {
         self.times[at] = (number, time);
     }
 
-    /// Takes note of who sent a packet, for the findings at it.
+    /// Records the sender of a packet, for its findings.
     pub fn packet(&mut self, packet: &Packet) {
         self.senders.packet(packet);
     }
@@ -199,8 +199,8 @@ impl JsonWriter {
         self.finding_of(None, None, finding, out)
     }
 
-    /// The same, with the name of the capture (`file`) where there are several, and the frame's
-    /// number there (`frame_in_file`) where they are read as one.
+    /// The same with the name of the capture (`file`) if there are several, and the frame's number
+    /// there (`frame_in_file`) if they are read as one.
     ///
     /// # Errors
     /// What `out` gives.

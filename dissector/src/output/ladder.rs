@@ -9,10 +9,10 @@
 //!    31.772          │ ▌error MPA-4.1-3: ...            │
 //! ```
 //!
-//! The model knows nothing of captures, so that whoever tells a story of two ends can draw it.
-//! Colours of the SVG are CSS variables (`--weft-wrong`, `--weft-stimulus`, `--weft-good`,
-//! `--weft-faint`) of the page that holds it, with defaults that can be read on light and dark;
-//! text and lines take the page's text colour. They stand in presentation attributes: a page whose
+//! The model does not depend on captures, so any sequence between two ends can be drawn. Colours of
+//! the SVG are CSS variables (`--weft-wrong`, `--weft-stimulus`, `--weft-good`, `--weft-faint`) of
+//! the page that holds it, with defaults that are readable on light and dark backgrounds. Text and
+//! lines use the page's text colour. Colours are in presentation attributes, so a page whose
 //! security policy forbids inline styles may hold the diagram too.
 
 use std::fmt::Write as _;
@@ -22,13 +22,13 @@ use super::pdml::escaped;
 /// A diagram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ladder {
-    /// What it shows, for people who cannot see it.
+    /// A text description, for readers who cannot see the diagram.
     pub title: String,
     /// The two ends.
     pub participants: [String; 2],
     /// From top to bottom.
     pub rows: Vec<Row>,
-    /// Rows that were left out at the end.
+    /// Number of rows that were left out at the end.
     pub more: u64,
 }
 
@@ -37,41 +37,41 @@ pub struct Ladder {
 pub struct Row {
     /// Nanoseconds since the beginning.
     pub time: u64,
-    /// The frame of the capture, where there is one.
+    /// The frame of the capture, if there is one.
     pub frame: Option<u64>,
-    /// What is drawn.
+    /// The kind of drawing.
     pub what: What,
-    /// What it says.
+    /// Its text.
     pub label: String,
-    /// In which tone.
+    /// Its tone.
     pub tone: Tone,
 }
 
-/// What a row draws.
+/// The drawing of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// An arrow from the participant of that index, 0 or 1, to the other.
     Arrow {
-        /// Who sends.
+        /// The sender.
         from: u8,
-        /// Not octets but a sign of the transport: opening, closing.
+        /// Is it a transport event without octets, such as opening or closing?
         dashed: bool,
     },
     /// A remark between the lifelines.
     Note,
 }
 
-/// How loudly a row speaks.
+/// The emphasis of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     /// As usual.
     #[default]
     Plain,
-    /// Of less weight.
+    /// Less important.
     Faint,
-    /// As it should be.
+    /// Correct.
     Good,
-    /// Worth a look: a warning, a stimulus.
+    /// Notable: a warning, a stimulus.
     Notable,
     /// Wrong.
     Wrong,
@@ -80,7 +80,7 @@ pub enum Tone {
 const MOST_LABEL: usize = 76;
 
 impl Ladder {
-    /// Lines for a terminal of so many columns; at least 60 are used.
+    /// Lines for a terminal with this many columns; at least 60 are used.
     #[must_use]
     pub fn text(&self, columns: usize) -> String {
         let inner = columns.max(60) - 22;
@@ -151,8 +151,8 @@ const TOP: u32 = 40;
 const ROW: u32 = 30;
 
 impl Row {
-    /// All but its place is told from its own middle: rows that say the same are the same text,
-    /// which compresses well.
+    /// Everything except its position is relative to its own middle: rows with the same content
+    /// have the same text, which compresses well.
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let _ = write!(svg, "<g transform=\"translate(0,{y})\">");

@@ -1,5 +1,5 @@
-//! A unit as layers of fields whose values are written as tshark writes them, with their octets and
-//! place in the frame: what `-T json` and `-T pdml` show.
+//! A unit as layers of fields with tshark's value format, their octets and positions in the frame:
+//! the content of `-T json` and `-T pdml`.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ use crate::unit::Unit;
 pub struct Layer {
     /// Its name in filters.
     pub name: &'static str,
-    /// Its name for people.
+    /// Its label for display.
     pub label: &'static str,
-    /// Where it begins in the frame, where it does.
+    /// Its position in the frame, if it begins there.
     pub position: Option<u32>,
     /// Its octets in the frame.
     pub size: u64,
@@ -31,20 +31,20 @@ pub struct Layer {
 pub struct Shown {
     /// Its name.
     pub name: &'static str,
-    /// Label and value for people.
+    /// Label and value for display.
     pub line: String,
-    /// Values as tshark writes them.
+    /// Values in tshark's format.
     pub values: Vec<String>,
-    /// Its octets in hexadecimal, where it has whole octets of its own.
+    /// Its octets in hexadecimal, if it consists of complete octets.
     pub octets: String,
-    /// Where it stands in the frame.
+    /// Its position in the frame.
     pub position: Option<u32>,
     /// Its octets.
     pub size: u64,
 }
 
-/// The layers of `unit`. Positions count octets of the unit's frame; what other frames hold has
-/// none.
+/// The layers of `unit`. Positions count octets of the unit's frame; octets in other frames have no
+/// position.
 #[must_use]
 pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
     let mut builder = Builder { unit, layers: Vec::new(), names: TerminateNames::default() };
@@ -112,7 +112,7 @@ impl Visitor for Builder<'_, '_> {
                         .map_or_else(|| value.to_string(), |known| text(|out| write_number(value, known, out))),
                 ]
             }
-            // As in tshark, what has no octets has no value.
+            // As in tshark, a field without octets has no value.
             Value::Octets([]) => Vec::new(),
             Value::Octets(value) => {
                 octets = text(|out| hex(value, out));

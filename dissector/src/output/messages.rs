@@ -1,7 +1,7 @@
-//! DDP messages put together from the FPDUs of one connection, for people to read.
+//! DDP messages, reassembled from the FPDUs of one connection for display.
 //!
-//! Segments are joined in stream order; what was lost between them is not missed here. Only the
-//! first [`MOST_KEPT`] octets of a message are kept.
+//! Segments are joined in stream order; losses between them are not detected here. Only the first
+//! [`MOST_KEPT`] octets of a message are kept.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -14,7 +14,7 @@ pub const MOST_KEPT: usize = 1 << 20;
 /// Messages of a direction that may be open at a time; a real sender has a few.
 const MOST_OPEN: usize = 64;
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A buffer of the peer, from this offset on.
@@ -33,18 +33,18 @@ pub enum Place {
     },
 }
 
-/// A whole message.
+/// A complete message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// 0 or 1.
     pub direction: u8,
-    /// Of its last segment.
+    /// Opcode of its last segment.
     pub opcode: Opcode,
-    /// Where it goes.
+    /// Its destination.
     pub place: Place,
-    /// Its first octets, behind the DDP headers.
+    /// Its first octets, after the DDP headers.
     pub octets: Vec<u8>,
-    /// All of them.
+    /// Its total length.
     pub len: u64,
     /// Frames of its first and its last segment.
     pub frames: (u64, u64),
@@ -52,18 +52,18 @@ pub struct Message {
     pub time: u64,
     /// Segments with a bad CRC, or with octets that were not captured.
     pub doubtful: u32,
-    /// What it says in a protocol above, where that is sure.
+    /// Its content in the protocol above RDMAP, if that is certain.
     pub said: Option<Said>,
 }
 
-/// Puts messages together.
+/// Reassembles messages.
 #[derive(Debug, Default)]
 pub struct Messages {
     open: Vec<Message>,
 }
 
 impl Messages {
-    /// Takes a unit; gives the message that it completes.
+    /// Processes a unit; returns the message that it completes.
     pub fn unit(&mut self, unit: &Unit<'_>) -> Option<Message> {
         let Kind::Fpdu(fpdu) = &unit.kind else { return None };
         let ulpdu = fpdu.ulpdu();

@@ -1,14 +1,14 @@
-//! Units and findings for readers: one file a format.
+//! Output of units and findings: one file for each format.
 //!
 //! | file | what it writes |
 //! | --- | --- |
 //! | [`json`] | JSON Lines, an object a unit |
 //! | [`text`], [`hexdump`] | lines for people |
-//! | [`frames`] | gathers what belongs to a frame, for the next three |
+//! | [`frames`] | collects units and findings by frame, for the next three |
 //! | [`fields`], [`packets`], [`pdml`] | tshark's `-T fields`, `json` and `pdml` |
-//! | [`messages`] | DDP messages put together |
+//! | [`messages`] | reassembled DDP messages |
 //! | [`ladder`], [`story`] | sequence diagrams, and the one of a connection |
-//! | [`senders`] | who sent what a finding is about |
+//! | [`senders`] | senders and receivers of the traffic in findings |
 //! | [`pcapng`] | captures with comments |
 //! | [`excerpt`] | chosen packets of a pcapng capture, with all that describes them |
 

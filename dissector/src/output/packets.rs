@@ -13,15 +13,15 @@ use crate::packet::TransportKind;
 use super::frames::Record;
 use super::layers::Layer;
 
-/// Writes the array, an element a frame.
+/// Writes the array, one element for each frame.
 pub struct PacketsWriter {
-    /// Only these, each an array of its values, as tshark does with `-e`; empty: all layers.
+    /// Only these fields, each an array of its values, as tshark does with `-e`; empty: all layers.
     fields: Vec<(Slot, &'static Known)>,
     any: bool,
 }
 
 impl PacketsWriter {
-    /// A writer of these fields, or of all layers when there are none.
+    /// A writer of these fields, or of all layers if there are none.
     #[must_use]
     pub fn new(fields: Vec<(Slot, &'static Known)>) -> Self {
         PacketsWriter { fields, any: false }

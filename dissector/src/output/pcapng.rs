@@ -22,17 +22,17 @@ const MAX_OPTION: usize = 32 * 1024;
 /// An interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Interface<'a> {
-    /// As <https://www.tcpdump.org/linktypes.html> numbers it.
+    /// Link type as in <https://www.tcpdump.org/linktypes.html>.
     pub link_type: u16,
     /// Octets kept of each frame; 0: all.
     pub snap_len: u32,
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     pub name: Option<&'a str>,
-    /// More about it.
+    /// Its description.
     pub description: Option<&'a str>,
 }
 
-/// Which way a packet went, seen from the interface.
+/// The direction of a packet, seen from the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Received.
@@ -44,15 +44,15 @@ pub enum Way {
 /// A packet.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketBlock<'a> {
-    /// As [`Writer::interface`] gave it.
+    /// The number that [`Writer::interface`] returned.
     pub interface: u32,
     /// Nanoseconds since 1970.
     pub time: u64,
-    /// What was captured of it.
+    /// Its captured octets.
     pub octets: &'a [u8],
     /// Its octets on the wire.
     pub wire_len: u32,
-    /// Which way it went, where that is known.
+    /// Its direction, if known.
     pub way: Option<Way>,
     /// Comments, in this order.
     pub comments: &'a [String],
@@ -66,7 +66,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins the section: with a comment, the name of the operating system and that of this
+    /// Begins the section with a comment, the name of the operating system and that of this
     /// program.
     ///
     /// # Errors
@@ -76,8 +76,8 @@ impl<W: Write> Writer<W> {
         writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.body.extend(1u16.to_le_bytes());
         writer.body.extend(0u16.to_le_bytes());
-        // The length of the section is not told; readers go on to the next section header or the
-        // end.
+        // The length of the section is not given; readers continue to the next section header or
+        // the end.
         writer.body.extend(u64::MAX.to_le_bytes());
         if let Some(comment) = comment {
             writer.option(OPT_COMMENT, comment.as_bytes());
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Describes an interface; gives its number.
+    /// Describes an interface; returns its number.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -130,18 +130,18 @@ impl<W: Write> Writer<W> {
         self.block(ENHANCED_PACKET)
     }
 
-    /// Where it writes.
+    /// The output.
     #[must_use]
     pub fn get_ref(&self) -> &W {
         &self.out
     }
 
-    /// The same, to be flushed: between packets everything is there.
+    /// The output, for flushing: between packets it is complete.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Flushes; gives the output back.
+    /// Flushes, and returns the output.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -150,7 +150,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Writes the body that was put together as a block: type, total length, body, total length.
+    /// Writes the current body as a block: type, total length, body, total length.
     fn block(&mut self, kind: u32) -> io::Result<()> {
         // The end of the options.
         self.body.extend([0; 4]);

@@ -152,7 +152,7 @@ fn position(position: Option<u32>, text: &mut String) {
     }
 }
 
-/// Text as it may stand in an attribute of XML 1.0.
+/// Text in a form that an attribute of XML 1.0 allows.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -161,7 +161,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no place for these, not even escaped.
+            // XML does not allow these, not even escaped.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
             c => escaped.push(c),
         }

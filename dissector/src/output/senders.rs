@@ -1,5 +1,5 @@
-//! Who sent what a finding is about: addresses and ports of a connection's ends, for outputs that
-//! have no unit at hand.
+//! The sender and receiver of the traffic in a finding: addresses and ports of a connection's ends,
+//! for outputs that do not have the unit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use weft_core::wire::portmap::UDP_PORT;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 
-/// Connections whose ends are remembered; those with the smallest numbers are forgotten first.
+/// Connections whose ends are kept; those with the smallest numbers are dropped first.
 pub const REMEMBERED: usize = 1 << 16;
 
-/// Datagrams whose ends are remembered.
+/// Datagrams whose ends are kept.
 const DATAGRAMS: usize = 1024;
 
 /// The ends of connections.
@@ -20,14 +20,14 @@ const DATAGRAMS: usize = 1024;
 pub struct Senders {
     /// The sender and the receiver of each connection's first frame.
     ends: BTreeMap<u32, (SocketAddr, SocketAddr)>,
-    /// Connections with smaller numbers have been seen.
+    /// Connections with smaller numbers were already recorded.
     next: u32,
     /// The latest datagrams from and to port mappers: findings about them may come seconds later.
     datagrams: VecDeque<Packet>,
 }
 
 impl Senders {
-    /// Takes note of a packet.
+    /// Records a packet.
     pub fn packet(&mut self, packet: &Packet) {
         match packet.transport {
             // Connections are numbered as they begin.
@@ -48,7 +48,8 @@ impl Senders {
         }
     }
 
-    /// Who sent what the finding is about, and to whom; `None` if that is forgotten.
+    /// The sender and the receiver of the traffic in the finding; `None` if they are no longer
+    /// known.
     #[must_use]
     pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {
         let Some(stream) = finding.stream else {
@@ -105,7 +106,7 @@ mod tests {
         let mut senders = Senders::default();
         let udp = |frame, src, dst| Packet { frame, transport: TransportKind::Udp, ..tcp(0, src, dst) };
         senders.packet(&udp(7, 5, 3935));
-        // Findings are about the port mapper alone, and may come later.
+        // Findings concern the port mapper alone, and may come later.
         senders.packet(&udp(8, 5, 6));
         senders.packet(&udp(9, 3935, 5));
         assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(3935))));

@@ -1,5 +1,5 @@
-//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong
-//! with them; or that of an exchange of the port mapper, each datagram of it.
+//! The ladder of a connection: opening and closing, start-up frames, messages, and their findings.
+//! Or the ladder of an exchange of the port mapper with each of its datagrams.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::ladder::{Ladder, Row, Tone, What};
 use super::messages::Messages;
 use super::text::{exchange_line, summary};
 
-/// What a story is told of.
+/// The subject of a ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A connection, by its number.
@@ -40,10 +40,10 @@ pub struct Story {
     times: VecDeque<(u64, u64)>,
 }
 
-/// Frames whose times are remembered for findings.
+/// Frames whose times are kept for findings.
 const REMEMBERED: usize = 1 << 16;
 
-/// Does a row show how an end closes? What the same frame carried was sent before.
+/// Does a row show how an end closes? Other contents of the same frame were sent before.
 fn is_closing(row: &Row) -> bool {
     matches!(row.what, What::Arrow { dashed: true, .. }) && (row.label == FIN || row.label == RST)
 }
@@ -52,7 +52,7 @@ const FIN: &str = "FIN";
 const RST: &str = "RST";
 
 impl Story {
-    /// The story of this subject, with at most so many rows.
+    /// The ladder of this subject, with at most `most` rows.
     #[must_use]
     pub fn new(subject: Subject, most: usize) -> Self {
         Story {
@@ -70,20 +70,19 @@ impl Story {
         }
     }
 
-    /// The diagram; `None` when the subject was not seen.
+    /// The diagram; `None` if the capture does not have the subject.
     #[must_use]
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
         self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
-        // What the port mapper said before the connection may come first.
+        // Port mapper messages before the connection may come first.
         let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
         self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
         let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
         Some(Ladder { title, participants, rows: self.rows, more: self.left_out })
     }
 
-    /// Time of the frame that is being read, and whether it is the first; call it before the frame
-    /// is dissected.
+    /// Sets the time of the current frame; call it before the frame is dissected.
     pub fn at(&mut self, time: u64) {
         self.now = time;
     }
@@ -135,7 +134,7 @@ impl Sink for Story {
             (_, true, _) => FIN,
             _ => return,
         };
-        // A retransmitted SYN or FIN tells nothing new.
+        // A retransmitted SYN or FIN has no new information.
         let key = seq ^ u32::from(syn);
         if self.seen[usize::from(from)].replace(key) == Some(key) {
             return;
@@ -161,7 +160,7 @@ impl Sink for Story {
                 if let Some(message) = self.messages.unit(unit) {
                     let tone = if message.doubtful > 0 { Tone::Wrong } else { Tone::Plain };
                     let tone = if message.opcode.name() == "Terminate" { Tone::Notable } else { tone };
-                    // A message of one bad segment was drawn just now.
+                    // A message with one bad segment was just drawn.
                     if message.frames.0 != message.frames.1 || fpdu.crc_status != CrcStatus::Bad {
                         self.row(message.time, message.frames.1, arrow, message.to_string(), tone);
                     }
@@ -173,7 +172,7 @@ impl Sink for Story {
                 self.row(time, unit.frame, What::Note, note, Tone::Notable);
             }
             Kind::Sdp(carrier, ..) => {
-                // The message says more than the Send that carried it.
+                // The message has more details than the Send that carried it.
                 let sent = self.rows.last().is_some_and(|row| row.what == arrow && row.frame == Some(unit.frame));
                 if *carrier == Carrier::Send && sent {
                     self.rows.pop();
@@ -218,7 +217,7 @@ impl Sink for Story {
         let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
         let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame).ok();
         let of_packet = known.and_then(|at| self.times.get(at)).map(|(_, time)| *time);
-        // Datagrams of the port mapper are no packets of a connection.
+        // Datagrams of the port mapper are not packets of a connection.
         let of_row = || self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
         let time = of_packet.or_else(of_row).unwrap_or(self.now);
         self.row(time, finding.frame, What::Note, label, tone);

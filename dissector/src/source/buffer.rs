@@ -4,19 +4,20 @@ use std::io::{self, Read};
 
 /// Octets read at a time.
 const CHUNK: usize = 128 << 10;
-/// The longest record that is believed; a longer one is a damaged length field.
+/// The longest record that is accepted; a longer one is a damaged length field.
 pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
-    /// What was read and is not consumed stands in `start..end`; the rest is room, zeroed once.
+    /// Octets that were read and not consumed are in `start..end`; the rest is free space, zeroed
+    /// once.
     octets: Vec<u8>,
     start: usize,
     end: usize,
     /// Octets of the file before `start`.
     consumed: u64,
     at_end: bool,
-    /// An error behind octets that were handed out first.
+    /// An error after octets that are delivered first.
     failed: Option<io::Error>,
 }
 
@@ -25,7 +26,7 @@ impl Buffer {
         Buffer { reader, octets: Vec::new(), start: 0, end: 0, consumed: 0, at_end: false, failed: None }
     }
 
-    /// The octets that are there and not consumed.
+    /// The octets that were read and not consumed.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets[self.start..self.end]
     }
@@ -35,13 +36,13 @@ impl Buffer {
         self.consumed += count as u64;
     }
 
-    /// Octets of the (decompressed) file before those that [`Buffer::octets`] gives.
+    /// Octets of the (decompressed) file before those of [`Buffer::octets`].
     pub(super) fn position(&self) -> u64 {
         self.consumed
     }
 
-    /// Reads on; `false` when there was nothing more, or when a record longer than any believable
-    /// one is asked for.
+    /// Reads more octets. Returns `false` at the end, or if a record would exceed the maximum
+    /// length.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if let Some(error) = self.failed.take() {
             self.at_end = true;
@@ -69,7 +70,7 @@ impl Buffer {
                 }
                 Ok(n) => {
                     got += n;
-                    // Less than was asked for is all that there is right now: a live source should
+                    // A short read returns all octets that are available now: a live source should
                     // not wait for a full chunk.
                     if n < wanted {
                         break;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// A compression whose magic number was found.
+/// A compression, recognised by its magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -23,7 +23,7 @@ pub(super) fn recognise(octets: &[u8]) -> Option<Compression> {
     }
 }
 
-/// Memory that an xz file may ask for, in KiB: what `xz -9` needs to decompress is 65 MiB.
+/// Memory limit of an xz file, in KiB: files of `xz -9` need 65 MiB to decompress.
 const MOST_XZ_KIB: u32 = 128 << 10;
 
 impl Compression {

@@ -4,14 +4,14 @@ use std::io::{self, Cursor, Read};
 
 use super::compressed;
 
-/// Octets by which a compression is recognised.
+/// Octets that identify a compression.
 const MAGIC_LEN: u64 = 4;
 
-/// What `reader` gives, decompressed if its first octets are those of a compression that
+/// The octets of `reader`, decompressed if they begin like a compression that
 /// [`Capture`](super::Capture) reads.
 ///
 /// # Errors
-/// What `reader` gives, and a compression that cannot be read at all.
+/// Errors of `reader`, and an unreadable compression.
 pub fn decompressed(mut reader: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     (&mut reader).take(MAGIC_LEN).read_to_end(&mut head)?;

@@ -5,7 +5,7 @@ use super::{Format, Media, Next};
 
 pub(super) const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;
-/// Extension headers that are believed.
+/// Maximum number of extension headers.
 const MOST_EXTENSIONS: usize = 16;
 
 /// Types of record: Ethernet in its variants, InfiniBand, IP.
@@ -15,7 +15,7 @@ const IP: [u8; 2] = [22, 23];
 /// Descriptions of the capture, and padding.
 const NO_PACKET: [u8; 2] = [27, 48];
 
-/// Records of a file that have to make sense, as far as they are in the first bytes.
+/// Records of a file that have to be plausible, as far as they are in the first bytes.
 const RECORDS_TO_RECOGNISE: usize = 8;
 
 pub(super) struct Erf;
@@ -26,8 +26,8 @@ impl Erf {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
 
-    /// There is no magic number: the first records have to make sense, one after the other, and two
-    /// at least.
+    /// There is no magic number: the first records have to be plausible, and there must be at least
+    /// two.
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
         let mut rest = octets;
         let mut last = 0;
@@ -90,8 +90,8 @@ impl Record {
     }
 }
 
-/// The link type of the packet in the record at the beginning of `octets`, and where it begins;
-/// `None` for a record without a packet, or one whose headers were cut.
+/// The link type of the packet in the record at the beginning of `octets`, and where it begins.
+/// `None` for a record without a packet, or with incomplete headers.
 pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
     let record = Record::read(octets)?;
     let mut at = HEADER_LEN;

@@ -12,7 +12,7 @@ use super::pcapng::PcapNg;
 use super::snoop::{self, Snoop};
 use super::{Format, Frame, Next, compressed};
 
-/// The first bytes of a file by which its format is recognised.
+/// The first bytes of a file, which identify its format.
 const HEAD: usize = 4096;
 
 /// Why a capture cannot be read at all.
@@ -27,7 +27,7 @@ pub enum OpenError {
     /// There is nothing in it.
     #[error("is empty; a capture file begins with a header such as pcap's")]
     Empty,
-    /// The first octets are no format that is known.
+    /// The first octets are not of a known format.
     #[error(
         "is no capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
          compressed with gzip, zstd, xz, bzip2 or lz4"
@@ -35,19 +35,19 @@ pub enum OpenError {
     UnknownFormat(String),
 }
 
-/// A capture that is being read. Memory is bounded by the longest record, not by the length of the
-/// file.
+/// An open capture. Memory is bounded by the longest record, not by the length of the file.
 pub struct Capture {
     buffer: Buffer,
     format: Box<dyn Format>,
     frames: u64,
     used: usize,
     note: Option<String>,
-    /// The first frame of an interface that the capture does not describe, and how many there are.
+    /// The first frame of an interface that the capture does not describe, and the number of such
+    /// frames.
     unreadable: Option<(u64, u64)>,
     /// The latest time so far.
     latest: u64,
-    /// The first frame that is much older than one before it, and by how many nanoseconds.
+    /// The first frame that is much older than an earlier one, and by how many nanoseconds.
     backwards: Option<(u64, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl Capture {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// What [`OpenError`] lists. Damage further inside is no error: see [`Capture::note`].
+    /// Those of [`OpenError`]. Damage later in the file is not an error: see [`Capture::note`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         if path == Path::new("-") {
             return Self::from_reader(Box::new(io::stdin()));
@@ -71,7 +71,7 @@ impl Capture {
         Self::from_reader(Box::new(file))
     }
 
-    /// Reads a capture from anything that gives octets.
+    /// Reads a capture from any reader.
     ///
     /// # Errors
     /// As [`Capture::open`].
@@ -98,7 +98,7 @@ impl Capture {
         } else if let Some(format) = Pcap::recognise(buffer.octets()) {
             (Box::new(format), pcap::HEADER_LEN)
         } else {
-            // A live source may not have more yet, so the others wait only if they can be meant.
+            // A live source may not have more yet, so wait only if the other formats are possible.
             let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
             while buffer.octets().len() < head && buffer.fill()? {}
             other_format(buffer.octets())?
@@ -107,8 +107,8 @@ impl Capture {
         Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None, latest: 0, backwards: None })
     }
 
-    /// The next frame; `None` at the end, or where damage makes reading on impossible
-    /// ([`Capture::note`] tells which).
+    /// The next frame; `None` at the end, or if damage makes it impossible to continue
+    /// ([`Capture::note`] distinguishes them).
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.buffer.consume(std::mem::take(&mut self.used));
         if self.note.is_some() {
@@ -156,19 +156,19 @@ impl Capture {
         }
     }
 
-    /// Where and why reading stopped before the end of the file; `None` when nothing was wrong.
+    /// Where and why reading stopped before the end of the file; `None` if there was no error.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Frames handed out so far.
+    /// Number of frames delivered so far.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Octets of the (decompressed) capture that are done with.
+    /// Octets of the (decompressed) capture that are consumed.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.buffer.position()
@@ -193,8 +193,7 @@ impl Capture {
         ))
     }
 
-    /// Nothing more is read. Where the file ends within a record, what of its octets is there still
-    /// counts.
+    /// Stops reading. If the file ends within a record, its available octets still count.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
@@ -243,7 +242,7 @@ fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     Err(OpenError::UnknownFormat(first.join(" ")))
 }
 
-/// A buffer read on as a stream: the octets that were looked at, then the rest.
+/// A buffer that is read as a stream: the octets that were already read, then the rest.
 struct BufferReader(Buffer);
 
 impl Read for BufferReader {

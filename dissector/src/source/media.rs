@@ -1,7 +1,7 @@
 //! Media types of capture files that have no link type: numbers beyond all link types, a range for
 //! each format.
 
-/// A media type, as the file numbers it.
+/// A media type, by its number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     /// The type of an ERF record.
@@ -17,8 +17,8 @@ const SNOOP: u16 = 0x8100;
 const NETMON: u16 = 0x9000;
 
 impl Media {
-    /// The number that stands for it in [`Frame`](super::Frame). Types that are too large for their
-    /// range have its last number.
+    /// Its number in [`Frame`](super::Frame). Types that are too large for their range have its
+    /// last number.
     pub(crate) fn link_type(self) -> u16 {
         match self {
             Media::Erf(number) => ERF + u16::from(number),
@@ -27,7 +27,7 @@ impl Media {
         }
     }
 
-    /// The media type that a number of a frame stands for.
+    /// The media type of a number in a frame.
     pub(crate) fn of(link_type: u16) -> Option<Self> {
         match link_type {
             NETMON.. => Some(Media::NetMon(link_type - NETMON)),

@@ -1,9 +1,9 @@
 //! Where frames come from: capture files (pcap, pcapng, snoop, Network Monitor, ERF; plain or
 //! compressed) and standard input.
 //!
-//! A source hands out [`Frame`]s in file order, borrowing their octets, and never looks inside
-//! them. A damaged or truncated file yields every frame that was readable; [`Capture::note`] then
-//! says where and why reading stopped. Live capture is not here.
+//! A source delivers [`Frame`]s in file order, borrowing their octets, and never looks inside them.
+//! A damaged or truncated file yields every readable frame; [`Capture::note`] then explains where
+//! and why reading stopped. Live capture is not here.
 
 mod buffer;
 mod compressed;
@@ -23,14 +23,14 @@ pub(crate) use media::Media;
 /// One captured frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Its place in the capture, from 1.
+    /// Its number in the capture, from 1.
     pub number: u64,
-    /// When it was captured: nanoseconds since 1970-01-01 UTC, 0 where the capture does not tell.
+    /// When it was captured: nanoseconds since 1970-01-01 UTC, 0 if the capture has no time.
     pub time: u64,
     /// The interface that it was captured on, as the capture numbers them; 0 where there is one.
     pub interface: u32,
-    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it. From 0x8000 on it is a
-    /// media type that has none.
+    /// Link type as in <https://www.tcpdump.org/linktypes.html>. Numbers from 0x8000 on are media
+    /// types without a link type.
     pub link_type: u16,
     /// The octets that were captured.
     pub octets: &'a [u8],
@@ -38,24 +38,24 @@ pub struct Frame<'a> {
     pub wire_len: u32,
 }
 
-/// What a format reader found next in the buffered octets.
+/// The result of a format reader for the buffered octets.
 enum Next {
-    /// A frame: octets of the buffer from `start`, `len` long; `used` octets of the buffer are done
-    /// with after it.
+    /// A frame: octets of the buffer from `start`, `len` long. The first `used` octets of the
+    /// buffer are consumed with it.
     Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
     /// A frame of an interface that the capture does not describe: it counts, but cannot be read.
     Unreadable { used: usize },
-    /// Something that is no frame.
+    /// Something other than a frame.
     Other { used: usize },
     /// More octets are needed.
     Incomplete,
-    /// The octets make no sense from here on.
+    /// The octets are invalid from here on.
     Damaged(String),
 }
 
-/// A file format behind its file header.
+/// A file format after its file header.
 trait Format: Send {
-    /// What begins `octets`.
+    /// The item at the beginning of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
 
     /// The last record, of which only `octets` are in the file.

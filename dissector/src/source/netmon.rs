@@ -16,7 +16,7 @@ pub(super) struct NetMon {
     media: u16,
     /// When the capture began: nanoseconds since 1970.
     begin: u64,
-    /// Frames that are still to come: after them there are tables.
+    /// Frames that are still to come, before the tables.
     left: u32,
 }
 
@@ -49,7 +49,7 @@ impl NetMon {
         if self.major < 2 { 8 } else { 16 }
     }
 
-    /// Bytes behind a frame: media type; from 2.2 on also the process; from 2.3 on also time and
+    /// Bytes after a frame: media type; from 2.2 on also the process; from 2.3 on also time and
     /// zone.
     fn trailer_len(&self) -> usize {
         match (self.major, self.minor) {
@@ -80,7 +80,7 @@ fn link_type(media: u16) -> Option<u16> {
         1 => Some(1),
         // The rest of the number is a link type.
         0xe000..=0xefff => Some(media & 0xfff),
-        // Notes of the program itself.
+        // Notes of Network Monitor itself.
         0xfff0..=0xffff => None,
         other => Some(Media::NetMon(other).link_type()),
     }

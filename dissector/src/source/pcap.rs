@@ -1,5 +1,5 @@
 //! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format,
-//! whose records say more.
+//! whose records have more fields.
 
 use super::{Format, Next};
 

@@ -14,8 +14,8 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
-/// Interfaces that one section may describe: each is remembered, and a compressed capture can have
-/// any number of them.
+/// Interfaces that one section may describe: each is kept, and a compressed capture can have any
+/// number of them.
 const MOST_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
@@ -28,8 +28,8 @@ struct Interface {
     offset: i64,
 }
 
-/// What if_tsresol says: a power of ten, or of two when its first bit is set. Microseconds where
-/// that is more than 64 bits hold.
+/// The value of if_tsresol: a power of ten, or of two if its first bit is set. Microseconds if the
+/// value exceeds 64 bits.
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -142,7 +142,7 @@ impl PcapNg {
         if self.big_endian { i64::from_be_bytes(*octets) } else { i64::from_le_bytes(*octets) }
     }
 
-    /// Type and total length of the block at the start of `octets`; learns the byte order of a
+    /// Type and total length of the block at the start of `octets`; also sets the byte order of a
     /// section.
     fn block_header(&mut self, octets: &[u8]) -> Option<(u32, usize)> {
         if octets.len() < 12 {
@@ -154,7 +154,7 @@ impl PcapNg {
         Some((self.u32(octets), self.u32(&octets[4..]) as usize))
     }
 
-    /// The first four of `octets`, which the caller knows to be there.
+    /// The first four of `octets`; the caller has checked that they exist.
     fn u32(&self, octets: &[u8]) -> u32 {
         let field = [octets[0], octets[1], octets[2], octets[3]];
         if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }

@@ -1,4 +1,4 @@
-//! Connections beyond those that are kept: how many there are, and what they add to the totals.
+//! Connections beyond those that are kept: their number, and their part of the totals.
 
 use super::DirectionStats;
 use crate::unit::Unit;
@@ -29,7 +29,7 @@ impl Further {
         self.count
     }
 
-    /// What their ends sent.
+    /// The traffic of their ends.
     pub(super) fn sum(&self) -> &DirectionStats {
         &self.sum
     }

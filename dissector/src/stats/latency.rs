@@ -1,8 +1,8 @@
-//! Latencies of operations: exact while there are few, an even sample when there are many.
+//! Latencies of operations: exact for a small number, an even sample for a large one.
 
 use serde::{Serialize, Serializer};
 
-/// Latencies that are kept at most.
+/// Maximum number of latencies that are kept.
 const MOST: usize = 1 << 16;
 
 /// Latencies, in nanoseconds.
@@ -12,29 +12,29 @@ pub struct Latencies {
     least: u64,
     most: u64,
     kept: Vec<u64>,
-    /// Every so many-th is kept, as a power of two.
+    /// Every 2^`stride`-th latency is kept.
     stride: u32,
 }
 
-/// What a share of the operations did not exceed, in nanoseconds.
+/// Latencies that a share of the operations did not exceed, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
-    /// How many operations.
+    /// Number of operations.
     pub count: u64,
-    /// The shortest.
+    /// The minimum.
     pub min_ns: u64,
-    /// Half of them.
+    /// 50 % of them.
     pub p50_ns: u64,
-    /// 90 in 100.
+    /// 90 % of them.
     pub p90_ns: u64,
-    /// 99 in 100.
+    /// 99 % of them.
     pub p99_ns: u64,
-    /// The longest.
+    /// The maximum.
     pub max_ns: u64,
 }
 
 impl Latencies {
-    /// Adds one.
+    /// Adds a latency.
     pub fn add(&mut self, latency: u64) {
         self.least = if self.count == 0 { latency } else { self.least.min(latency) };
         self.most = self.most.max(latency);
@@ -54,7 +54,7 @@ impl Latencies {
         self.count += 1;
     }
 
-    /// Bytes of memory. They never become fewer.
+    /// Bytes of memory, which never decrease.
     pub(super) fn memory(&self) -> usize {
         self.kept.capacity() * size_of::<u64>()
     }

@@ -1,4 +1,4 @@
-//! What happened on each connection, in numbers: a sink of units and facts.
+//! Statistics of each connection: a sink of units and facts.
 //!
 //! Connections without iWARP are only counted. Memory is bounded: the first connections with iWARP
 //! are kept ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges of the
@@ -38,7 +38,7 @@ pub use totals::Totals;
 
 /// Connections that are kept by default; further ones are counted and add to the totals.
 pub const MOST_CONNECTIONS: usize = 65_536;
-/// Exchanges of the port mapper that are told one by one; further ones are counted.
+/// Exchanges of the port mapper that are listed; further ones are counted.
 pub const MOST_EXCHANGES: usize = 10_000;
 /// Bytes of a connection with several opcodes and SDP in both directions, without its latencies.
 const CONNECTION: usize = 6 << 10;
@@ -51,7 +51,7 @@ pub struct Stats {
     /// Connections that are kept.
     most: usize,
     connections: BTreeMap<u32, ConnectionStats>,
-    /// Connections that had no room there.
+    /// Connections beyond that limit.
     further: Further,
     /// Bytes of the latencies of all connections.
     latencies: usize,
@@ -59,9 +59,9 @@ pub struct Stats {
     streams: u32,
     port_mapper: u64,
     exchanges: BTreeMap<u64, Exchange>,
-    /// Exchanges that had no room there.
+    /// Number of exchanges beyond the limit.
     further_exchanges: u64,
-    /// By severity, whatever they are about.
+    /// By severity, whatever they concern.
     findings: [u64; 3],
     /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
     streaming: HashMap<(u32, u8), u64>,
@@ -80,29 +80,29 @@ pub struct ConnectionStats {
     pub duration_ns: u64,
     #[serde(skip)]
     began: u64,
-    /// What each end sends.
+    /// The traffic of each end.
     pub directions: [DirectionStats; 2],
-    /// The protocol above RDMAP, where it is sure: `rping`, `rpcrdma`, `smb_direct`.
+    /// The protocol above RDMAP, if it is certain: `rping`, `rpcrdma`, `smb_direct`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulp: Option<&'static str>,
     /// The exchange of the port mapper that it follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
-    /// What its books of SDP say at the end.
+    /// Statistics of SDP at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Are octets missing, or its beginning? Then there may have been more Reads and atomic
+    /// Are octets missing, or its beginning? There may then have been more Reads and atomic
     /// operations than are counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Was its end told? What comes behind is counted on.
+    /// Was its end reported? Later traffic is still counted.
     #[serde(skip)]
     ended: bool,
     /// Findings by severity: notes, warnings, errors.
     pub findings: [u64; 3],
 }
 
-/// What one end sends.
+/// The traffic of one end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DirectionStats {
     /// Its start-up frame.
@@ -112,11 +112,11 @@ pub struct DirectionStats {
     pub fpdus: u64,
     /// Octets of their ULPDUs.
     pub ulpdu_octets: u64,
-    /// Octets behind their DDP headers.
+    /// Octets after their DDP headers.
     pub payload_octets: u64,
     /// FPDUs by opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Octets behind the DDP headers by opcode.
+    /// Octets after the DDP headers, by opcode.
     pub opcode_octets: BTreeMap<String, u64>,
     /// FPDUs by the state of their CRC.
     pub crc: BTreeMap<&'static str, u64>,
@@ -130,20 +130,20 @@ pub struct DirectionStats {
     pub unparsed_octets: u64,
     /// Octets outside MPA.
     pub streaming_octets: u64,
-    /// Reads that this end asked for and that were answered.
+    /// Reads that this end requested and that were answered.
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub reads: Latencies,
-    /// Atomic operations that this end asked for and that were answered.
+    /// Atomic operations that this end requested and that were answered.
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub atomics: Latencies,
-    /// Most Reads and atomic operations of this end that were without answer at a time.
+    /// Maximum number of unanswered Reads and atomic operations of this end at a time.
     pub most_outstanding: u32,
     /// SDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpStats>,
 }
 
-/// What a start-up frame said.
+/// The fields of a start-up frame.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct StartupStats {
     /// Request or Reply.
@@ -183,7 +183,7 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Numbers of so many connections at most; further ones are counted and add to the totals.
+    /// Statistics of at most `most` connections; further ones are counted and add to the totals.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
         Stats {
@@ -200,7 +200,7 @@ impl Stats {
         }
     }
 
-    /// Bytes of memory, about.
+    /// Bytes of memory, approximately.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.connections.len() * CONNECTION
@@ -210,7 +210,7 @@ impl Stats {
             + self.streaming.capacity() * 2 * size_of::<((u32, u8), u64)>()
     }
 
-    /// Connections with iWARP or SDP that are counted only, because there are too many.
+    /// Connections with iWARP or SDP that are only counted, because there are too many.
     #[must_use]
     pub fn further(&self) -> u64 {
         self.further.count()
@@ -221,13 +221,13 @@ impl Stats {
         self.connections.values()
     }
 
-    /// TCP connections without.
+    /// Number of TCP connections without iWARP or SDP.
     #[must_use]
     pub fn others(&self) -> u64 {
         u64::from(self.streams).saturating_sub(self.connections.len() as u64 + self.further.count())
     }
 
-    /// Port mapper datagrams.
+    /// Number of port mapper datagrams.
     #[must_use]
     pub fn port_mapper(&self) -> u64 {
         self.port_mapper
@@ -266,7 +266,7 @@ impl Stats {
 }
 
 impl ConnectionStats {
-    /// Does the unit show that octets of the connection are missing, or its beginning?
+    /// Does the unit show that octets of the connection, or its beginning, are missing?
     fn lacks(&self, unit: &Unit<'_>) -> bool {
         let begins = || self.directions.iter().any(|side| side.startup.is_some() || side.sdp.is_some());
         match unit.kind {
@@ -324,7 +324,7 @@ impl Sink for Stats {
         if !over {
             return;
         }
-        // Told again where more of it came.
+        // Reported again after more of its messages came.
         if self.exchanges.len() < MOST_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {
@@ -337,7 +337,8 @@ impl Sink for Stats {
             self.streaming.remove(&(stream, direction));
         }
         let Some(connection) = self.connections.get_mut(&stream) else { return };
-        // A connection that goes on after its end was told begins new books, which know less.
+        // A connection that continues after its end was reported begins a new state, which knows
+        // less.
         connection.partial |= std::mem::replace(&mut connection.ended, true);
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);
@@ -410,7 +411,7 @@ impl DirectionStats {
     }
 }
 
-/// Counts without a new key where there is one.
+/// Adds to a count, and creates the key only if it does not exist.
 fn add(counts: &mut BTreeMap<String, u64>, name: &str, count: u64) {
     match counts.get_mut(name) {
         Some(sum) => *sum += count,

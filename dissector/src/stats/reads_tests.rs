@@ -1,4 +1,4 @@
-//! Reads are counted whatever the capture lacks, with the times between their frames.
+//! Reads are counted regardless of what the capture lacks, with the times between their frames.
 
 use super::{ConnectionStats, Stats};
 use crate::testing::{Wire, fpdu, hex, reply_frame, send_of, startup_frame};
@@ -16,7 +16,7 @@ fn response() -> Vec<u8> {
 }
 
 /// `READS` Reads of `requester`, one after the other, all into the same buffer. Each segment is a
-/// millisecond behind the one before.
+/// millisecond after the one before.
 fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {
@@ -36,7 +36,8 @@ fn stats(wire: &Wire) -> ConnectionStats {
     stats.connections().next().unwrap().clone()
 }
 
-/// How many Reads, their shortest and longest time in milliseconds, and whether there may be more.
+/// The number of Reads, their minimum and maximum time in milliseconds, and whether there may be
+/// more.
 fn told(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
     let stats = stats(wire);
     let found = stats.directions[requester].reads.percentiles().unwrap();
@@ -63,7 +64,7 @@ fn counting_goes_on_behind_a_loss() {
                 frames
             });
             let (count, least, most, partial) = told(&wire, 0);
-            // The Read that was lost, and the one whose message is the first behind it.
+            // Missing are the Read that was lost, and the one whose message is the first after it.
             assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
             assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");
         }
@@ -78,7 +79,7 @@ fn a_capture_that_begins_in_mid_stream_is_partial() {
     assert_eq!((least, most, partial), (1, 1, true));
 }
 
-/// Request and Response have 48 and 24 octets behind 54 of headers.
+/// Request and Response have 48 and 24 octets after 54 octets of headers.
 #[test]
 fn a_snap_length_changes_no_latency() {
     for flags in [0x40, 0] {

@@ -1,4 +1,4 @@
-//! The numbers of an SDP connection, from its books at its end.
+//! Statistics of an SDP connection, from its state at the end.
 
 use std::fmt;
 
@@ -14,33 +14,33 @@ pub struct SdpConnectionStats {
     pub profile: Option<&'static str>,
     /// The direction of the Connecting Peer.
     pub connecting: usize,
-    /// Where it stood at last: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`,
+    /// Its last state: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`,
     /// `suspended`.
     pub state: &'static str,
-    /// Was its end graceful, for each end? Null where TCP did not end.
+    /// Was its end graceful, for each end? Null if TCP did not end.
     pub graceful: [Option<bool>; 2],
-    /// The TCP port on which it goes on, where a SuspComm named one.
+    /// The TCP port on which it is resumed, if a SuspComm named one.
     pub suspended_to: Option<u16>,
     /// Was every message captured? Otherwise advertisements and NonDiscards are left out.
     pub certain: bool,
-    /// What each direction's sender is the Data Source of.
+    /// The half-connection of which each direction's sender is the Data Source.
     pub halves: [HalfStats; 2],
 }
 
 /// A half-connection.
 #[derive(Debug, Clone, Serialize)]
 pub struct HalfStats {
-    /// Its Mode at last.
+    /// Its last Mode.
     pub mode: Option<String>,
     /// ModeChanges.
     pub mode_changes: u64,
-    /// The first of them: frame, and the Mode named (null: a reserved value).
+    /// The first ModeChanges: frame, and the Mode named (null: a reserved value).
     pub modes: Vec<(u64, Option<String>)>,
     /// Buffers that the receiver announced to the sender.
     pub buffers_advertised: u64,
-    /// Those of them that messages used up.
+    /// The part of them that messages used.
     pub buffers_consumed: u64,
-    /// Credit at last, and the least behind any message.
+    /// The last credit, and the minimum after any message.
     pub credits: (Option<u32>, Option<u32>),
     /// Data messages without payload that the sender received.
     pub gratuitous_updates: u64,
@@ -58,7 +58,7 @@ pub struct HalfStats {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
     /// RdmaWrCompls, RdmaRdCompls and SendSms of the sender that no open advertisement explains,
-    /// and SinkAvails with other NonDiscards than the messages before them make.
+    /// and SinkAvails whose NonDiscards do not match the messages before them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<(u64, u64)>,
     /// Out-Of-Band octets that were announced and did not come.
@@ -68,15 +68,15 @@ pub struct HalfStats {
 /// Advertisements of one kind.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct AdvertStats {
-    /// How many were made.
+    /// Total number.
     pub made: u64,
-    /// Those that are open.
+    /// Number of open advertisements.
     pub open: u64,
-    /// The most that were.
+    /// Maximum number open at a time.
     pub most_open: u64,
     /// Completed by RdmaRdCompl or RdmaWrCompl.
     pub completed: u64,
-    /// SrcAvails whose rest a SendSm asked for as Data.
+    /// SrcAvails whose rest a SendSm requested as Data.
     pub by_data: u64,
     /// SinkAvails that a message with payload made stale.
     pub stale: u64,

@@ -1,4 +1,4 @@
-//! The numbers of a connection, for people.
+//! The statistics of a connection as text.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! All connections of a capture together.
+//! Statistics of all connections of a capture together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,19 +9,19 @@ use super::text::{findings, list};
 use super::{DirectionStats, Stats};
 use crate::output::text::counted;
 
-/// What the connections with iWARP or SDP add up to.
+/// The sum over the connections with iWARP or SDP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Connections with iWARP or SDP.
     pub connections: u64,
-    /// Connections with iWARP or SDP that are not shown one by one, because there are too many.
+    /// Connections with iWARP or SDP that are not listed, because there are too many.
     #[serde(skip_serializing_if = "is_none")]
     pub further_connections: u64,
-    /// TCP connections without.
+    /// TCP connections without iWARP or SDP.
     pub other_connections: u64,
     /// Datagrams of the SDP port mapper.
     pub port_mapper: u64,
-    /// Exchanges of the port mapper that are not told one by one: those behind the first
+    /// Exchanges of the port mapper that are not listed: those after the first
     /// [`MOST_EXCHANGES`](super::MOST_EXCHANGES).
     #[serde(skip_serializing_if = "is_none")]
     pub further_exchanges: u64,
@@ -29,18 +29,18 @@ pub struct Totals {
     pub fpdus: u64,
     /// Octets of their ULPDUs.
     pub ulpdu_octets: u64,
-    /// Octets behind their DDP headers.
+    /// Octets after their DDP headers.
     pub payload_octets: u64,
     /// FPDUs by opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Octets behind the DDP headers by opcode.
+    /// Octets after the DDP headers, by opcode.
     pub opcode_octets: BTreeMap<String, u64>,
     /// FPDUs by the state of their CRC.
     pub crc: BTreeMap<&'static str, u64>,
     /// FPDUs by the state of their markers.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Findings by severity: notes, warnings, errors; those that are about none of the connections,
-    /// too.
+    /// Findings by severity: notes, warnings, errors. Findings that concern none of the connections
+    /// count, too.
     pub findings: [u64; 3],
 }
 
@@ -70,7 +70,7 @@ impl Stats {
 }
 
 impl Totals {
-    /// There is neither a connection nor a finding to tell of.
+    /// Is there neither a connection nor a finding to report?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections == 0 && self.findings == [0; 3]

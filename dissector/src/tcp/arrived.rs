@@ -4,7 +4,7 @@ use crate::unit::{Located, Placed};
 
 use super::run::Source;
 
-/// What [`Half::arrive`](super::Half::arrive) gives.
+/// The result of [`Half::arrive`](super::Half::arrive).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrived<'a> {
     octets: &'a [u8],
@@ -29,8 +29,8 @@ impl<'a> Arrived<'a> {
         (self.source.frame, self.source.time)
     }
 
-    /// The captured octets from `position` on, and where the first of them came from; `None` where
-    /// there is none.
+    /// The captured octets from `position` on, and the source of the first of them; `None` if there
+    /// are none.
     pub(super) fn behind(&self, position: u64) -> Option<(&'a [u8], Source)> {
         let skip = position.saturating_sub(self.source.position);
         let octets = self.octets.get(usize::try_from(skip).ok()?..).filter(|octets| !octets.is_empty())?;

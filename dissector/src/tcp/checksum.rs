@@ -1,8 +1,8 @@
-//! The TCP checksum (RFC 9293 section 3.1): shows octets that were damaged on their way, and that
+//! The TCP checksum (RFC 9293 section 3.1): shows octets that were damaged in transit, and that
 //! their receiver drops.
 //!
-//! A sender's own capture has no checksums of what its network card sends: the field is 0 there, or
-//! has the sum of the pseudo-header alone. That says nothing.
+//! A capture by the sender does not have the checksums that its network card inserts: the field is
+//! 0 there, or has only the sum of the pseudo-header. Such a field shows nothing.
 
 use std::net::IpAddr;
 
@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Wrong);
         let cut = Segment { wire_len: 7, ..captured(&damaged) };
         assert_eq!(Checksum::of(&cut), Checksum::Unknown);
-        // 10.0.0.1, 10.0.0.2, protocol 6, with and without the length 26: what offloading leaves to
-        // be completed.
+        // 10.0.0.1, 10.0.0.2, protocol 6, with and without the length 26: the partial sums that
+        // offloading leaves for the network card.
         for field in [0x1409_u16, 0x1409 + 26, 0] {
             damaged[16..18].copy_from_slice(&field.to_be_bytes());
             assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Unknown, "{field:#x}");

@@ -1,4 +1,4 @@
-//! The octets that one end of a connection sent, as far as they are not yet read.
+//! The octets that one end of a connection sent, as far as they are not read yet.
 //!
 //! ```text
 //!            consumed                    settled                   end
@@ -7,28 +7,28 @@
 //!     read      captured        hole   captured     waiting   snap-length cut
 //! ```
 //!
-//! Every octet has a **position**. The first octet behind the SYN has [`ORIGIN`]; where the SYN was
-//! not captured, the first octet of the first segment seen has, and lower ones may come until
-//! [`Half::begin`]. The first capture of an octet wins.
+//! Every octet has a **position**. The first octet after the SYN has [`ORIGIN`]. If the SYN was not
+//! captured, the first octet of the first captured segment has that position, and lower octets may
+//! come until [`Half::begin`]. The first capture of an octet wins.
 //!
 //! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC
-//! 1122 section 4.2.3.6). Behind a hole it gives way to octets of longer segments, and it is
-//! missing itself if the hole is given up.
+//! 1122 section 4.2.3.6). After a hole it gives way to octets of longer segments, and it is missing
+//! itself if the hole is given up.
 //!
-//! A segment whose checksum is wrong was damaged on its way, and its receiver drops it: if other
+//! A segment with a wrong checksum was damaged in transit, and its receiver drops it. If other
 //! segments of the direction have right checksums, its octets are **doubted**. They wait, even
 //! without a hole, and give way to those of another segment. They count if the receiver
 //! acknowledges them, or when a hole in their place would be given up. If the CRC of an FPDU shows
 //! that they are wrong, the receiver got other octets, which the capture lacks.
 //!
-//! What lies before `settled` cannot change any more; octets behind it wait for a hole to be
-//! filled. The hole counts as lost when more than [`PATIENCE`] waits behind it, or at the end of
-//! the capture. Questions are answered for settled octets; what may still come is answered with
-//! [`Later`], which says what to wait for.
+//! Octets before `settled` cannot change any more; octets after it wait for a hole to be filled.
+//! The hole counts as lost when more than [`PATIENCE`] octets wait after it, or at the end of the
+//! capture. Queries about settled octets return an answer. Queries about octets that may still come
+//! return [`Later`], which names the awaited event.
 //!
-//! **Memory**: [`PATIENCE`] behind a hole, each segment counted with [`SEGMENT_WEIGHT`] besides its
-//! octets, and what the reader has not read of what is settled, which is at most the longest row of
-//! FPDUs that it looks at.
+//! **Memory**: [`PATIENCE`] after a hole, each segment counted with [`SEGMENT_WEIGHT`] in addition
+//! to its octets, and the settled octets that the reader has not read. That is at most the longest
+//! row of FPDUs that the reader checks.
 
 mod reading;
 mod waiting;
@@ -41,18 +41,18 @@ use super::arrived::Arrived;
 use super::checksum::Checksum;
 use super::run::{Run, Source};
 
-/// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen
-/// have positions too. A multiple of 512, so that positions modulo the marker interval are those
-/// from the first octet.
+/// Position of the first octet after a SYN. It is far from 0, so that octets before the first
+/// captured one have positions too. It is a multiple of 512, so that positions modulo the marker
+/// interval are those from the first octet.
 pub(crate) const ORIGIN: u64 = 1 << 40;
 
-/// Octets that one direction keeps behind a hole before the hole counts as lost.
+/// Octets that one direction keeps after a hole before the hole counts as lost.
 pub(crate) const PATIENCE: usize = 1 << 20;
 
 /// What a segment costs besides its octets.
 const SEGMENT_WEIGHT: usize = 64;
 
-/// What was asked for is not there yet, but may still come.
+/// The queried octets have not arrived, but may still come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Later {
     /// Position before which everything must be settled, or the stream known to reach.
@@ -62,16 +62,16 @@ pub(crate) struct Later {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
-    /// Anything new.
+    /// Any new segment.
     Anything,
-    /// Octets; `holes` were given up when they were asked for.
+    /// Octets; `holes` is the number of holes that were given up before the query.
     Octets { holes: u64 },
-    /// That the stream is known to be so long.
+    /// The stream is known to have this length.
     End,
 }
 
 impl Later {
-    /// Worth asking again at the next segment of either direction.
+    /// Worth a new query at the next segment of either direction.
     pub(crate) const NEXT: Later = Later { until: 0, awaited: Awaited::Anything };
 }
 
@@ -84,21 +84,21 @@ pub(crate) struct Half {
     base: Option<u32>,
     /// Sequence number of the first FIN.
     fin: Option<u32>,
-    /// Last position seen, for unwrapping sequence numbers.
+    /// Last position, for unwrapping sequence numbers.
     last: u64,
     /// Captured octets before `settled`.
     runs: VecDeque<Run>,
-    /// Captured octets behind `settled`, by their first position; none overlap.
+    /// Captured octets after `settled`, by their first position; none overlap.
     waiting: BTreeMap<u64, (Vec<u8>, Source)>,
     /// Octets in `waiting`.
     waiting_octets: usize,
-    /// Those of them that may be of keep-alives.
+    /// The part of them that may belong to keep-alives.
     probes: usize,
     /// Pieces in `waiting` that are doubted.
     doubted: usize,
     /// Has a segment a right checksum?
     has_right_checksum: bool,
-    /// Where segments begin and end, from `consumed` on, in order.
+    /// Boundaries of segments, from `consumed` on, in order.
     starts: VecDeque<u64>,
     ends: VecDeque<u64>,
     /// Octets in `runs` and `waiting`, and sources.
@@ -107,14 +107,14 @@ pub(crate) struct Half {
     consumed: u64,
     settled: u64,
     end: u64,
-    /// Holes that were given up.
+    /// Number of holes that were given up.
     holes: u64,
     begun: bool,
     finished: bool,
     seen: bool,
 }
 
-/// Where a direction stopped: what [`Half::resumed`] needs to read on.
+/// The position where a direction stopped, for [`Half::resumed`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HalfRecord {
     isn: Option<u32>,
@@ -130,8 +130,7 @@ impl Half {
         Half { isn: Some(isn), base: Some(isn.wrapping_add(1)), ..Half::default() }
     }
 
-    /// A direction that goes on at `position`, or behind the last octet that it had, whichever is
-    /// higher.
+    /// A direction that continues at `position`, or after its last octet, whichever is higher.
     pub(crate) fn resumed(record: &HalfRecord, position: u64) -> Self {
         let HalfRecord { isn, base, fin, end, seen } = *record;
         let at = if seen { position.max(end) } else { 0 };
@@ -139,13 +138,13 @@ impl Half {
         Half { isn, base, fin, last, consumed, settled, end: at, seen, begun: seen, ..Half::default() }
     }
 
-    /// What [`Half::resumed`] needs. Octets that are not read are not in it.
+    /// The record for [`Half::resumed`]. It does not contain unread octets.
     pub(crate) fn record(&self) -> HalfRecord {
         HalfRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
     }
 
-    /// Takes note of a segment; gives its octets, if it has any that are not read yet, for
-    /// [`Half::keep`]. The reader may read them before that where they lie.
+    /// Registers a segment. Returns its octets, if some of them are not read yet, for
+    /// [`Half::keep`]. The reader may read them before that without a copy.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
@@ -189,8 +188,8 @@ impl Half {
         Some(Arrived::new(segment.octets, source))
     }
 
-    /// Keeps those octets of `segment`, which arrived, that are not read. Octets that are there
-    /// already, or already settled, change nothing, unless they are doubted.
+    /// Keeps the unread octets of `segment`, which arrived. Octets that exist already, or are
+    /// already settled, change nothing, unless they are doubted.
     pub(crate) fn keep(&mut self, arrived: &Arrived<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;
@@ -211,7 +210,8 @@ impl Half {
         self.settle();
     }
 
-    /// A lower first octet, before anything was read: what was settled waits for what lies between.
+    /// A lower first octet comes before anything was read: settled octets wait for those in
+    /// between.
     fn reopen(&mut self, position: u64) {
         for run in std::mem::take(&mut self.runs) {
             for (octets, source) in run.pieces() {
@@ -223,7 +223,7 @@ impl Half {
         (self.consumed, self.settled) = (position, position);
     }
 
-    /// The SYN comes behind octets: the first octet, `seq`, gets the first position.
+    /// The SYN comes after octets: the first octet, `seq`, gets the first position.
     fn begin_at(&mut self, seq: u32) {
         let by = u64::from(self.base.map_or(0, |base| base.wrapping_sub(seq)));
         if self.consumed + by < ORIGIN {
@@ -239,14 +239,14 @@ impl Half {
         (self.consumed, self.settled) = (ORIGIN, ORIGIN);
     }
 
-    /// Sequence number to position; the nearest to the last one seen wins.
+    /// Converts a sequence number to the position that is nearest to the last one.
     fn position(&self, seq: u32, base: u32) -> u64 {
         let last = (self.last.wrapping_sub(ORIGIN)) as u32;
         let diff = seq.wrapping_sub(base).wrapping_sub(last).cast_signed();
         self.last.saturating_add_signed(i64::from(diff))
     }
 
-    /// Moves `settled` over what is captured, and over holes that too much waits behind.
+    /// Moves `settled` over captured octets, and over holes that too much waits after.
     fn settle(&mut self) {
         loop {
             while let Some(first) = self.waiting.first_entry()
@@ -267,7 +267,7 @@ impl Half {
                 return;
             }
             if let Some((_, source)) = self.waiting.get_mut(&self.settled) {
-                // Nothing came instead of it.
+                // No octets replaced it.
                 source.is_doubted = false;
                 self.doubted -= 1;
                 continue;
@@ -282,7 +282,7 @@ impl Half {
         }
     }
 
-    /// Octets at `settled` join the runs.
+    /// Adds octets at `settled` to the runs.
     #[inline]
     fn settle_octets(&mut self, source: Source, octets: Octets<'_>) {
         let slice = octets.as_slice();
@@ -322,20 +322,20 @@ impl Half {
         self.base.filter(|_| self.seen)
     }
 
-    /// Was any payload octet seen?
+    /// Was any payload octet observed?
     #[must_use]
     pub(crate) fn has_octets(&self) -> bool {
         self.seen
     }
 
-    /// Are octets known to exist that are not read?
+    /// Are there octets, captured or not, that are not read?
     #[must_use]
     pub(crate) fn has_unread(&self) -> bool {
         self.consumed < self.end
     }
 
-    /// The first octets that are missing in front of others: sequence numbers of the first of them
-    /// and of the one after them.
+    /// The first octets that are missing before others: sequence numbers of the first of them and
+    /// of the one after them.
     #[must_use]
     pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
         let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
@@ -349,13 +349,13 @@ impl Half {
         self.isn.is_some()
     }
 
-    /// Position of the first octet that is not read.
+    /// Position of the first unread octet.
     #[must_use]
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// Position behind the highest octet known to exist.
+    /// Position after the highest octet known to exist.
     #[must_use]
     pub(crate) fn end(&self) -> u64 {
         self.end
@@ -368,7 +368,7 @@ impl Half {
         Some(base.wrapping_add(position.wrapping_sub(ORIGIN) as u32))
     }
 
-    /// Sequence number behind the highest octet known to exist.
+    /// Sequence number after the highest octet known to exist.
     #[must_use]
     pub(crate) fn end_seq(&self) -> Option<u32> {
         let octets = if self.seen { self.end.wrapping_sub(ORIGIN) as u32 } else { 0 };
@@ -387,16 +387,16 @@ impl Half {
         self.fin.is_some()
     }
 
-    /// Does a FIN stand behind the highest octet known to exist?
+    /// Is there a FIN after the highest octet known to exist?
     #[must_use]
     pub(crate) fn ends_with_fin(&self) -> bool {
         self.fin.is_some() && self.fin == self.end_seq()
     }
 
-    /// Is `position` behind the last octet of the direction?
+    /// Is `position` after the last octet of the direction?
     ///
     /// # Errors
-    /// [`Later`] when more may come.
+    /// [`Later`] if more may come.
     pub(crate) fn is_end(&self, position: u64) -> Result<bool, Later> {
         if position < self.end {
             Ok(false)
@@ -407,7 +407,7 @@ impl Half {
         }
     }
 
-    /// Is what `later` waits for still not there?
+    /// Has the event that `later` awaits still not happened?
     #[must_use]
     pub(crate) fn still_awaits(&self, later: &Later) -> bool {
         !self.finished
@@ -418,26 +418,26 @@ impl Half {
             }
     }
 
-    /// Will nothing more come?
+    /// Is it certain that nothing more comes?
     #[must_use]
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// What the octets that are kept weigh, each segment with [`SEGMENT_WEIGHT`].
+    /// The weight of the kept octets, each segment with [`SEGMENT_WEIGHT`].
     #[must_use]
     pub(crate) fn weight(&self) -> usize {
         self.buffered + self.sources * SEGMENT_WEIGHT
     }
 
-    /// Octets of memory in use, near enough.
+    /// Octets of memory in use, approximately.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         let front = self.runs.front().map_or(0, Run::capacity);
         self.buffered.max(front) + (self.sources + self.starts.len()) * SEGMENT_WEIGHT
     }
 
-    /// Position up to which nothing can change any more.
+    /// Position before which nothing can change any more.
     #[must_use]
     pub(crate) fn settled(&self) -> u64 {
         self.settled
@@ -466,7 +466,7 @@ impl Octets<'_> {
     }
 }
 
-/// Adds `position` to an ordered list, once, unless it lies before `consumed`.
+/// Adds `position` to an ordered list, once, unless it is before `consumed`.
 #[inline]
 fn note(list: &mut VecDeque<u64>, position: u64, consumed: u64) {
     if position < consumed {

@@ -1,7 +1,7 @@
-//! TCP streams out of segments: which connection, which direction, which octets in which order.
+//! TCP streams from segments: connection, direction, and the order of octets.
 //!
-//! Windows and congestion are not judged; checksums and acknowledgements tell whether damaged
-//! octets count. A stream keeps only octets that nobody has read yet; [`half`] states the limit.
+//! Windows and congestion are not checked; checksums and acknowledgements decide whether damaged
+//! octets count. A stream keeps only unread octets; [`half`] states the limit.
 
 mod arrived;
 mod checksum;

@@ -1,14 +1,14 @@
-//! What segments of a direction began with: enough to tell a copy of one from a segment of another
-//! connection.
+//! The first octets of a direction's segments: enough to distinguish a copy from a segment of
+//! another connection.
 //!
-//! The octets themselves are read and gone by the time that a copy comes.
+//! The octets themselves are read and dropped before a copy comes.
 
 use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// Segments that are remembered: the first ones, since a second capture may be appended, and the
-/// latest ones.
+/// Segments that are kept: the first ones, since a second capture may be appended, and the latest
+/// ones.
 const FIRST: usize = 4;
 const LATEST: usize = 16;
 /// Octets of a segment that are compared.
@@ -17,7 +17,7 @@ const COMPARED: usize = 64;
 #[derive(Debug, Clone, Copy, Default)]
 struct Print {
     seq: u32,
-    /// How many octets were compared; 0: there is no segment.
+    /// The number of octets that are compared; 0: there is no segment.
     len: u8,
     crc: u32,
 }
@@ -35,7 +35,7 @@ impl Print {
     }
 }
 
-/// The segments of a direction that are remembered.
+/// The segments of a direction that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Prints {
     first: [Print; FIRST],
@@ -44,7 +44,7 @@ pub(crate) struct Prints {
 }
 
 impl Prints {
-    /// Remembers a segment.
+    /// Adds a segment.
     pub(crate) fn note(&mut self, segment: &Segment<'_>) {
         let Some(print) = Print::of(segment) else { return };
         match self.first.get_mut(self.count) {
@@ -54,8 +54,8 @@ impl Prints {
         self.count += 1;
     }
 
-    /// Does a segment carry what the one with the same sequence number carried? `None`: none is
-    /// remembered.
+    /// Does a segment carry the same octets as the kept one with the same sequence number? `None`:
+    /// there is none.
     pub(crate) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let print = Print::of(segment)?;
         let known = self.first.iter().chain(&self.latest);

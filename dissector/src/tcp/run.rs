@@ -12,19 +12,19 @@ pub(super) struct Source {
     pub(super) frame: u64,
     /// When the frame was captured.
     pub(super) time: u64,
-    /// Where in the frame the first octet stands.
+    /// Offset of the first octet in the frame.
     pub(super) offset: Option<u32>,
     /// Is it a segment of one octet, which may be the invented octet of a keep-alive (RFC 1122
     /// section 4.2.3.6)?
     pub(super) is_probe: bool,
     /// Is its checksum wrong, though others of the direction are right?
     pub(super) is_damaged: bool,
-    /// Does it wait for other octets therefore?
+    /// Does it therefore wait for other octets?
     pub(super) is_doubted: bool,
 }
 
 impl Source {
-    /// The source of the octet that stands `octets` further on.
+    /// The source of the octet that is `octets` positions later.
     pub(super) fn behind(&self, octets: u64) -> Source {
         let offset = self.offset.map(|at| at + u32::try_from(octets).unwrap_or(0));
         Source { position: self.position + octets, offset, ..*self }
@@ -64,7 +64,7 @@ impl Run {
         self.sources.len()
     }
 
-    /// Octets of memory that the run holds on to.
+    /// Octets of memory that the run keeps.
     pub(super) fn capacity(&self) -> usize {
         self.octets.capacity()
     }
@@ -81,7 +81,7 @@ impl Run {
         self.sources.push_back(source);
     }
 
-    /// Forgets the octets before `position`, which lies within the run or at its end.
+    /// Drops the octets before `position`, which is within the run or at its end.
     pub(super) fn consume_to(&mut self, position: u64) {
         self.head += (position - self.start) as usize;
         self.start = position;

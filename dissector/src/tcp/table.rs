@@ -1,8 +1,8 @@
 //! Which connection a segment belongs to. Connections are numbered from 0 by their first frame.
 //!
-//! Equal ports may be those of different connections in different networks ([`Path`]), or of one
-//! connection that was captured in several. The table remembers which path leads to which
-//! connection; its caller decides.
+//! Equal ports may belong to different connections in different networks ([`Path`]), or to one
+//! connection that was captured in several. The table records which path leads to which connection;
+//! its caller decides.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -10,19 +10,20 @@ use std::net::SocketAddr;
 use crate::ip::Segment;
 use crate::path::Path;
 
-/// Connections that are over and still remembered; the oldest is forgotten first, those with a
-/// record last.
+/// Finished connections that are kept. The oldest is dropped first, those with a record last.
 const MOST_PAST: usize = 65_536;
 
-/// Paths of one pair of ports that are told apart.
+/// Paths of one pair of ports that are distinguished.
 const MOST_LANES: usize = 16;
 
-/// Sequence numbers that are so far from the end of a connection that is closed are of another one
-/// with the same ports. What its ends repeat, or send behind a FIN by mistake, is nearer.
+/// Minimum distance from the end of a closed connection at which sequence numbers belong to another
+/// connection with the same ports. Segments that the ends repeat, or send after a FIN by mistake,
+/// are nearer.
 pub(crate) const FAR_BEHIND_CLOSE: u32 = 1 << 20;
 
-/// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets
-/// before it is of another connection, or behind so many missing ones that nothing joins them.
+/// The largest window of TCP (RFC 7323 section 2.2). A segment with a greater distance from the
+/// octets before it belongs to another connection, or comes after so many missing octets that
+/// nothing joins them.
 pub(crate) const FAR: u32 = 1 << 30;
 
 /// Are two sequence numbers more than `most` apart?
@@ -48,35 +49,35 @@ impl Ports {
     }
 }
 
-/// Ports, and a number for those connections that have them in different networks. The first one
-/// has 0.
+/// Ports, and the number of the network for connections with the same ports in different networks.
+/// The first one has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ConnectionKey {
     ports: Ports,
     network: u16,
 }
 
-/// What [`Table::find`] finds.
+/// The result of [`Table::find`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Located {
-    /// The network of the segment, and the connection there. `is_certain`: no segment has to be
-    /// compared any more.
+    /// The network of the segment, and the connection there. `is_certain`: no more segments have to
+    /// be compared.
     Known { network: u16, place: Option<Place>, is_certain: bool },
     /// The ports are known, the segment's path is not.
     Elsewhere,
 }
 
-/// What is remembered of a connection that was handed out to its end. Index 0 is the sender of its
-/// first frame.
+/// The facts that are kept of a connection that was delivered to its end. Index 0 is the sender of
+/// its first frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
     /// Its number.
     pub(crate) number: u32,
-    /// Who sent its first frame.
+    /// The sender of its first frame.
     pub(crate) first: SocketAddr,
     /// Sequence number of each SYN, where captured.
     pub(crate) isn: [Option<u32>; 2],
-    /// Sequence number behind the last octet of each direction.
+    /// Sequence number after the last octet of each direction.
     pub(crate) end: [Option<u32>; 2],
     /// Was it put aside while it was open, because there was no room?
     pub(crate) aside: bool,
@@ -85,7 +86,7 @@ pub(crate) struct Past {
     pub(crate) missing: [Option<(u32, u32)>; 2],
 }
 
-/// What a segment is to a connection that is over.
+/// The relation of a segment to a connection that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Afterwards {
     /// Nothing new: a repetition, or no octets.
@@ -124,8 +125,8 @@ impl Past {
         }
     }
 
-    /// May a segment of another network be of this connection? Its numbers are no more than `most`
-    /// from those that are known.
+    /// May a segment of another network belong to this connection? It may if its numbers are at
+    /// most `most` from the known ones.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
         let direction = usize::from(segment.src != self.first);
         let near = |direction: usize, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
@@ -133,14 +134,14 @@ impl Past {
         (segment.syn || numbers) && self.sees(segment) != Afterwards::Another
     }
 
-    /// Is the segment the SYN-ACK of a connection that was put aside behind its SYN?
+    /// Is the segment the SYN-ACK of a connection that was put aside after its SYN?
     fn is_answered_by(&self, segment: &Segment<'_>) -> bool {
         let direction = usize::from(segment.src != self.first);
         let acknowledged = self.isn[1 - direction].map(|isn| isn.wrapping_add(1));
         self.aside && segment.ack_flag && self.end[direction].is_none() && acknowledged == Some(segment.ack)
     }
 
-    /// The sequence number of the SYN of `direction` if that is all that was captured of it.
+    /// The sequence number of the SYN of `direction` if only the SYN was captured of it.
     pub(crate) fn syn_alone(&self, direction: usize) -> Option<u32> {
         self.isn[direction].filter(|isn| self.end[direction] == Some(isn.wrapping_add(1)))
     }
@@ -151,7 +152,7 @@ impl Past {
     }
 }
 
-/// Where a connection is.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
     /// Being read, in this slot.
@@ -160,11 +161,10 @@ pub(crate) enum Place {
     Past(Past),
 }
 
-/// Does a connection that is over have a record, and when was it closed? The smallest is forgotten
-/// first.
+/// Does a finished connection have a record, and when was it closed? The smallest is dropped first.
 type Age = (bool, u64);
 
-/// A connection: where it is, since when, and the path of its first segment.
+/// A connection: its state, since when, and the path of its first segment.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     place: Place,
@@ -172,7 +172,7 @@ struct Entry {
     path: Path,
 }
 
-/// A further path of the same ports, and the network that it leads to.
+/// Another path of the same ports, and its network.
 #[derive(Debug)]
 struct Lane {
     path: Path,
@@ -180,18 +180,18 @@ struct Lane {
     is_certain: bool,
 }
 
-/// Finds the present or last connection of a port pair. A connection that is over may have a record
-/// of type `R`.
+/// Finds the current or last connection of a port pair. A finished connection may have a record of
+/// type `R`.
 pub(crate) struct Table<R> {
     places: HashMap<ConnectionKey, Entry>,
     /// Paths other than that of the first entry; most ports have none.
     lanes: HashMap<Ports, Vec<Lane>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
-    /// Connections that were closed here so far.
+    /// Number of connections that were closed here so far.
     count: u64,
     /// The last answer: segments of one connection come in rows.
     last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
-    /// Records that are kept, and those that were forgotten.
+    /// Number of records that are kept, and number of dropped ones.
     records: usize,
     forgotten: u64,
     /// Connections that were put aside without a record and forgotten.

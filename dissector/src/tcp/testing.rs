@@ -34,7 +34,7 @@ pub(crate) fn syn(seq: u32) -> Segment<'static> {
     Segment { syn: true, ack_flag: false, ..segment(seq, &[]) }
 }
 
-/// The same with its TCP header, and a right checksum.
+/// The TCP header and octets of such a segment, with a right checksum.
 pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
     let mut header = etherparse::TcpHeader::new(1, 2, seq, 65535);
     header.ack = true;
@@ -42,7 +42,7 @@ pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], octets].concat()
 }
 
-/// The segment that such a packet is.
+/// The segment of such a packet.
 pub(crate) fn captured(packet: &[u8]) -> Segment<'_> {
     let seq = u32::from_be_bytes(*packet[4..].first_chunk().unwrap());
     Segment { packet, ..segment(seq, &packet[20..]) }

@@ -1,5 +1,5 @@
-//! SDP conversations made by hand: octets as the draft's figures have them (section 6), in the
-//! manner of its ladder diagrams.
+//! Synthetic SDP conversations: octets as in the draft's figures (section 6), in the style of its
+//! ladder diagrams.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -13,17 +13,17 @@ const SEND_SE: u8 = 5;
 /// in the order of the connection.
 pub(crate) struct Talk {
     pub(crate) wire: Wire,
-    /// MSN of the last Send of each.
+    /// MSN of the last Send of each peer.
     pub(crate) msn: [u32; 2],
-    /// MSeq of the last message of each.
+    /// MSeq of the last message of each peer.
     pub(crate) mseq: [u32; 2],
-    /// What each has received, as it says in MSeqAck.
+    /// The last message that each peer has received, for MSeqAck.
     pub(crate) ack: [u32; 2],
-    /// Bufs and Flags of what is said next.
+    /// Bufs and Flags of the next message.
     pub(crate) bufs: u16,
     pub(crate) flags: u8,
     pub(crate) order: FieldOrder,
-    /// MSN of the last Read Request of each.
+    /// MSN of the last Read Request of each peer.
     reads: [u32; 2],
 }
 
@@ -74,7 +74,7 @@ impl Talk {
         self.wire.send(direction, &octets);
     }
 
-    /// The FPDU of a Send with the MSN of now.
+    /// The FPDU of a Send with the current MSN.
     fn send_of(&self, opcode: u8, direction: usize, message: &[u8]) -> Vec<u8> {
         let stag = if opcode == 4 || opcode == 6 { "11223344" } else { "00000000" };
         let msn = self.msn[direction];
@@ -83,7 +83,7 @@ impl Talk {
         fpdu(&ulpdu)
     }
 
-    /// A message: MID, extended header, octets of payload; in the Send that section 14.2 asks for.
+    /// A message: MID, extended header, octets of payload; in the Send that section 14.2 requires.
     pub(crate) fn say(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.say_in(solicited(mid, self.flags), direction, mid, extension, payload);
     }
@@ -123,7 +123,7 @@ impl Talk {
         }
     }
 
-    /// The same, and the capture misses it.
+    /// The same, but the capture misses it.
     pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
@@ -169,12 +169,12 @@ impl Talk {
         self.wire.send(1 - direction, &fpdu(&ulpdu));
     }
 
-    /// `direction` has received all that was sent to it.
+    /// `direction` has received everything that was sent to it.
     pub(crate) fn hears(&mut self, direction: usize) {
         self.ack[direction] = self.mseq[1 - direction];
     }
 
-    /// Both have.
+    /// Both directions have received everything.
     pub(crate) fn both_hear(&mut self) {
         (0..2).for_each(|direction| self.hears(direction));
     }
@@ -200,7 +200,7 @@ pub(crate) fn word(value: u32) -> String {
     format!("{value:08x}")
 }
 
-/// The opcode that section 14.2 asks for.
+/// The opcode that section 14.2 requires.
 fn solicited(mid: Mid, flags: u8) -> u8 {
     match mid {
         Mid::DIS_CONN | Mid::SRC_AVAIL | Mid::SINK_AVAIL | Mid::MODE_CHANGE => SEND,
@@ -210,7 +210,8 @@ fn solicited(mid: Mid, flags: u8) -> u8 {
     }
 }
 
-/// A message in figure order, in `order`: the words of several fields are turned around.
+/// A message in figure order, converted to `order`: the 32-bit words with several fields are
+/// reversed.
 pub(crate) fn ordered(order: FieldOrder, mut octets: Vec<u8>) -> Vec<u8> {
     if order == FieldOrder::Figure || octets.len() < 16 {
         return octets;

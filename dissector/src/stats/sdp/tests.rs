@@ -1,9 +1,9 @@
-//! The captures of an independent SDP peer: what `captures/README.md` says that each half sent, and
-//! what that makes of the books.
+//! The captures of an independent SDP peer: compares the messages that `captures/README.md` lists
+//! for each half with the tracked state.
 //!
-//! A Sink's NonDiscards and its Source's PotentialNonDiscards meet at the end of a conversation
-//! that went right (section 9.5.1); no field of a message says the second, so that they meet shows
-//! that stale and crossing advertisements were followed.
+//! A Sink's NonDiscards and its Source's PotentialNonDiscards are equal at the end of a correct
+//! conversation (section 9.5.1). No field of a message has the second value. Equal values therefore
+//! show that stale and crossing advertisements were followed.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn sent(connection: &ConnectionStats, direction: usize) -> String {
     counted.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What holds of every conversation that was not cut short.
+/// Properties of every conversation that was not cut short.
 fn meets(sdp: &SdpConnectionStats) {
     assert!(sdp.certain);
     for half in &sdp.halves {

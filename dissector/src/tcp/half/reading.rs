@@ -1,5 +1,5 @@
-//! What the reader asks of a direction, and how it says what it has read: octets, the frames that
-//! they came from, where segments begin and end.
+//! The reader's queries to a direction, and how it consumes octets: octets, the frames that they
+//! came from, where segments begin and end.
 
 use crate::unit::Placed;
 
@@ -12,7 +12,7 @@ use super::{Awaited, Half, Later};
 pub(crate) struct Stretch {
     /// First position.
     pub start: u64,
-    /// Position behind the last.
+    /// Position after the last octet.
     pub end: u64,
     /// Were the octets captured?
     pub captured: bool,
@@ -28,15 +28,15 @@ impl Half {
         self.runs.get(self.first_run_behind(position)).filter(|run| run.start <= position)
     }
 
-    /// Index of the first run that has octets at or behind `position`.
+    /// Index of the first run that has octets at or after `position`.
     fn first_run_behind(&self, position: u64) -> usize {
         self.runs.partition_point(|run| run.end() <= position)
     }
 
-    /// The octets `start..end`; `None` when some of them are not in the capture.
+    /// The octets `start..end`; `None` if some of them are not in the capture.
     ///
     /// # Errors
-    /// [`Later`] when they are not all settled.
+    /// [`Later`] if they are not all settled.
     #[inline]
     pub(crate) fn octets(&self, start: u64, end: u64) -> Result<Option<&[u8]>, Later> {
         if start >= end {
@@ -73,8 +73,7 @@ impl Half {
         })
     }
 
-    /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none
-    /// did.
+    /// Number and time of the latest frame that supplied octets of `start..end`; zeros if none did.
     #[must_use]
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
@@ -85,52 +84,52 @@ impl Half {
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
-    /// Are captured octets of `start..end` from a segment whose checksum is wrong, though others
-    /// are right?
+    /// Are captured octets of `start..end` from a segment with a wrong checksum, although other
+    /// checksums are right?
     #[must_use]
     pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
         let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
         runs.into_iter().any(|run| run.is_damaged(start, end))
     }
 
-    /// Where the captured octets of `start..end` are in the capture, in stream order.
+    /// Locations of the captured octets of `start..end` in the capture, in stream order.
     pub(crate) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         let runs = self.runs.range(self.first_run_behind(start)..).take_while(move |run| run.start < end);
         runs.flat_map(move |run| run.locate(start, end))
     }
 
-    /// Does a TCP segment begin at `position`, which is not read?
+    /// Does a TCP segment begin at the unread `position`?
     #[must_use]
     pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
         self.starts.binary_search(&position).is_ok()
     }
 
-    /// Does a TCP segment end before `position`, which is behind what is read?
+    /// Does a TCP segment end at `position`, which is not read yet?
     #[must_use]
     pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
         self.ends.binary_search(&position).is_ok()
     }
 
-    /// Where the first TCP segment ends that has octets behind `position`, which is not read.
+    /// The end of the first TCP segment that has octets after the unread `position`.
     #[must_use]
     pub(crate) fn segment_end_behind(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
     }
 
-    /// Does reading go on with the first octet of `arrived`, and are none kept?
+    /// Is the first octet of `arrived` the next one to read, and are none kept?
     #[must_use]
     pub(crate) fn goes_on_with(&self, arrived: &Arrived<'_>) -> bool {
         arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
     }
 
-    /// The octets before `position` of a segment that [`Half::goes_on_with`] are read before it is
-    /// kept.
+    /// Consumes the octets before `position` of a segment that passed [`Half::goes_on_with`],
+    /// before it is kept.
     pub(crate) fn pass(&mut self, position: u64) {
         self.settled = position;
         self.consume(position);
     }
 
-    /// The octets before `position`, all of them settled, are read; their memory is given back.
+    /// Consumes the octets before `position`, all of them settled, and frees their memory.
     pub(crate) fn consume(&mut self, position: u64) {
         debug_assert!(self.consumed <= position && position <= self.settled);
         self.consumed = position;

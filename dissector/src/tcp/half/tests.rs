@@ -1,4 +1,4 @@
-//! Streams put together by hand, and any segments against a model that keeps every octet.
+//! Synthetic streams, and random segments compared with a model that keeps every octet.
 
 use std::collections::BTreeMap;
 
@@ -58,14 +58,14 @@ fn the_first_capture_of_an_octet_wins() {
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abCDef"[..])));
 }
 
-/// A keep-alive may have an octet of its own invention (RFC 1122 section 4.2.3.6).
+/// A keep-alive may have an invented octet (RFC 1122 section 4.2.3.6).
 #[test]
 fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
     let mut half = opened(99);
     half.add(&segment(103, b"?"));
     half.add(&segment(100, b"abcd"));
     assert_eq!(half.octets(at(0), at(4)), Ok(Some(&b"abcd"[..])));
-    // What was sent is not in the capture: the octet is missing, too.
+    // The original octet is not in the capture: this octet is missing, too.
     half.add(&segment(107, b"?"));
     half.add(&segment(108, b"ijkl"));
     half.finish();
@@ -170,7 +170,7 @@ fn a_hole_is_given_up_when_too_much_waits_behind_it() {
     assert_eq!(half.octets(at(0), at(1)), Ok(None), "what is settled stays so");
 }
 
-/// With a snap length that cuts all payload off there are no octets to count, only segments.
+/// With a snap length that cuts all payload off, there are no octets to count, only segments.
 #[test]
 fn segments_without_captured_octets_are_given_up_too() {
     let mut half = opened(99);
@@ -234,8 +234,8 @@ impl Model {
     }
 }
 
-/// Offset, length, of which so many are cut off. Of segments with one octet the first capture does
-/// not always count.
+/// Offset, length, number of octets that are cut off. The first capture of a segment with one octet
+/// does not always count.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
@@ -259,7 +259,7 @@ proptest! {
         let mut read = 0;
         for (n, (offset, len, cut)) in sent.iter().enumerate() {
             let frame = n as u64 + 1;
-            // Each copy of an octet differs, so that it shows which one counts.
+            // Each copy of an octet differs, so it shows which one counts.
             let octets: Vec<u8> = (0..*len).map(|k| (offset + k) as u8 ^ fill ^ (n as u8) << 3).collect();
             let kept = &octets[..(len - cut.min(len)) as usize];
             let seq = isn.wrapping_add(1).wrapping_add(u32::try_from(*offset).unwrap());
@@ -270,7 +270,7 @@ proptest! {
             }
             let next = Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) };
             if let Some(arrived) = half.arrive(&next) {
-                // Some octets with which reading goes on are read before they are kept.
+                // Some of the next octets are read before they are kept.
                 if straight[n] && half.goes_on_with(&arrived) {
                     let to = read + steps[n].min(arrived.from(at(read)).len() as u64);
                     prop_assert_eq!(arrived.octets(at(read), at(to)).map(<[u8]>::to_vec), model.octets(read, to));
@@ -282,7 +282,8 @@ proptest! {
                 }
                 half.keep(&arrived, &next);
             }
-            // What is settled is what the model has without a hole, as long as nothing is given up.
+            // The settled octets are those of the model before the first hole, as long as nothing
+            // is given up.
             let settled = (0..).take_while(|n| model.octets.contains_key(n)).count() as u64;
             prop_assert_eq!(half.settled(), at(settled));
             prop_assert_eq!(half.end(), at(model.end));

@@ -1,11 +1,12 @@
-//! Octets that are not settled: those behind a hole, and those that are doubted. Which copy of an
-//! octet counts?
+//! Octets that are not settled: those after a hole, and doubted ones. Decides which copy of an
+//! octet counts.
 
 use super::super::run::Source;
 use super::Half;
 
 impl Half {
-    /// The receiver has all octets before this sequence number: doubted ones count. Are there any?
+    /// The receiver has all octets before this sequence number: doubted ones count. Returns whether
+    /// there are any.
     pub(crate) fn acknowledge(&mut self, ack: u32) -> bool {
         let Some(base) = self.base.filter(|_| self.doubted > 0) else { return false };
         let (acknowledged, before) = (self.position(ack, base), self.doubted);
@@ -22,8 +23,8 @@ impl Half {
         any
     }
 
-    /// Keeps those of `octets` that are not waiting already; what gives way to them is kept for the
-    /// rest.
+    /// Keeps those of `octets` that are not waiting already. Pieces that give way to them fill the
+    /// remaining positions.
     pub(super) fn wait(&mut self, octets: &[u8], source: Source) {
         let (start, end) = (source.position, source.position + octets.len() as u64);
         if self.probes > 0 && !source.is_probe {
@@ -60,7 +61,7 @@ impl Half {
         }
     }
 
-    /// Takes doubted pieces with octets of `start..end` out.
+    /// Removes and returns doubted pieces with octets of `start..end`.
     fn take_doubted(&mut self, start: u64, end: u64) -> Vec<(Vec<u8>, Source)> {
         let overlapping =
             self.waiting.range(..end).rev().take_while(|(at, (octets, _))| *at + octets.len() as u64 > start);
@@ -69,7 +70,7 @@ impl Half {
         positions.into_iter().filter_map(|position| self.take(position)).collect()
     }
 
-    /// Octets that may be of keep-alives give way to those of a longer segment, `start..end`.
+    /// Octets that may belong to keep-alives give way to those of a longer segment, `start..end`.
     fn replace_probes(&mut self, start: u64, end: u64) {
         let waiting = self.waiting.range(start..end);
         let probes: Vec<u64> =
@@ -79,7 +80,7 @@ impl Half {
         }
     }
 
-    /// Takes the waiting piece at `position` out.
+    /// Removes and returns the waiting piece at `position`.
     pub(super) fn take(&mut self, position: u64) -> Option<(Vec<u8>, Source)> {
         let (octets, source) = self.waiting.remove(&position)?;
         self.waiting_octets -= octets.len();
