@@ -55,7 +55,7 @@ fn an_empty_file() {
 #[test]
 fn a_text_file() {
     let folder = Folder::new();
-    let ending = "is no capture that weft reads (first bytes: 48 65 6c 6c 6f 2c 20 77); it reads pcap, pcapng, snoop, \
+    let ending = "is not a capture that weft reads (first bytes: 48 65 6c 6c 6f 2c 20 77); it reads pcap, pcapng, snoop, \
                   netmon and ERF, compressed with gzip, zstd, xz, bzip2 or lz4";
     refused(&folder.file("notes.txt", b"Hello, world, this is no capture.\n"), ending);
 }
@@ -160,7 +160,7 @@ fn a_damaged_tail_is_a_note() {
     let file = folder.file("cut.pcap", &octets[..octets.len() - 10]);
     let (code, lines) = outcome(&["dissect", &file]);
     assert_eq!((code, lines.len()), (0, 1), "{lines:?}");
-    assert!(lines[0].contains("the capture is truncated: it ends within the record at octet"), "{lines:?}");
+    assert!(lines[0].contains("the capture is truncated: it ends within the record at byte"), "{lines:?}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_truncated_pcapng_block_is_a_note_and_a_capture_of_nothing_else_is_refused()
 fn a_filter_with_a_typo() {
     let file = capture();
     let file = file.to_str().unwrap();
-    let message = "weft: filter, column 1: iwarp_mpa.ulpdulenght is no field or protocol; did you mean \
+    let message = "weft: filter, column 1: iwarp_mpa.ulpdulenght is not a field or protocol; did you mean \
                    iwarp_mpa.ulpdulength?";
     assert_eq!(outcome(&["dissect", file, "-Y", "iwarp_mpa.ulpdulenght > 3"]), (2, vec![message.to_owned()]));
     let message = "weft: -e: iwarp_rdma.opcod is not a field or protocol; did you mean iwarp_rdma.opcode?";
@@ -371,7 +371,7 @@ fn a_log_level_that_is_none_is_refused() {
 fn the_beginning_of_a_name_is_likened_to_it() {
     let file = capture();
     let (code, lines) = outcome(&["dissect", file.to_str().unwrap(), "-Y", "iwarp_rdma.opcode == Term"]);
-    assert!(code == 2 && lines[0].ends_with("the nearest is \"Terminate\""), "{lines:?}");
+    assert!(code == 2 && lines[0].ends_with("the nearest name of a value is \"Terminate\""), "{lines:?}");
 }
 
 #[test]

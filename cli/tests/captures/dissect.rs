@@ -354,7 +354,7 @@ fn findings_and_counts_go_with_the_filter() {
     let text = printed(&["dissect", TERMINATE, "-Y", "iwarp_rdma.opcode == Send"]);
     assert!(!text.contains("RDMAP-4.8"), "{text}");
     let told = String::from_utf8(weft(&["dissect", TERMINATE, "-Y", "mpa_request", "-q"]).stderr).unwrap();
-    assert!(told.contains("mpa_request is no field"), "{told}");
+    assert!(told.contains("mpa_request is not a field"), "{told}");
     for arguments in [
         vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-q"],
         vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-T", "text", "--summary"],

@@ -105,7 +105,7 @@ pub(super) fn parse(text: &str) -> Result<Expr<'_>, FilterError> {
     match parser.tokens.get(parser.at) {
         None => Ok(expr),
         Some(Token { kind: TokenKind::Sign(")"), span }) => {
-            Err(FilterError::new(text, span, "this parenthesis closes none"))
+            Err(FilterError::new(text, span, "this parenthesis was not opened"))
         }
         Some(Token { kind: TokenKind::Sign("&"), span }) => Err(FilterError::new(
             text,
@@ -242,7 +242,7 @@ impl<'t> Parser<'t> {
         }
         if items.is_empty() {
             self.at -= 1;
-            return Err(self.fault("an empty set holds nothing"));
+            return Err(self.fault("an empty set never matches"));
         }
         Ok(items)
     }

@@ -167,14 +167,14 @@ impl Compiler<'_, '_> {
                 Some(near) => format!("did you mean {near}?"),
                 None => "`weft dissect -G fields` lists all".to_owned(),
             };
-            FilterError::new(self.text, &test.span, format!("{} is no field or protocol; {hint}", test.name))
+            FilterError::new(self.text, &test.span, format!("{} is not a field or protocol; {hint}", test.name))
         })
     }
 
     fn check(&mut self, test: &Test<'_>, known: &'static Known) -> Result<Check, FilterError> {
         let fault = |message: String| Err(FilterError::new(self.text, &test.span, message));
         if known.kind == Kind::Presence && test.what != What::Present {
-            return fault(format!("{} is there or not; it has no value to compare", known.name));
+            return fault(format!("{} has no value to compare; write it without an operator", known.name));
         }
         Ok(match &test.what {
             What::Present => Check::Present,
@@ -186,14 +186,14 @@ impl Compiler<'_, '_> {
             What::NotIn(items) => Check::Every(Predicate::Not(Box::new(self.set(items, known)?))),
             What::Contains(literal) => {
                 if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(format!("{} is neither octets nor words; contains cannot look into it", known.name));
+                    return fault(format!("{} is neither bytes nor text; contains cannot search it", known.name));
                 }
                 let octets = literal::octets(self.text, literal, known)?;
                 Check::Any(Predicate::Contains(Box::new(Finder::new(&octets).into_owned())))
             }
             What::Matches(literal) => {
                 if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(format!("{} is neither octets nor words; matches cannot look into it", known.name));
+                    return fault(format!("{} is neither bytes nor text; matches cannot search it", known.name));
                 }
                 Check::Any(Predicate::Matches(Box::new(self.regex(literal)?)))
             }
@@ -291,7 +291,7 @@ impl Compiler<'_, '_> {
         let text = self.text;
         let empty = || {
             let span = low.span.start..high.span.end;
-            FilterError::new(text, &span, "this range is empty: its first end is behind its second")
+            FilterError::new(text, &span, "this range is empty: its start is greater than its end")
         };
         Ok(match known.kind {
             Kind::Number => {
@@ -317,7 +317,7 @@ impl Compiler<'_, '_> {
 
     fn regex(&mut self, literal: &Literal<'_>) -> Result<Regex, FilterError> {
         let LiteralKind::Str(pattern) = &literal.kind else {
-            let message = "a regular expression stands between quotation marks";
+            let message = "write a regular expression in quotation marks";
             return Err(FilterError::new(self.text, &literal.span, message));
         };
         self.regexes += 1;
@@ -336,7 +336,7 @@ impl Compiler<'_, '_> {
             .map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                FilterError::new(self.text, &literal.span, format!("no regular expression: {why}"))
+                FilterError::new(self.text, &literal.span, format!("invalid regular expression: {why}"))
             })
     }
 }

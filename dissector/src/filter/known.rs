@@ -187,11 +187,11 @@ static FACTS: &[FactRow] = &[
     ("len", "Octets of a stretch without units", Kind::Number, Show::Dec, Fact::Len),
     ("payload_len", "Octets of ULP payload", Kind::Number, Show::Dec, Fact::PayloadLen),
     ("payload", "ULP payload", Kind::Octets, Show::Plain, Fact::Payload),
-    ("finding.requirement", "The requirement that is broken", Kind::Text, Show::Plain, Fact::FindingRequirement),
+    ("finding.requirement", "The violated requirement", Kind::Text, Show::Plain, Fact::FindingRequirement),
     ("finding.severity", "note, warning or error, in this order", Kind::Number, Show::Name, Fact::FindingSeverity),
-    ("finding.summary", "What the requirement says", Kind::Text, Show::Plain, Fact::FindingSummary),
-    ("finding.expected", "What would have been right", Kind::Text, Show::Plain, Fact::FindingExpected),
-    ("finding.found", "What was there", Kind::Text, Show::Plain, Fact::FindingFound),
+    ("finding.summary", "Summary of the requirement", Kind::Text, Show::Plain, Fact::FindingSummary),
+    ("finding.expected", "What was expected", Kind::Text, Show::Plain, Fact::FindingExpected),
+    ("finding.found", "What was found", Kind::Text, Show::Plain, Fact::FindingFound),
 ];
 
 static GROUPS: &[(&str, &str, GroupOf)] = &[

@@ -47,11 +47,11 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
             let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
             if len == 0 {
                 let what = match c {
-                    '\'' => "strings stand between quotation marks: \"...\"".to_owned(),
-                    '=' => "one = compares nothing; == does".to_owned(),
-                    '|' => "one | means nothing; || does".to_owned(),
+                    '\'' => "write strings in quotation marks: \"...\"".to_owned(),
+                    '=' => "use == instead of =".to_owned(),
+                    '|' => "use || instead of |".to_owned(),
                     '[' => "parts of a field cannot be selected; compare with contains or matches".to_owned(),
-                    c => format!("{c:?} means nothing here"),
+                    c => format!("unexpected character {c:?}"),
                 };
                 return Err(FilterError::new(text, &(at..at + c.len_utf8()), what));
             }

@@ -38,11 +38,11 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
         _ => {}
     }
     let mut message = if word.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("{word} is no number below 2^64")
+        format!("{word} is not a number below 2^64")
     } else if word.starts_with('-') {
         format!("{} is never negative", known.name)
     } else {
-        format!("{} is a number, and {word:?} is none", known.name)
+        format!("{} is a number, not {word:?}", known.name)
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
@@ -50,7 +50,7 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
         let near = NAMED.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {
-            message.push_str(&format!(", nor the name of a value; the nearest is {near:?}"));
+            message.push_str(&format!("; the nearest name of a value is {near:?}"));
         }
     }
     Err(FilterError::new(text, &literal.span, message))
@@ -92,7 +92,7 @@ pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result
         None => None,
     };
     octets.filter(|octets| !octets.is_empty()).ok_or_else(|| {
-        let message = format!("{} is octets: write them as 0a:1b:2c or as a string in quotation marks", known.name);
+        let message = format!("{} is bytes: write them as 0a:1b:2c or as a string in quotation marks", known.name);
         FilterError::new(text, &literal.span, message)
     })
 }

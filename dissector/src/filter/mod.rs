@@ -55,7 +55,7 @@ impl Filter {
     /// What is wrong, and in which column.
     pub fn parse(text: &str, wanted: &mut Wanted) -> Result<Self, FilterError> {
         if text.len() > LONGEST {
-            return Err(FilterError::new(text, &(0..0), format!("longer than {LONGEST} octets")));
+            return Err(FilterError::new(text, &(0..0), format!("longer than {LONGEST} bytes")));
         }
         let expr = ast::parse(text)?;
         let root = eval::Compiler { text, wanted, regexes: 0 }.compile(&expr)?;

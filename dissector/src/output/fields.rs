@@ -44,7 +44,7 @@ impl Columns {
     /// What is wrong with it.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {
         let Some((name, value)) = setting.split_once('=') else {
-            return Err(format!("{setting:?} is no setting; write name=value, such as header=y"));
+            return Err(format!("{setting:?} is not a setting; write name=value, such as header=y"));
         };
         let character = || match value {
             "/t" => Ok('\t'),
@@ -73,7 +73,7 @@ impl Columns {
                 };
                 return Err(format!("{name} is {letters}, not {value:?}"));
             }
-            _ => return Err(format!("{name:?} is none of header, separator, aggregator, occurrence, quote")),
+            _ => return Err(format!("{name:?} is not one of header, separator, aggregator, occurrence, quote")),
         }
         Ok(())
     }

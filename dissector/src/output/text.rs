@@ -268,7 +268,7 @@ pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
 pub fn exchange_line(exchange: &Exchange) -> String {
     let address = |address: Option<std::net::SocketAddr>| address.map_or("unknown".to_owned(), |it| it.to_string());
     let mut line = format!(
-        "port mapper exchange {}: {} asks for {}, {}",
+        "port mapper exchange {}: {} requests {}, {}",
         exchange.exchange,
         exchange.connecting,
         address(exchange.asked),

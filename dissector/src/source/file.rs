@@ -29,7 +29,7 @@ pub enum OpenError {
     Empty,
     /// The first octets are not of a known format.
     #[error(
-        "is no capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
+        "is not a capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
          compressed with gzip, zstd, xz, bzip2 or lz4"
     )]
     UnknownFormat(String),
@@ -137,7 +137,7 @@ impl Capture {
                     Ok(false) => return self.last_frame(),
                     Err(e) => {
                         self.note = Some(format!(
-                            "reading stopped at octet {} of the capture, after frame {}: {e}",
+                            "reading stopped at byte {} of the capture, after frame {}: {e}",
                             self.buffer.position(),
                             self.frames
                         ));
@@ -146,7 +146,7 @@ impl Capture {
                 },
                 Next::Damaged(what) => {
                     self.note = Some(format!(
-                        "the capture is damaged at octet {}, after frame {}: {what}",
+                        "the capture is damaged at byte {}, after frame {}: {what}",
                         self.buffer.position(),
                         self.frames
                     ));
@@ -205,7 +205,7 @@ impl Capture {
         }
         if left >= LONGEST_RECORD {
             self.note = Some(format!(
-                "the capture is damaged at octet {}, after frame {}: a record says that it is longer than {} MiB",
+                "the capture is damaged at byte {}, after frame {}: the length of a record exceeds {} MiB",
                 self.buffer.position(),
                 self.frames,
                 LONGEST_RECORD >> 20
@@ -213,7 +213,7 @@ impl Capture {
             return None;
         }
         self.note = Some(format!(
-            "the capture is truncated: it ends within the record at octet {}, after frame {} ({left} octets of it are there)",
+            "the capture is truncated: it ends within the record at byte {}, after frame {} ({left} bytes of it are there)",
             self.buffer.position(),
             self.frames
         ));

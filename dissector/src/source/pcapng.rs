@@ -46,7 +46,7 @@ impl Format for PcapNg {
     fn next(&mut self, octets: &[u8]) -> Next {
         let Some((kind, total)) = self.block_header(octets) else { return Next::Incomplete };
         if total < 12 {
-            return Next::Damaged(format!("a block says that it has {total} octets, and none has less than 12"));
+            return Next::Damaged(format!("a block has a length of {total} bytes; the minimum is 12"));
         }
         let used = total.next_multiple_of(4);
         if octets.len() < used {
@@ -84,8 +84,8 @@ impl Format for PcapNg {
             }
             Ok((_, Block::Unknown(_))) if kind == OBSOLETE_PACKET => self.obsolete_packet(block, used),
             Ok(_) => Next::Other { used },
-            Err(_) if kind == SECTION_HEADER => Next::Damaged("the section header makes no sense".to_owned()),
-            Err(_) => Next::Damaged(format!("the block of type {kind:#x} makes no sense")),
+            Err(_) if kind == SECTION_HEADER => Next::Damaged("the section header is invalid".to_owned()),
+            Err(_) => Next::Damaged(format!("the block of type {kind:#x} is invalid")),
         }
     }
 

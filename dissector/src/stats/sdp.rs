@@ -111,10 +111,10 @@ impl SdpConnectionStats {
             _ => {}
         }
         if let Some(port) = self.suspended_to {
-            write!(f, ", to go on at port {port}")?;
+            write!(f, ", to be resumed at port {port}")?;
         }
         if !self.certain {
-            write!(f, "; messages are missing, advertisements not told")?;
+            write!(f, "; messages are missing, so advertisements are not shown")?;
         }
         writeln!(f)
     }

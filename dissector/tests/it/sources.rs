@@ -121,7 +121,7 @@ fn a_pcap_that_ends_within_a_record_gives_what_is_there() {
     let (all, note) = frames(&file[..file.len() - 3]);
     assert_eq!(all[1], (2, 2_000_000_000, 113, b"e".to_vec(), 4));
     let note = note.unwrap();
-    assert!(note.contains("truncated") && note.contains("octet 44") && note.contains("frame 1"), "{note}");
+    assert!(note.contains("truncated") && note.contains("byte 44") && note.contains("frame 1"), "{note}");
     for cut in 24..file.len() {
         let (all, note) = frames(&file[..cut]);
         assert_eq!(note.is_none(), cut == 24 || cut == 44, "{cut}");
@@ -148,7 +148,7 @@ fn a_record_that_is_longer_than_any_is_damage_and_no_frame() {
     let (all, note) = frames(&file);
     assert_eq!(all.len(), 1);
     let note = note.unwrap();
-    assert!(note.contains("damaged at octet 44, after frame 1") && note.contains("64 MiB"), "{note}");
+    assert!(note.contains("damaged at byte 44, after frame 1") && note.contains("64 MiB"), "{note}");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_pcapng_that_ends_within_a_block_gives_what_is_there() {
     file.extend(&LITTLE.packet(0, 2, b"not whole", 9)[..28 + 3]);
     let (all, note) = frames(&file);
     assert_eq!((all.len(), &all[1].3[..], all[1].4), (2, &b"not"[..], 9));
-    assert!(note.unwrap().contains(&format!("octet {}", whole.len())));
+    assert!(note.unwrap().contains(&format!("byte {}", whole.len())));
     for cut in 28..file.len() {
         frames(&file[..cut]);
     }
