@@ -28,7 +28,7 @@ const MOST: usize = 8;
 /// Segments that are kept because they repeat octets.
 const MOST_AGAIN: usize = 16;
 
-/// A segment that repeats octets which were not acknowledged.
+/// A segment that repeats unacknowledged octets.
 #[derive(Debug)]
 struct Again {
     direction: usize,

@@ -372,7 +372,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Where the ports of the UDP header in front of a datagram are: source, then destination. Only
+    /// Location of the ports in the UDP header before a datagram: source, then destination. Only
     /// its frame if that is not known.
     pub(crate) fn udp_ports(&self) -> Located {
         let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
@@ -395,7 +395,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand
+    /// Location of octets `range` of the unit's part (start-up frame, or FPDU body without markers)
     /// in the capture.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
@@ -404,8 +404,8 @@ impl Unit<'_> {
         found
     }
 
-    /// The first piece of octets `range`; none of the octets of the unit's frame if it is not known
-    /// where they are.
+    /// The first piece of octets `range`. If their location is not known, it has the unit's frame
+    /// and no octets.
     pub(crate) fn locate_first(&self, range: Range<usize>) -> Located {
         let mut first = None;
         self.locate_each(range, &mut |placed| first = first.or(Some(placed.located)));
@@ -432,7 +432,7 @@ impl Unit<'_> {
             _ => return origin.locate(origin.start + start, origin.start + end, found),
         };
         origin.locate_body(&fpdu.layout, start..end, found);
-        // Behind the body: the CRC field, then the markers.
+        // After the body: the CRC field, then the markers.
         let at = fpdu.body.len() as u64;
         if end <= at {
             return;

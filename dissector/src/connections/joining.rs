@@ -68,7 +68,7 @@ impl Connections {
                     return Owner::New(own, self.syns(place, segment));
                 }
             }
-            // A connection that is over, or nearly so, gives its ports to another.
+            // A connection that is over, or nearly so, releases its ports.
             Some(false) | None => {}
         }
         Owner::Known(network, place)

@@ -45,7 +45,7 @@ mod tests {
             (Header::Vxlan, "08000000 00006400", Some(Tag::Virtual(100))),
             (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
-            // With a checksum in front of the key; a key of GRE itself may differ by direction.
+            // With a checksum before the key; a key of GRE itself may differ by direction.
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),

@@ -1,4 +1,4 @@
-//! Lines for people: one a unit, one a finding, and the tree of a unit's fields.
+//! Text lines: one for each unit, one for each finding, and the tree of a unit's fields.
 
 mod sdp;
 
@@ -24,10 +24,10 @@ use crate::tree::Node;
 use crate::ulp::Said;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 
-/// The queue that Terminates come on (RFC 5040 section 5.4).
+/// The queue of Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
 
-/// What a unit is, in a few words and without its addresses.
+/// A short summary of a unit, without its addresses.
 #[must_use]
 pub fn summary(unit: &Unit<'_>) -> String {
     let mut line = match &unit.kind {
@@ -74,20 +74,20 @@ pub fn summary(unit: &Unit<'_>) -> String {
     line
 }
 
-/// What the message of the protocol above says that an FPDU ends.
+/// The message of the protocol above RDMAP that an FPDU ends.
 pub(super) fn said<'a>(unit: &Unit<'a>) -> Option<&'a Said> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.said.as_ref()
 }
 
-/// So many of something.
+/// A count with its noun, in the singular or plural.
 #[must_use]
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What an enhanced start-up frame (RFC 6581) says in front of the private data, each flag beside
-/// its word.
+/// The fields of an enhanced start-up frame (RFC 6581) before the private data, each flag next to
+/// the number it belongs to.
 fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let length = usize::from(raw.pd_length.get());
     if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
@@ -113,10 +113,10 @@ fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     format!("  IRD {ird}  ORD {ord}{private}")
 }
 
-/// Octets of a key that may be wrong before what begins with it is not likened to it any more.
+/// Maximum number of wrong octets in a key that is still recognised.
 const MOST_WRONG: usize = 6;
 
-/// Says where a direction begins with something that is nearly a start-up frame's key.
+/// Reports that a direction begins with something similar to a start-up frame's key.
 fn near_key(unit: &Unit<'_>) -> String {
     let Kind::Streaming { head, .. } = &unit.kind else { return String::new() };
     let Some(key) = head.get(..KEY_LEN) else { return String::new() };
@@ -192,7 +192,7 @@ pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
     line((unit.frame, unit.time.saturating_sub(origin)), unit.stream, ends, &summary(unit))
 }
 
-/// What TCP did to a connection, as a line of the same shape as [`unit_line`].
+/// A transport event of a connection, as a line in the format of [`unit_line`].
 #[must_use]
 pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String {
     let stream = match packet.transport {
@@ -217,7 +217,7 @@ fn line<E: std::fmt::Display>(
 }
 
 /// A frame as one line: number, time since the first frame, addresses, and its units' summaries or
-/// what TCP and UDP tell.
+/// its TCP or UDP header.
 #[must_use]
 pub fn frame_line(record: &Record) -> String {
     let facts = &record.facts;
@@ -249,9 +249,9 @@ fn packet_summary(packet: &Packet) -> String {
     format!("TCP {}  {octets} octets", flags.join(" "))
 }
 
-/// A finding as the lines that stand below its unit: frame, stream, sender and receiver, as
-/// [`unit_line`] has them; the requirement; what it expects. The addresses are missing if `senders`
-/// does not know them.
+/// A finding as the lines below its unit: frame, stream, sender and receiver, in the format of
+/// [`unit_line`]; the requirement; the expected value. The addresses are missing if `senders` does
+/// not know them.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();
@@ -263,7 +263,7 @@ pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     )
 }
 
-/// An exchange of the port mapper in one line.
+/// An exchange of the port mapper as one line.
 #[must_use]
 pub fn exchange_line(exchange: &Exchange) -> String {
     let address = |address: Option<std::net::SocketAddr>| address.map_or("unknown".to_owned(), |it| it.to_string());
@@ -290,7 +290,7 @@ pub fn exchange_line(exchange: &Exchange) -> String {
     line
 }
 
-/// The fields of a tree, one a line, indented.
+/// The fields of a tree, one for each line, indented.
 #[must_use]
 pub fn tree_lines(nodes: &[Node]) -> String {
     fn add(nodes: &[Node], depth: usize, out: &mut String) {

@@ -189,7 +189,7 @@ pub(crate) struct Table<R> {
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
     /// Number of connections that were closed here so far.
     count: u64,
-    /// The last answer: segments of one connection come in rows.
+    /// The last result, because consecutive segments often belong to one connection.
     last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
     /// Number of records that are kept, and number of dropped ones.
     records: usize,

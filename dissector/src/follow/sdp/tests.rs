@@ -259,7 +259,7 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     assert_eq!(books.ends[0].source.adverts.void, 1);
 }
 
-/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and asks for no Data
+/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and requests no Data
 /// (reading C18).
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
