@@ -3,7 +3,7 @@
 
 use crate::follow::exchange::Exchange;
 use crate::follow::sdp;
-use crate::follow::ulp::{Said, Ulp};
+use crate::follow::ulp::{Ulp, UlpMessage};
 
 /// The state of a connection after the current unit.
 #[derive(Debug, Default)]
@@ -16,12 +16,12 @@ pub struct Context {
     /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,
     /// The parsed message that the unit, an FPDU, ends.
-    pub said: Option<Said>,
+    pub ulp_message: Option<UlpMessage>,
 }
 
 impl Context {
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.sdp.as_ref().map_or(0, |books| books.memory())
+        self.sdp.as_ref().map_or(0, |sdp| sdp.memory())
     }
 }

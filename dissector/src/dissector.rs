@@ -71,7 +71,7 @@ pub trait Sink {
 /// The monitor of one connection: its state, and the rules that check it.
 #[derive(Default)]
 pub(crate) struct Watch {
-    books: follow::Books,
+    state: follow::Books,
     /// Empty between units; a field to keep its memory.
     found: Vec<Finding>,
     /// Findings about FPDUs that may be retransmitted.
@@ -81,8 +81,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Records the flags of a segment.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
-        self.repairs.segment(&mut self.books, direction, segment, &mut self.found);
-        self.books.segment(direction, segment);
+        self.repairs.segment(&mut self.state, direction, segment, &mut self.found);
+        self.state.segment(direction, segment);
     }
 
     /// Delivers a unit and the findings of its rules.
@@ -90,12 +90,12 @@ impl Watch {
         // Findings whose severity the last segments decided.
         self.hand_out(sink);
         let view = SegmentView::of(unit);
-        if matches!(unit.kind, Kind::Startup(..)) && self.books.are_of_rejected() {
-            self.books.restart();
+        if matches!(unit.kind, Kind::Startup(..)) && self.state.are_of_rejected() {
+            self.state.restart();
         }
-        self.books.unit(unit, view.as_ref());
+        self.state.unit(unit, view.as_ref());
         let with_context;
-        let unit = match self.books.context_of(unit) {
+        let unit = match self.state.context_of(unit) {
             Some(context) => {
                 with_context = Unit { context: Some(context), ..*unit };
                 &with_context
@@ -104,51 +104,51 @@ impl Watch {
         };
         sink.unit(unit);
         if let Some(stream) = unit.stream {
-            self.books.facts().iter().for_each(|fact| sink.fact(stream, fact));
+            self.state.facts().iter().for_each(|fact| sink.fact(stream, fact));
         }
-        judge_unit(&self.books, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
+        judge_unit(&self.state, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
         let (direction, frame) = (usize::from(unit.direction), unit.frame);
-        if self.repairs.hold(&self.books, unit, &mut self.found) {
-            self.books.traffic.repair(direction, frame, None);
+        if self.repairs.hold(&self.state, unit, &mut self.found) {
+            self.state.traffic.repair(direction, frame, None);
         }
         self.hand_out(sink);
     }
 
     /// The connection ends.
     pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
-        self.books.finish();
+        self.state.finish();
         self.repairs.finish(&mut self.found);
-        judge_end(&self.books, &mut Findings::new(Some(stream), &mut self.found));
+        judge_end(&self.state, &mut Findings::new(Some(stream), &mut self.found));
         self.hand_out(sink);
-        self.books.last_facts().for_each(|fact| sink.fact(stream, &fact));
-        sink.ended(stream, self.books.context());
+        self.state.last_facts().for_each(|fact| sink.fact(stream, &fact));
+        sink.ended(stream, self.state.context());
     }
 
     /// The connection follows an exchange of the port mapper.
     pub(crate) fn join(&mut self, exchange: &Exchange) {
-        self.books.join(exchange);
+        self.state.join(exchange);
     }
 
     /// Does the direction that has no unit now have octets that are not read yet?
     pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
-        self.books.peer_has_unread = has_unread;
+        self.state.peer_has_unread = has_unread;
     }
 
     /// The connection replaces an SDP connection that was suspended.
     pub(crate) fn resume(&mut self) {
-        self.books.resume();
+        self.state.resume();
     }
 
     /// The direction of the SuspComm that was acknowledged, and its port.
     pub(crate) fn suspended(&self) -> Option<(usize, u16)> {
-        let closing = &self.books.context().sdp.as_deref()?.closing;
+        let closing = &self.state.context().sdp.as_deref()?.closing;
         let of = |local: usize| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[1 - local].is_some());
         (0..2).find_map(|local| of(local).map(|suspension| (local, suspension.port)))
     }
 
     /// Octets of memory that grow with the connection's activity.
     pub(crate) fn memory(&self) -> usize {
-        self.books.memory() + self.repairs.memory()
+        self.state.memory() + self.repairs.memory()
     }
 
     fn hand_out(&mut self, sink: &mut dyn Sink) {
@@ -186,7 +186,7 @@ fn port_mapper(
         known.resize(wire_len, 0);
         Part::with_known(&octets, &known)
     } else {
-        Part::whole(datagram.octets)
+        Part::complete(datagram.octets)
     };
     let (exchange, forgotten) = exchanges.datagram(datagram);
     let context = exchange.map(|exchange| Context { exchange: Some(exchange.clone()), ..Context::default() });
@@ -412,13 +412,13 @@ mod tests {
 
     /// The FPDUs' frames and CRCs, and the number of findings and facts.
     #[derive(Default)]
-    struct Told {
+    struct Collected {
         units: Vec<(u64, CrcStatus)>,
         findings: usize,
         facts: usize,
     }
 
-    impl Sink for Told {
+    impl Sink for Collected {
         fn unit(&mut self, unit: &Unit<'_>) {
             if let Kind::Fpdu(fpdu) = &unit.kind {
                 self.units.push((unit.frame, fpdu.crc_status));
@@ -441,7 +441,7 @@ mod tests {
         let mut bad = fpdu(&send_of(2, 30));
         bad[24] ^= 1;
         wire.send(0, &bad);
-        let (mut watched, mut unwatched) = (Told::default(), Told::default());
+        let (mut watched, mut unwatched) = (Collected::default(), Collected::default());
         wire.feed(&mut watched);
         wire.feed_to(Dissector::units_only(), &mut unwatched, |_| {});
         assert_eq!(watched.units, [(5, Good), (6, Bad)]);
@@ -451,14 +451,16 @@ mod tests {
     }
 
     #[test]
-    fn octets_behind_a_hole_and_halves_of_fpdus_are_held_back() {
+    fn holds_back_octets_after_a_hole_and_incomplete_fpdus() {
         let mut wire = Wire::started();
         let octets = fpdu(&hex("c140 11223344 0000000000001000 01020304"));
         let (one, other) = octets.split_at(9);
         wire.swapped(|wire| wire.send(0, &octets), |wire| wire.send(0, one));
         wire.send(0, other);
         let mut held_back = Vec::new();
-        wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| held_back.push(dissector.holds_back()));
+        wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
+            held_back.push(dissector.holds_back())
+        });
         // SYN, SYN-ACK, Request and Reply; octets after a hole; the hole's octets and half an FPDU;
         // the other half.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
@@ -472,7 +474,9 @@ mod tests {
             wire.say(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
         }
         let mut kept = Vec::new();
-        wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| kept.push(dissector.connections.memory()));
+        wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
+            kept.push(dissector.connections.memory())
+        });
         // A request and an STag each take more than their 28 and 4 octets on the wire.
         assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);
     }

@@ -125,7 +125,7 @@ mod tests {
         00000100 0000000000001000 00000008 00000200 0000000000002000";
 
     #[test]
-    fn messages_are_told_whole() {
+    fn reports_complete_messages() {
         let wire = exchange(&[
             (0, "0143 00000000 00000000 00000001 00000000 01020304"),
             (0, "4143 00000000 00000000 00000001 00000004 05060708"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_told_with_its_response() {
+    fn reports_a_read_with_its_response() {
         let wire = exchange(&[
             (0, READ),
             (1, "8142 00000100 0000000000001000 01020304"),

@@ -14,7 +14,7 @@ impl<'a> Part<'a> {
     /// Octets of which none is missing.
     #[must_use]
     #[inline]
-    pub fn whole(octets: &'a [u8]) -> Self {
+    pub fn complete(octets: &'a [u8]) -> Self {
         Part { octets, known: None }
     }
 
@@ -41,7 +41,7 @@ impl<'a> Part<'a> {
     /// Is no octet missing?
     #[must_use]
     #[inline]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.known.is_none()
     }
 
@@ -49,7 +49,7 @@ impl<'a> Part<'a> {
     #[must_use]
     #[inline]
     pub fn all(&self) -> Option<&'a [u8]> {
-        self.is_whole().then_some(self.octets)
+        self.is_complete().then_some(self.octets)
     }
 
     /// The octets of `range`, if it is inside and none of them is missing.
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_missing_octet_shows_only_where_it_is() {
         let part = Part::with_known(b"ab\0d", &[1, 1, 0, 1]);
-        assert_eq!((part.len(), part.is_whole(), part.all()), (4, false, None));
+        assert_eq!((part.len(), part.is_complete(), part.all()), (4, false, None));
         assert_eq!(
             (part.get(0..2), part.get(1..3), part.get(3..4), part.get(3..5)),
             (Some(&b"ab"[..]), None, Some(&b"d"[..]), None)
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_missing_it_is_whole() {
+    fn is_complete_if_nothing_is_missing() {
         let part = Part::with_known(b"ab", &[1, 1]);
         assert_eq!((part.all(), part.raw()), (Some(&b"ab"[..]), (&b"ab"[..], &[][..])));
         assert!(part.from(9).is_empty() && !part.up_to(9).is_empty());
@@ -120,7 +120,7 @@ mod tests {
             let (from, to) = (a.min(values.len()), (a + b).min(values.len()).max(a.min(values.len())));
             let inner = part.up_to(a + b).from(a);
             prop_assert_eq!(inner.len(), to - from);
-            prop_assert_eq!(inner.is_whole(), !known[from..to].contains(&0));
+            prop_assert_eq!(inner.is_complete(), !known[from..to].contains(&0));
             let expected = (c <= inner.len()).then(|| &values[from..from + c]).filter(|_| !known[from..from + c].contains(&0));
             prop_assert_eq!(inner.get(0..c), expected);
         }

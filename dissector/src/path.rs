@@ -2,8 +2,8 @@
 //! tunnels.
 //!
 //! Two connections may have equal addresses and ports in different networks. Numbers that differ by
-//! direction (MPLS labels, TEIDs of GTP) and those of a capture's own transport (ERSPAN sessions)
-//! do not identify a network, and are left out.
+//! direction (MPLS labels, TEIDs of GTP) do not identify a network, nor do those of a capture's own
+//! transport (ERSPAN sessions). They are left out.
 
 /// Tags that are kept apart; further tags are mixed into the last one.
 const MOST_TAGS: usize = 4;

@@ -103,7 +103,7 @@ impl Repairs {
 
     /// Keeps the findings about `unit`, if it is an FPDU that may be retransmitted. Returns whether
     /// it was already retransmitted; its findings are notes then.
-    pub(crate) fn hold(&mut self, books: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
+    pub(crate) fn hold(&mut self, state: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
             return false;
@@ -118,7 +118,7 @@ impl Repairs {
             *found = doubtful.into_notes(again.frame);
             return true;
         }
-        let acknowledged = books.mpa.tcp[direction].acknowledged_up_to();
+        let acknowledged = state.mpa.tcp[direction].acknowledged_up_to();
         if self.waiting.len() >= MOST || acknowledged.is_some_and(|ack| doubtful.is_acknowledged(ack)) {
             *found = doubtful.findings;
         } else {
@@ -127,11 +127,11 @@ impl Repairs {
         false
     }
 
-    /// Processes a segment of `direction`, which `books` does not have yet. It may repair FPDUs of
+    /// Processes a segment of `direction`, which `state` does not have yet. It may repair FPDUs of
     /// this direction, and acknowledge those of the other one. Their findings are added to `found`.
     pub(crate) fn segment(
         &mut self,
-        books: &mut Books,
+        state: &mut Books,
         direction: usize,
         segment: &Segment<'_>,
         found: &mut Vec<Finding>,
@@ -139,14 +139,14 @@ impl Repairs {
         if segment.rst {
             return;
         }
-        if books.mpa.tcp[direction].repeats_unacknowledged(segment) && Checksum::of(segment) != Checksum::Wrong {
+        if state.mpa.tcp[direction].repeats_unacknowledged(segment) && Checksum::of(segment) != Checksum::Wrong {
             let Segment { frame, seq: start, octets, .. } = *segment;
             let again = Again { direction, frame, start, octets: octets.to_vec() };
             while let Some(at) = self.waiting.iter_mut().position(|doubtful| doubtful.overlay(&again)) {
                 let Some(doubtful) = self.waiting.remove(at) else { break };
                 let next = self.waiting.iter().find(|other| other.direction == direction);
                 let next = next.map(|it| Fault { frame: it.frame, number: u64::MAX, end: it.end });
-                books.traffic.repair(direction, doubtful.frame, next);
+                state.traffic.repair(direction, doubtful.frame, next);
                 found.append(&mut doubtful.into_notes(frame));
             }
             if self.again.len() >= MOST_AGAIN {
@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn a_retransmission_that_repairs_an_unacknowledged_fpdu_makes_a_note() {
-        let whole = damaged(|wire, good, _| wire.send_again(0, 36, good));
+        let in_one = damaged(|wire, good, _| wire.send_again(0, 36, good));
         let in_two = damaged(|wire, good, _| {
             wire.send_again(0, 36, &good[..20]);
             wire.send_again(0, 16, &good[20..]);
         });
-        for wire in [whole, in_two] {
+        for wire in [in_one, in_two] {
             assert_eq!(wire.errors(), []);
             let found = wire.findings();
             let note = found.iter().find(|finding| finding.requirement == requirement!("MPA-4.1-6"));

@@ -155,7 +155,7 @@ impl Wire {
 
     /// The same, after datagrams between a port of the end that opened the connection (0) and the
     /// port mapper of the other end (1).
-    pub(crate) fn connected_behind(datagrams: &[(usize, Vec<u8>)]) -> Self {
+    pub(crate) fn connected_after(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
             let other = 1 - direction;

@@ -63,7 +63,7 @@ pub struct Unit<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Misread {
     /// A marker precedes `ULPDU_Length`, but this direction has none.
-    MarkerNotAskedFor,
+    UnrequestedMarker,
     /// `ULPDU_Length` is little-endian.
     LengthSwapped,
     /// `ULPDU_Length` counts this many octets more than the ULPDU has.
@@ -366,7 +366,7 @@ impl Unit<'_> {
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         match self.origin {
             Origin::Stream(StreamOrigin { half, start, .. }) => {
-                half.segment_end_behind(start).map(|end| (half.segment_starts_at(start), end))
+                half.segment_end_after(start).map(|end| (half.segment_starts_at(start), end))
             }
             Origin::Frame { .. } => None,
         }

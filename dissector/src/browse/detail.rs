@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_frame_with_its_key_where_it_stands() {
+    fn a_request_frame_has_the_location_of_its_key() {
         let frames = details("rping-crc.pcap", 4, 60);
         let detail = frames.iter().find(|detail| !detail.units.is_empty()).unwrap();
         let unit = &detail.units[0];
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_stand_at_their_frame_with_octets() {
+    fn findings_are_at_their_frame_with_octets() {
         let frames = details("violations-6-kinds-crc.pcap", 100, 1000);
         let found: Vec<_> = frames.iter().flat_map(|detail| &detail.findings).collect();
         assert!(found.iter().any(|finding| finding.severity == Severity::Error && !finding.place.is_empty()));

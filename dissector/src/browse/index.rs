@@ -70,7 +70,7 @@ impl Row {
 
 /// A finding, without its octets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct IndexedFinding {
     /// The frame that shows it.
     pub frame: u64,
     /// Its TCP connection.
@@ -93,9 +93,9 @@ pub struct Index {
     words: String,
     pairs: Vec<(SocketAddr, SocketAddr)>,
     place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
-    findings: Vec<Told>,
+    findings: Vec<IndexedFinding>,
     /// Octets of the texts of the findings.
-    told: usize,
+    finding_octets: usize,
     counts: [u64; 3],
     /// The frame that is being read.
     at: u64,
@@ -118,7 +118,7 @@ impl Index {
             pairs: Vec::new(),
             place_of_pair: HashMap::new(),
             findings: Vec::new(),
-            told: 0,
+            finding_octets: 0,
             counts: [0; 3],
             at: 0,
         }
@@ -182,7 +182,7 @@ impl Index {
 
     /// The findings, in the order in which they were found; at most [`MOST_FINDINGS`].
     #[must_use]
-    pub fn findings(&self) -> &[Told] {
+    pub fn findings(&self) -> &[IndexedFinding] {
         &self.findings
     }
 
@@ -198,8 +198,8 @@ impl Index {
     pub fn memory(&self) -> usize {
         self.rows.len() * size_of::<Row>()
             + self.words.len()
-            + self.findings.len() * size_of::<Told>()
-            + self.told
+            + self.findings.len() * size_of::<IndexedFinding>()
+            + self.finding_octets
             // A pair is in the list and in the map, which has room for twice as many.
             + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
     }
@@ -256,8 +256,8 @@ impl Sink for Index {
         self.counts[severity as usize] += 1;
         if self.findings.len() < MOST_FINDINGS {
             let (expected, found) = (finding.expected.clone(), finding.found.clone());
-            self.told += expected.len() + found.len();
-            self.findings.push(Told { frame, stream, requirement, severity, expected, found });
+            self.finding_octets += expected.len() + found.len();
+            self.findings.push(IndexedFinding { frame, stream, requirement, severity, expected, found });
         }
         let at = self.at;
         let Some(row) = self.row_of(frame).and_then(|place| self.rows.get_mut(place)) else { return };
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_say_what_they_are() {
+    fn rows_describe_their_frames() {
         let index = read("rping-crc.pcap", MOST_FRAMES);
         let rows = index.rows();
         assert_eq!((index.ends(&rows[0]), rows[0].stream()), (None, None), "an ARP request");
@@ -326,21 +326,21 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_told_and_counted_at_their_frames() {
+    fn findings_are_listed_and_counted_at_their_frames() {
         let index = read("violations-6-kinds-crc.pcap", MOST_FRAMES);
-        let told = index.findings();
-        assert!(!told.is_empty());
-        assert_eq!(told.len() as u64, index.counts().iter().sum::<u64>());
-        for one in told {
+        let findings = index.findings();
+        assert!(!findings.is_empty());
+        assert_eq!(findings.len() as u64, index.counts().iter().sum::<u64>());
+        for one in findings {
             let row = &index.rows()[index.find(one.frame).unwrap()];
             assert!(row.findings > 0 && row.worst >= Some(one.severity) && row.known_at >= row.number);
         }
         let marked: u64 = index.rows().iter().map(|row| u64::from(row.findings)).sum();
-        assert_eq!(marked, told.len() as u64);
+        assert_eq!(marked, findings.len() as u64);
     }
 
     #[test]
-    fn a_unit_that_comes_late_stands_at_its_frame() {
+    fn a_late_unit_is_at_its_frame() {
         let mut wire = Wire::started();
         let (one, two) = (fpdu(&send_of(1, 30)), fpdu(&send_of(2, 30)));
         wire.swapped(|wire| wire.send(0, &one), |wire| wire.send(0, &two));

@@ -119,8 +119,10 @@ impl Connections {
         sink: &mut dyn Sink,
     ) {
         let open = self.slots.iter().enumerate().filter_map(|(slot, it)| Some((slot, it.as_ref()?)));
-        let mut idle: Vec<(bool, u64, usize)> =
-            open.filter(|(_, it)| may(it)).map(|(slot, it)| (it.is_mpa() && !it.closed, it.heard, slot)).collect();
+        let mut idle: Vec<(bool, u64, usize)> = open
+            .filter(|(_, it)| may(it))
+            .map(|(slot, it)| (it.is_mpa() && !it.closed, it.latest_frame, slot))
+            .collect();
         idle.sort_unstable();
         for (_, _, slot) in idle {
             if enough(self) {

@@ -9,7 +9,7 @@ use crate::dropped::Dropped;
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
 use crate::tcp::half::ORIGIN;
-use crate::tcp::{Arrived, FAR_BEHIND_CLOSE, Half, Prints, is_far};
+use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
 use crate::unit::{Carrier, Ends, Kind, Unit};
 
 use super::NEAR;
@@ -83,7 +83,7 @@ impl Direction {
     /// captured later?
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
-        !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_BEHIND_CLOSE)
+        !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_AFTER_CLOSE)
     }
 
     fn as_peer(&self) -> PeerView {
@@ -106,7 +106,7 @@ pub(super) struct Connection {
     /// Its monitor, if it has one.
     pub(super) watch: Option<Watch>,
     /// Its latest frame.
-    pub(super) heard: u64,
+    pub(super) latest_frame: u64,
     /// Octets of memory that its directions keep, as last counted.
     pub(super) memory: usize,
     /// Does each direction know both start-up frames? Then neither waits for the other any more.
@@ -138,7 +138,7 @@ impl Connection {
             network,
             directions,
             watch,
-            heard: 0,
+            latest_frame: 0,
             memory: 0,
             introduced: false,
             holds_back: false,
@@ -164,7 +164,7 @@ impl Connection {
     /// Processes a segment. Returns whether the segment closes the connection.
     pub(super) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
         let index = self.direction_of(segment);
-        self.heard = segment.frame;
+        self.latest_frame = segment.frame;
         if segment.rst && !self.directions[index].accepts_reset(segment.seq) {
             return false;
         }

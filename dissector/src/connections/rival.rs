@@ -12,7 +12,7 @@ use super::connection::{Connection, Direction};
 use super::{Connections, NEAR};
 use crate::dissector::Sink;
 use crate::ip::Segment;
-use crate::tcp::{FAR, FAR_BEHIND_CLOSE, is_far};
+use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
 
 /// The relation of a segment to a connection with its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Connection {
         let mine = self.direction_of(segment);
         if !segment.syn {
             let Direction { half, fin, .. } = &self.directions[mine];
-            let far = if *fin || self.closed { FAR_BEHIND_CLOSE } else { FAR };
+            let far = if *fin || self.closed { FAR_AFTER_CLOSE } else { FAR };
             return !segment.rst && half.end_seq().is_some_and(|end| is_far(end, segment.seq, far));
         }
         let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);

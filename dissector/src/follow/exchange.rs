@@ -175,8 +175,8 @@ impl Exchanges {
     /// Processes a datagram from or to the port mapper. Returns its exchange, and an exchange that
     /// is dropped to make room.
     pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
-        let whole = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
-        let Some(message) = Message::parse(datagram.octets).ok().filter(|_| whole) else { return (None, None) };
+        let complete = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
+        let Some(message) = Message::parse(datagram.octets).ok().filter(|_| complete) else { return (None, None) };
         let connecting = SocketAddr::new(message.addresses.connecting(), message.cp_port);
         let tuple = (message.assoc_handle, connecting);
         let asks = (message.message_type == MessageType::PM_REQ)

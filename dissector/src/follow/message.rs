@@ -129,7 +129,7 @@ const RESPONSE: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
     /// Was everything observed from the first FPDU on?
-    whole: bool,
+    complete: bool,
     /// By QN, then Writes and Read Responses.
     channels: [Channel; 6],
     /// Segments so far.
@@ -147,7 +147,7 @@ const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 impl Messages {
     /// The direction begins, and the capture has it from its first octet.
     pub(crate) fn begin(&mut self) {
-        *self = Messages { whole: true, ..Messages::default() };
+        *self = Messages { complete: true, ..Messages::default() };
     }
 
     /// Octets are missing, or not trustworthy.
@@ -156,8 +156,8 @@ impl Messages {
     }
 
     /// Is every octet of the direction's FPDUs known?
-    pub(crate) fn is_whole(&self) -> bool {
-        self.whole
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
     }
 
     /// A message that is open: its opcode, and the frame of its latest segment.
@@ -200,7 +200,7 @@ impl Messages {
         let opcode = view.opcode();
         let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
         let Some(queue) = queue_of(opcode) else { return Place::default() };
-        let (whole, number) = (self.whole, self.count);
+        let (complete, number) = (self.complete, self.count);
         let channel = &mut self.channels[queue as usize];
         let goes_on = |open: &Open| mo != 0 && i64::from(mo) == open.next;
         if qn != queue {
@@ -208,7 +208,7 @@ impl Messages {
                 // Its queue is not known. The next MSN of the correct queue is no longer known
                 // either.
                 *channel = Channel::default();
-                self.whole = false;
+                self.complete = false;
                 return Place::default();
             }
             remarks.push(at.remark(What::QnChanged { from: queue, to: qn }, QN));
@@ -231,8 +231,8 @@ impl Messages {
                         .push(at.earlier(What::AfterLast { last: done.last_mo, found: mo, again }, done.at.control()));
                     return place;
                 }
-                channel.expect(at, opcode, queue, msn, whole, remarks);
-                let partial = mo != 0 && !(whole || channel.in_step);
+                channel.expect(at, opcode, queue, msn, complete, remarks);
+                let partial = mo != 0 && !(complete || channel.in_step);
                 let numbers = (number, number);
                 channel.open = Some(Open { partial, numbers, ..Open::new(at, view, msn, 0, 0, i64::from(mo)) });
                 place.first = !partial;
@@ -274,7 +274,7 @@ impl Messages {
         {
             own = other;
         }
-        let (whole, number) = (self.whole, self.count);
+        let (complete, number) = (self.complete, self.count);
         let channel = &mut self.channels[own];
         let mut place = Place::default();
         match channel.open {
@@ -287,7 +287,7 @@ impl Messages {
                 if let Some(open) = before {
                     remarks.push(at.earlier(What::NotLast(open.opcode), open.latest.control()));
                 }
-                let partial = !(whole || channel.in_step);
+                let partial = !(complete || channel.in_step);
                 let numbers = (number, number);
                 channel.open = Some(Open { partial, numbers, ..Open::new(at, view, 0, stag, to, 0) });
                 place.first = !partial;
@@ -312,8 +312,8 @@ impl Messages {
 
 impl Channel {
     /// Compares the MSN of a message that begins.
-    fn expect(&mut self, at: At, opcode: Opcode, queue: u32, msn: u32, whole: bool, remarks: &mut Vec<Remark>) {
-        let Some(expected) = self.next_msn.or(whole.then_some(1)) else {
+    fn expect(&mut self, at: At, opcode: Opcode, queue: u32, msn: u32, complete: bool, remarks: &mut Vec<Remark>) {
+        let Some(expected) = self.next_msn.or(complete.then_some(1)) else {
             self.next_msn = Some(msn.wrapping_add(1));
             return;
         };

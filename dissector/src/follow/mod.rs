@@ -26,14 +26,14 @@ pub mod ulp;
 mod window;
 
 pub(crate) use connection::{Connection, Pair};
-pub(crate) use mpa::MpaBooks;
+pub(crate) use mpa::MpaState;
 pub(crate) use opener::Opener;
-pub(crate) use operation::{Asked, Overrun};
+pub(crate) use operation::{Overrun, RequestKind};
 pub(crate) use port_mappers::PortMappers;
 pub(crate) use reads::Excess;
 pub(crate) use remark::{Remark, What};
 pub(crate) use startup::StartupSeen;
-pub(crate) use stream::{Behind, Ending, Stream};
+pub(crate) use stream::{AfterStartup, Ending, Stream};
 pub(crate) use terminate::TerminateSeen;
 pub(crate) use traffic::{Fault, Traffic};
 
@@ -51,7 +51,7 @@ pub(crate) struct Books {
     /// How it began and ended.
     pub(crate) connection: Connection,
     /// What MPA and TCP below it showed.
-    pub(crate) mpa: MpaBooks,
+    pub(crate) mpa: MpaState,
     /// Messages, operations and STags in its segments.
     pub(crate) traffic: Traffic,
     /// What does not fit in the latest unit; empty between units.
@@ -70,9 +70,9 @@ impl Books {
         self.connection.segment(direction, segment);
         self.mpa.segment(direction, segment);
         if (segment.fin || segment.rst)
-            && let Some(books) = &mut self.context.sdp
+            && let Some(sdp) = &mut self.context.sdp
         {
-            books.closing.llp_end.get_or_insert(segment.frame);
+            sdp.closing.llp_end.get_or_insert(segment.frame);
         }
     }
 
@@ -85,48 +85,48 @@ impl Books {
         let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = usize::from(unit.direction);
-        if let Some(books) = &mut self.context.sdp {
+        if let Some(sdp) = &mut self.context.sdp {
             match (&unit.kind, view) {
                 (Kind::Fpdu(_), Some(view)) => {
-                    books.segment(direction, view, unit);
+                    sdp.segment(direction, view, unit);
                     for fact in &self.traffic.facts {
                         if let Fact::Operation(read) = fact
                             && !read.atomic
                             && read.len > 0
                         {
-                            books.answered(usize::from(read.direction));
+                            sdp.answered(usize::from(read.direction));
                         }
                     }
                 }
-                (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => books.lose_octets(direction),
-                (Kind::Streaming { .. }, _) if unit.incomplete => books.lose_octets(direction),
+                (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => sdp.lose_octets(direction),
+                (Kind::Streaming { .. }, _) if unit.incomplete => sdp.lose_octets(direction),
                 _ => {}
             }
         }
         if let Some(view) = view.filter(|_| self.context.sdp.is_none()) {
-            self.context.said = self.ulps.segment(direction, view);
+            self.context.ulp_message = self.ulps.segment(direction, view);
             self.context.ulp = self.ulps.name();
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
-            let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
+            let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
             // Units of a direction with missing octets may be delivered late. So may units that
             // nothing vouches for yet.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
-                books.lose_step();
+                sdp.lose_step();
             }
             let header = unit.locate_first(0..RawBsdh::LEN);
             match carrier {
-                Carrier::Send if !books.believes(direction) => books.miss(),
-                _ => books.message(
+                Carrier::Send if !sdp.believes(direction) => sdp.miss(),
+                _ => sdp.message(
                     direction,
                     (carrier, order, part),
                     (unit.frame, unit.position(), header),
                     &self.connection,
                 ),
             }
-            self.mpa.limit_sdp_reads([0, 1].map(|direction| books.ends[direction].setup));
+            self.mpa.limit_sdp_reads([0, 1].map(|direction| sdp.ends[direction].setup));
         }
     }
 
@@ -144,13 +144,13 @@ impl Books {
 
     /// What is known beyond the octets of the latest unit.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
-        let says_more = match unit.kind {
+        let is_relevant = match unit.kind {
             Kind::Fpdu(_) => self.context.ulp.is_some(),
             Kind::Sdp(..) => true,
             Kind::Startup(..) => self.context.exchange.is_some(),
             _ => false,
         };
-        says_more.then_some(&self.context)
+        is_relevant.then_some(&self.context)
     }
 
     /// What is known of the connection.
@@ -194,10 +194,10 @@ impl Books {
                 self.traffic.lose(direction);
             }
         }
-        let whole = self.traffic.is_whole() && self.connection.syn == [true; 2];
-        if let Some(books) = &mut self.context.sdp {
-            books.whole &= whole;
-            books.finish();
+        let complete = self.traffic.is_complete() && self.connection.syn == [true; 2];
+        if let Some(sdp) = &mut self.context.sdp {
+            sdp.complete &= complete;
+            sdp.finish();
         }
     }
 

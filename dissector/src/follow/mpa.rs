@@ -15,7 +15,7 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
 /// Index 0 and 1 are the directions.
 #[derive(Debug, Default)]
-pub(crate) struct MpaBooks {
+pub(crate) struct MpaState {
     /// Facts from TCP's headers.
     pub(crate) tcp: [TcpFacts; 2],
     /// What each end advertised as its receive window.
@@ -30,10 +30,10 @@ pub(crate) struct MpaBooks {
     due_version: Option<u8>,
 }
 
-impl MpaBooks {
+impl MpaState {
     /// The state of a connection that starts again.
     pub(super) fn restarted(self) -> Self {
-        MpaBooks { tcp: self.tcp, windows: self.windows, ..MpaBooks::default() }
+        MpaState { tcp: self.tcp, windows: self.windows, ..MpaState::default() }
     }
 
     /// Records the header of a segment.

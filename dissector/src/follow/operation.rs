@@ -25,7 +25,7 @@ const MOST: usize = 4096;
 
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     /// An RDMA Read.
     Read(ReadRequest),
     /// An atomic operation.
@@ -39,22 +39,22 @@ pub(crate) enum Asked {
     },
 }
 
-impl Asked {
+impl RequestKind {
     fn is_atomic(&self) -> bool {
-        matches!(self, Asked::Atomic { .. })
+        matches!(self, RequestKind::Atomic { .. })
     }
 
     /// Does a response with this key answer it?
     fn is_answered_by(&self, key: Key) -> bool {
         match (self, key) {
-            (Asked::Read(read), Key::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
-            (Asked::Atomic { identifier, .. }, Key::Identifier(found)) => *identifier == found,
-            (Asked::Read(_), Key::Identifier(_)) | (Asked::Atomic { .. }, Key::Sink(..)) => false,
+            (RequestKind::Read(read), Key::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
+            (RequestKind::Atomic { identifier, .. }, Key::Identifier(found)) => *identifier == found,
+            (RequestKind::Read(_), Key::Identifier(_)) | (RequestKind::Atomic { .. }, Key::Sink(..)) => false,
         }
     }
 
     fn has_sink(&self, stag: u32, to: u64) -> bool {
-        matches!(self, Asked::Read(read) if read.sink_stag == stag && read.sink_to == to)
+        matches!(self, RequestKind::Read(read) if read.sink_stag == stag && read.sink_to == to)
     }
 }
 
@@ -62,7 +62,7 @@ impl Asked {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     /// Read or atomic operation, with its fields.
-    pub asked: Asked,
+    pub kind: RequestKind,
     /// MSN on queue 1.
     pub msn: u32,
     /// Its frame.
@@ -192,7 +192,7 @@ impl Operations {
 
     /// Is `stag`, `to` the sink of a Read without response?
     pub(crate) fn awaits(&self, stag: u32, to: u64) -> bool {
-        self.requests.iter().any(|request| request.asked.has_sink(stag, to))
+        self.requests.iter().any(|request| request.kind.has_sink(stag, to))
     }
 
     /// Is it certain that no request is without response?
@@ -205,9 +205,9 @@ impl Operations {
         if self.current.is_some() {
             return None;
         }
-        self.requests.iter().find_map(|request| match request.asked {
-            Asked::Read(read) => Some((read.sink_stag, read.sink_to)),
-            Asked::Atomic { .. } => None,
+        self.requests.iter().find_map(|request| match request.kind {
+            RequestKind::Read(read) => Some((read.sink_stag, read.sink_to)),
+            RequestKind::Atomic { .. } => None,
         })
     }
 }
@@ -217,10 +217,10 @@ impl Request {
     fn operation(&self, direction: u8, at: At) -> Operation {
         Operation {
             direction,
-            atomic: self.asked.is_atomic(),
-            len: match self.asked {
-                Asked::Read(read) => read.rdmardsz,
-                Asked::Atomic { .. } => 8,
+            atomic: self.kind.is_atomic(),
+            len: match self.kind {
+                RequestKind::Read(read) => read.rdmardsz,
+                RequestKind::Atomic { .. } => 8,
             },
             outstanding: self.outstanding,
             frames: (self.frame, self.begun.unwrap_or(at.frame), at.frame),

@@ -134,7 +134,7 @@ pub(crate) struct Transaction {
 impl Transaction {
     /// Is there an answer for each PMReq? If not, the client may have used an answer that the
     /// capture missed.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.answers >= self.requests
     }
 

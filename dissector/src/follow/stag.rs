@@ -54,7 +54,7 @@ impl Stags {
         at: At,
         view: &SegmentView<'_>,
         place: Place,
-        heard: Option<u64>,
+        peer_latest: Option<u64>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));
@@ -64,12 +64,14 @@ impl Stags {
                 if place.first && view.payload_len > 0 =>
             {
                 self.used(peer, header.stag.get(), at.frame);
-                remarks.extend(self.again(peer, header.stag.get(), heard).map(|what| at.remark(what, TAGGED_STAG)));
+                remarks
+                    .extend(self.again(peer, header.stag.get(), peer_latest).map(|what| at.remark(what, TAGGED_STAG)));
             }
             (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
                 let request = ReadRequest::parse(view.payload.all()?).ok().filter(|request| request.rdmardsz > 0)?;
                 self.used(peer, request.src_stag, at.frame);
-                remarks.extend(self.again(peer, request.src_stag, heard).map(|what| at.remark(what, SOURCE_STAG)));
+                remarks
+                    .extend(self.again(peer, request.src_stag, peer_latest).map(|what| at.remark(what, SOURCE_STAG)));
                 if let Some(stag) = self.life(own, request.sink_stag, at.frame)
                     && stag.advertised.is_none()
                 {
@@ -83,7 +85,7 @@ impl Stags {
             (Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let raw = RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()?;
                 self.used(peer, raw.remote_stag.get(), at.frame);
-                remarks.extend(self.again(peer, raw.remote_stag.get(), heard).map(|what| at.remark(what, 3..4)));
+                remarks.extend(self.again(peer, raw.remote_stag.get(), peer_latest).map(|what| at.remark(what, 3..4)));
             }
             (opcode, Segment::Untagged(header, _)) if opcode.invalidates() && view.last() => {
                 let named = header.ulp_word.get();
@@ -107,9 +109,9 @@ impl Stags {
 
     /// Was the STag invalidated? After its owner has sent anything, it may be valid again: the
     /// ULP's messages are not read.
-    fn again(&mut self, owner: u8, stag: u32, heard: Option<u64>) -> Option<What> {
+    fn again(&mut self, owner: u8, stag: u32, peer_latest: Option<u64>) -> Option<What> {
         let by = self.gone.remove(&(owner, stag))?;
-        heard.is_some_and(|heard| heard <= by).then_some(What::Invalidated { stag, by })
+        peer_latest.is_some_and(|peer_latest| peer_latest <= by).then_some(What::Invalidated { stag, by })
     }
 
     fn used(&mut self, owner: u8, stag: u32, frame: u64) {

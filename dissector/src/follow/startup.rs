@@ -29,7 +29,7 @@ pub(crate) struct StartupSeen {
     /// Stream position after it.
     pub end: u64,
     /// Are all octets of `len` in the capture?
-    pub whole: bool,
+    pub complete: bool,
 }
 
 impl StartupSeen {
@@ -41,9 +41,9 @@ impl StartupSeen {
         let words = part.get(HEADER_LEN..HEADER_LEN + 4).filter(|_| enhanced);
         let words = words.and_then(|octets| RawEnhanced::read_from_bytes(octets).ok()).map(Enhanced::from_raw);
         let (flags, revision, len) = (raw.flags, raw.revision, part.len());
-        let (whole, end) = (part.is_whole(), unit.position() + len as u64);
+        let (complete, end) = (part.is_complete(), unit.position() + len as u64);
         let header = unit.locate_first(0..HEADER_LEN);
-        Some(StartupSeen { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, whole })
+        Some(StartupSeen { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, complete })
     }
 
     /// M.

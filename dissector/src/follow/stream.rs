@@ -13,7 +13,7 @@ use crate::unit::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
 
 /// The first unit after a direction's own start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum AfterStartup {
     /// An FPDU.
     Fpdu,
     /// Octets in which no FPDU was found.
@@ -94,7 +94,7 @@ pub(crate) struct Stream {
     /// Are its first octets missing, after the SYN or after its own start-up frame?
     pub begins_with_hole: bool,
     /// The unit directly after its own start-up frame.
-    pub behind: Option<Behind>,
+    pub after_startup: Option<AfterStartup>,
     /// The frame with four zero octets directly before its own start-up frame, if there are any.
     pub zeros_before: Option<u64>,
     /// FPDUs so far with misplaced markers, without due markers, or with wrong markers.
@@ -131,7 +131,7 @@ pub(crate) struct Stream {
     /// FPDUs that would fit into a segment.
     pub fitting: u64,
     /// The part of `fitting` that is complete in one segment.
-    pub whole: u64,
+    pub complete: u64,
     /// The part of `fitting` that runs over the end of a segment which it begins.
     pub torn: u64,
     /// The first frame of `torn`.
@@ -150,7 +150,7 @@ pub(crate) struct Stream {
     /// The first Terminate.
     pub terminate: Option<Ending>,
     /// The first FPDU after it.
-    pub behind_terminate: Option<u64>,
+    pub after_terminate: Option<u64>,
 }
 
 impl Stream {
@@ -168,7 +168,7 @@ impl Stream {
                 if self.fpdus == 0 {
                     self.first = Some(unit.frame);
                     self.first_octets = unit.locate_first(0..unit.octets_len());
-                    self.behind.get_or_insert(Behind::Fpdu);
+                    self.after_startup.get_or_insert(AfterStartup::Fpdu);
                     let markers = !matches!(fpdu.marker_status, MarkerStatus::None);
                     self.room = tcp::emss(tcp[0], tcp[1]).map(|emss| Room {
                         emss,
@@ -179,20 +179,20 @@ impl Stream {
                 }
                 self.fpdu(unit, fpdu, view, due_version, tcp[0]);
             }
-            Kind::Startup(..) => self.behind = None,
+            Kind::Startup(..) => self.after_startup = None,
             Kind::Unparsed { len } => {
-                let unparsed = Behind::Unparsed { frame: unit.frame, len: *len };
-                self.behind.get_or_insert(if self.broken { Behind::Other } else { unparsed });
+                let unparsed = AfterStartup::Unparsed { frame: unit.frame, len: *len };
+                self.after_startup.get_or_insert(if self.broken { AfterStartup::Other } else { unparsed });
                 self.broken = true;
             }
             Kind::Gap { .. } => {
-                self.begins_with_hole |= self.behind.is_none() && self.fpdus == 0;
-                self.behind.get_or_insert(Behind::Other);
+                self.begins_with_hole |= self.after_startup.is_none() && self.fpdus == 0;
+                self.after_startup.get_or_insert(AfterStartup::Other);
                 self.broken = true;
             }
             Kind::Streaming { len: 4, head: [0, 0, 0, 0], .. } => self.zeros_before = Some(unit.frame),
             Kind::Streaming { .. } => {
-                self.behind.get_or_insert(Behind::Other);
+                self.after_startup.get_or_insert(AfterStartup::Other);
                 self.broken |= unit.incomplete;
             }
             Kind::Sdp(..) | Kind::PortMapper(_) => {}
@@ -212,7 +212,7 @@ impl Stream {
             (self.first_valid, self.first_valid_end) = (Some(unit.frame), fpdu.layout.end);
         }
         if self.terminate.is_some() {
-            self.behind_terminate.get_or_insert(unit.frame);
+            self.after_terminate.get_or_insert(unit.frame);
         }
         match fpdu.crc_status {
             CrcStatus::Bad => self.bad_crcs += u32::from(!unit.incomplete),
@@ -268,8 +268,8 @@ impl Stream {
         self.interval = None;
         if first < fpdu.layout.crc {
             self.interval = self.last_marker.filter(|_| !self.broken).map(|last| first - last);
-            let behind = (fpdu.layout.crc - 1 - first) / weft_core::marker::INTERVAL;
-            self.last_marker = Some(first + behind * weft_core::marker::INTERVAL);
+            let markers = (fpdu.layout.crc - 1 - first) / weft_core::marker::INTERVAL;
+            self.last_marker = Some(first + markers * weft_core::marker::INTERVAL);
         }
     }
 
@@ -286,10 +286,10 @@ impl Stream {
             // The capture has it from before the network card segmented it.
             return;
         }
-        let whole = layout.end <= to;
+        let complete = layout.end <= to;
         self.fitting += 1;
-        if whole {
-            self.whole += 1;
+        if complete {
+            self.complete += 1;
             return;
         }
         let (count, first) =
@@ -300,7 +300,7 @@ impl Stream {
     }
 
     /// Is `unit`, octets without FPDU, explained by a marker that was not requested?
-    pub(crate) fn is_marker_not_asked_for(unit: &Unit<'_>) -> bool {
-        unit.misread == Some(Misread::MarkerNotAskedFor)
+    pub(crate) fn is_unrequested_marker(unit: &Unit<'_>) -> bool {
+        unit.misread == Some(Misread::UnrequestedMarker)
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct TcpFacts {
     /// The first frame with payload whose IPv4 packet may be fragmented.
     pub may_fragment: Option<u64>,
     /// The first frame that carries octets after its FIN.
-    pub behind_fin: Option<u64>,
+    pub after_fin: Option<u64>,
     /// The latest frame with octets that the capture did not have before.
     pub latest_octets: Option<u64>,
     /// The first retransmission that begins or ends at no known segment boundary.
@@ -77,8 +77,8 @@ pub(crate) struct TcpFacts {
     pub longest: u32,
     /// The peer's last acknowledgement number, and whether it came since the last segment of
     /// `sent`.
-    heard: Option<u32>,
-    has_heard: bool,
+    last_ack: Option<u32>,
+    has_new_ack: bool,
 }
 
 /// Is `a` before `b`?
@@ -119,7 +119,7 @@ impl TcpFacts {
             // The one octet of a keep-alive may be synthetic. It repeats the last position that the
             // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
             if self.fin.is_some_and(|fin| before(fin, end) && !(start == fin && segment.wire_len == 1)) {
-                self.behind_fin.get_or_insert(segment.frame);
+                self.after_fin.get_or_insert(segment.frame);
             }
             self.boundaries(start, end, segment);
         }
@@ -139,8 +139,8 @@ impl TcpFacts {
 
     /// Records that the peer acknowledges octets up to `ack` in `frame`.
     pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
-        if self.heard.is_none_or(|heard| before(heard, ack)) {
-            (self.heard, self.has_heard) = (Some(ack), true);
+        if self.last_ack.is_none_or(|last_ack| before(last_ack, ack)) {
+            (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
             // The first one may acknowledge the SYN alone.
@@ -164,12 +164,12 @@ impl TcpFacts {
         segment.wire_len > 1
             && !segment.syn
             && self.next.is_some_and(|next| before(segment.seq, next))
-            && self.heard.is_none_or(|heard| before(heard, end))
+            && self.last_ack.is_none_or(|last_ack| before(last_ack, end))
     }
 
     /// The peer's last acknowledgement number.
     pub(crate) fn acknowledged_up_to(&self) -> Option<u32> {
-        self.heard
+        self.last_ack
     }
 
     /// Is the FIN or the peer's acknowledgement after the last captured octet?
@@ -216,9 +216,9 @@ impl TcpFacts {
             self.sent.pop_front();
         }
         if let Some(last) = self.sent.back_mut() {
-            last.is_continued = last.end == start && !self.has_heard;
+            last.is_continued = last.end == start && !self.has_new_ack;
         }
-        self.has_heard = false;
+        self.has_new_ack = false;
         self.longest = self.longest.max(segment.wire_len);
         self.sent.push_back(Sent { start, end, is_continued: false });
         self.next = Some(end);
@@ -237,8 +237,8 @@ impl TcpFacts {
     /// Do `start..end` repeat octets of known segments with other boundaries?
     fn is_cut_anew(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
-        let whole = known(start) && known(end.wrapping_sub(1));
-        whole && !(self.sent.iter().any(|sent| sent.start == start) && self.sent.iter().any(|sent| sent.end == end))
+        let is_known = known(start) && known(end.wrapping_sub(1));
+        is_known && !(self.sent.iter().any(|sent| sent.start == start) && self.sent.iter().any(|sent| sent.end == end))
     }
 
     fn options(&mut self, segment: &Segment<'_>) {

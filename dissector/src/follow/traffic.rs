@@ -78,8 +78,8 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     /// Is every octet of both directions known, from the first on?
-    pub(crate) fn is_whole(&self) -> bool {
-        self.sides.iter().all(|side| !side.lost && (side.messages.is_whole() || !side.began))
+    pub(crate) fn is_complete(&self) -> bool {
+        self.sides.iter().all(|side| !side.lost && (side.messages.is_complete() || !side.began))
     }
 
     /// Octets of memory that unanswered requests and STags take.
@@ -241,8 +241,8 @@ impl Traffic {
         }
         self.message(at, view, place);
         self.operation(at, unit, view, place, remarks);
-        let heard = self.sides[1 - direction].fpdus.filter(|_| self.is_whole()).map(|(_, latest)| latest);
-        if let Some(stag) = self.stags.segment(at, view, place, heard, remarks) {
+        let peer_latest = self.sides[1 - direction].fpdus.filter(|_| self.is_complete()).map(|(_, latest)| latest);
+        if let Some(stag) = self.stags.segment(at, view, place, peer_latest, remarks) {
             self.facts.push(Fact::Stag(stag));
         }
     }
@@ -275,8 +275,8 @@ impl Traffic {
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
                 // The Request of the other side, which has the same STag, may be missing or late.
-                let asked_itself = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
-                if asked_itself && self.in_step {
+                let is_own_request = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
+                if is_own_request && self.in_step {
                     remarks.push(at.remark(What::SameDirection, 3..4));
                     None
                 } else {

@@ -22,7 +22,7 @@ impl Reader {
                 }
                 return Err(Later::NEXT);
             }
-            match half.segment_end_behind(at) {
+            match half.segment_end_after(at) {
                 Some(end) if end < half.settled() => at = end,
                 _ => return self.pass_all(half),
             }

@@ -1,9 +1,12 @@
 //! Chooses the layout of the FPDU that begins here: that of RFC 5044, or a known departure of a
 //! real sender.
 //!
-//! Known departures: misplaced markers (a sender that does not count its CRC fields, a constant
-//! shift), FPDUPTR in little-endian order or counted from the marker before it, negotiated markers
-//! left out, markers that were not requested, the CRC field left out.
+//! Known departures:
+//!
+//! - misplaced markers: a sender does not count its CRC fields, or a constant shift;
+//! - FPDUPTR in little-endian order, or counted from the marker before it;
+//! - negotiated markers left out, or markers that were not requested;
+//! - the CRC field left out.
 
 use weft_core::crc;
 use weft_core::marker::INTERVAL;
@@ -40,15 +43,15 @@ pub(super) fn crc_good(octets: &[u8]) -> bool {
 pub(super) struct Chosen<'h> {
     pub(super) layout: Layout,
     /// All its octets, if they were captured.
-    pub(super) whole: Option<&'h [u8]>,
+    pub(super) captured: Option<&'h [u8]>,
     /// Whether its CRC is good, if that was checked.
     pub(super) crc_good: Option<bool>,
 }
 
 impl<'h> Chosen<'h> {
     #[inline]
-    fn new(layout: Layout, whole: Option<&'h [u8]>, crc_good: Option<bool>) -> Option<Self> {
-        Some(Chosen { layout, whole, crc_good })
+    fn new(layout: Layout, captured: Option<&'h [u8]>, crc_good: Option<bool>) -> Option<Self> {
+        Some(Chosen { layout, captured, crc_good })
     }
 }
 
@@ -123,11 +126,11 @@ fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bo
 /// Does a plausible header begin at `position`?
 fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
     let Some(head) = half.octets(position, position + 4)? else { return Ok(None) };
-    let behind_marker = |half: &Half| {
+    let after_marker = |half: &Half| {
         let octets = half.octets(position + 4, position + 8)?;
         Ok(octets.is_some_and(plausible))
     };
-    Ok(Some(plausible(head) || header_position(position, phase) != position && behind_marker(half)?))
+    Ok(Some(plausible(head) || header_position(position, phase) != position && after_marker(half)?))
 }
 
 /// Is it certain that an FPDU ends at `position`: before a plausible header, or a FIN? The end of
@@ -144,15 +147,15 @@ impl Reader {
     pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
-        let whole = half.octets(start, rfc.end)?;
+        let captured = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
         // The fast path for nearly every FPDU.
-        if crc_on && whole.is_some_and(crc_good) {
-            return Ok(Chosen::new(self.place_markers(half, rfc)?, whole, Some(true)));
+        if crc_on && captured.is_some_and(crc_good) {
+            return Ok(Chosen::new(self.place_markers(half, rfc)?, captured, Some(true)));
         }
         let plausible = plausible_at(half, start, self.phase)?;
         let within = rfc.end <= half.end();
-        match whole {
+        match captured {
             Some(_) if crc_on => {}
             // It ends where a TCP segment ends. That proves as much as the next header, which may
             // come after its answer.
@@ -161,7 +164,7 @@ impl Reader {
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
                         || self.may_end_at(half, rfc.end, self.phase)?) =>
             {
-                return Ok(Chosen::new(rfc, whole, None));
+                return Ok(Chosen::new(rfc, captured, None));
             }
             Some(_) => {}
             None if within => {
@@ -190,9 +193,9 @@ impl Reader {
             return Ok(Chosen::new(departed, octets, crc_on.then_some(true)));
         }
         let plausible = plausible == Some(true);
-        let stands = if within { confirmed || (!crc_on && plausible) } else { plausible };
+        let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
         // All its octets are there and CRC is on: its CRC was therefore bad.
-        Ok(if stands { Chosen::new(rfc, whole, (crc_on && whole.is_some()).then_some(false)) } else { None })
+        Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
     }
 
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {

@@ -87,7 +87,7 @@ impl Scratch {
         if second.is_none()
             && let Ok(Some(octets)) = half.octets(first.start, first.end)
         {
-            return Part::whole(octets);
+            return Part::complete(octets);
         }
         self.octets.clear();
         self.known.clear();
@@ -112,7 +112,7 @@ impl Reader {
         let layout = &chosen.layout;
         self.fpdus += 1;
         let stop = layout.end.min(half.end());
-        let whole = chosen.whole;
+        let captured = chosen.captured;
         let mut markers = Vec::new();
         if layout.phase().is_some() {
             for piece in layout.pieces() {
@@ -137,18 +137,18 @@ impl Reader {
         } else if self.settings.crc != Some(true) {
             CrcStatus::Unchecked
         } else {
-            match whole {
+            match captured {
                 None => CrcStatus::Truncated,
                 Some(octets) if chosen.crc_good.unwrap_or_else(|| crc_good(octets)) => CrcStatus::Good,
                 Some(_) => CrcStatus::Bad,
             }
         };
-        let field = match whole {
+        let field = match captured {
             Some(octets) => octets.last_chunk::<CRC_LEN>(),
             None => half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().and_then(<[u8]>::first_chunk),
         };
-        let body = match whole {
-            Some(octets) if layout.phase().is_none() => Part::whole(&octets[..(layout.crc - layout.start) as usize]),
+        let body = match captured {
+            Some(octets) if layout.phase().is_none() => Part::complete(&octets[..(layout.crc - layout.start) as usize]),
             _ => {
                 let bodies = layout.pieces().filter_map(|piece| match piece {
                     Piece::Body(range) => Some(range),
@@ -168,7 +168,7 @@ impl Reader {
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
         // The receiver got other octets than these damaged ones; the capture lacks them.
         let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
-        out.unit(half, layout.start, frame, whole.is_none() || is_damaged, Kind::Fpdu(fpdu));
+        out.unit(half, layout.start, frame, captured.is_none() || is_damaged, Kind::Fpdu(fpdu));
         if self.sdp.is_some() || self.as_sdp {
             let order = self.sdp.map(|hello| hello.order);
             self.collector.segment(half, &fpdu, order, layout.start, frame, out);
@@ -180,7 +180,7 @@ impl Reader {
         let (start, end) = (half.consumed(), half.consumed() + super::startup::HELLO_LEN);
         let part = self.scratch.part(half, std::iter::once(start..end));
         let frame = half.frame_of(start, end);
-        out.unit(half, start, frame, !part.is_whole(), Kind::Sdp(hello.carrier, hello.order, part));
+        out.unit(half, start, frame, !part.is_complete(), Kind::Sdp(hello.carrier, hello.order, part));
         half.consume(end);
     }
 }

@@ -35,7 +35,7 @@ impl Reader {
         if self.phase.is_none()
             && captured(start, start + 8).is_some_and(|octets| octets[..4] == [0; 4] && plausible(&octets[4..]))
         {
-            return Some(Misread::MarkerNotAskedFor);
+            return Some(Misread::UnrequestedMarker);
         }
         if plausible(&swapped) && ends_at(Layout::new(start, ulpdu_length.swap_bytes(), self.phase).crc) {
             return Some(Misread::LengthSwapped);

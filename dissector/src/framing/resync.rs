@@ -56,11 +56,11 @@ impl Reader {
 
     fn is_proven(&self, half: &Half, at: u64, ulpdu_length: u16) -> Result<bool, Later> {
         let layout = self.layout(at, ulpdu_length, self.phase, self.crc_field);
-        let whole = half.octets(at, layout.end)?;
+        let fpdu = half.octets(at, layout.end)?;
         if layout.end > half.end() {
             return Ok(false);
         }
-        if let Some(octets) = whole
+        if let Some(octets) = fpdu
             && self.settings.crc == Some(true)
         {
             return Ok(crc_good(octets));

@@ -96,7 +96,7 @@ impl Collector {
         if last {
             self.open = false;
             let part = Part::with_known(&self.octets, &self.known);
-            let incomplete = !part.is_whole();
+            let incomplete = !part.is_complete();
             self.shown = self.shown.or_else(|| order_of(part));
             let Some(order) = order.or(self.shown) else { return };
             let kind = Kind::Sdp(Carrier::Send, order, part);
@@ -117,7 +117,7 @@ fn order_of(part: Part<'_>) -> Option<FieldOrder> {
         // A Hello is sent in streaming mode or in private data.
         let fits = mid != Mid::HELLO
             && bsdh.flags & RESERVED_FLAGS == 0
-            && usize::try_from(bsdh.len.get()).is_ok_and(|told| told == len)
+            && usize::try_from(bsdh.len.get()).is_ok_and(|announced| announced == len)
             && (len == headers || len > headers && mid.may_carry_payload());
         fits.then_some((bsdh.bufs.get(), order))
     });
@@ -135,7 +135,7 @@ mod tests {
     /// Octets as figures 2 and 7 of the draft have them, and turned around.
     #[test]
     fn a_message_shows_its_order() {
-        let order = |octets: &str| order_of(Part::whole(&hex(octets)));
+        let order = |octets: &str| order_of(Part::complete(&hex(octets)));
         assert_eq!(order("0006 00 ff 00000014 00000001 00000002 01020304"), Some(FieldOrder::Figure));
         assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
         // 20 octets would be an RdmaRdCompl in the figures' order, with 65280 Private Buffers.

@@ -223,7 +223,7 @@ impl Reader {
         let (frame, time) = half.frame_of(at, end);
         self.startup = Some(OwnStartup { kind, header });
         let part = self.scratch.part(half, std::iter::once(at..end));
-        let incomplete = end < full || !part.is_whole();
+        let incomplete = end < full || !part.is_complete();
         out.unit(half, at, (frame, time), incomplete, Kind::Startup(kind, part));
         let skip = HEADER_LEN + private_at(&header);
         let private = part.from(skip);
@@ -239,7 +239,7 @@ impl Reader {
             if (16..=private.len()).contains(&length) {
                 let message = private.up_to(length);
                 let kind = Kind::Sdp(Carrier::PrivateData, order, message);
-                out.unit(half, at + skip as u64, (frame, time), !message.is_whole(), kind);
+                out.unit(half, at + skip as u64, (frame, time), !message.is_complete(), kind);
             }
         }
         half.consume(end);

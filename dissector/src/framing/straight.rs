@@ -22,7 +22,7 @@ impl Reader {
         if !half.goes_on_with(arrived) {
             return;
         }
-        while let Some(chosen) = whole(arrived, half.consumed()) {
+        while let Some(chosen) = complete_fpdu(arrived, half.consumed()) {
             self.emit_fpdu(half, &chosen, out);
             half.pass(chosen.layout.end);
         }
@@ -30,11 +30,11 @@ impl Reader {
 }
 
 /// The FPDU at `start`.
-fn whole<'a>(arrived: &Arrived<'a>, start: u64) -> Option<Chosen<'a>> {
+fn complete_fpdu<'a>(arrived: &Arrived<'a>, start: u64) -> Option<Chosen<'a>> {
     let octets = arrived.from(start);
     let layout = Layout::new(start, u16::from_be_bytes(*octets.first_chunk()?), None);
     let octets = octets.get(..usize::try_from(layout.end - start).ok()?)?;
-    crc_good(octets).then_some(Chosen { layout, whole: Some(octets), crc_good: Some(true) })
+    crc_good(octets).then_some(Chosen { layout, captured: Some(octets), crc_good: Some(true) })
 }
 
 #[cfg(test)]
@@ -44,43 +44,45 @@ mod tests {
     use crate::{Dissector, Sink};
 
     /// Frame, CRC, body, stream octets and body location of an FPDU.
-    type Told = (u64, CrcStatus, Vec<u8>, Option<Vec<u8>>, Vec<Located>);
+    type FpduSummary = (u64, CrcStatus, Vec<u8>, Option<Vec<u8>>, Vec<Located>);
 
     #[derive(Default)]
-    struct Fpdus(Vec<Told>);
+    struct Fpdus(Vec<FpduSummary>);
 
     impl Sink for Fpdus {
         fn unit(&mut self, unit: &Unit<'_>) {
             let Kind::Fpdu(fpdu) = &unit.kind else { return };
             let body = fpdu.body.all().unwrap().to_vec();
-            let stands = unit.stream_octets(fpdu.layout.start, fpdu.layout.end).map(<[u8]>::to_vec);
-            self.0.push((unit.frame, fpdu.crc_status, body, stands, unit.locate(0..fpdu.body.len())));
+            let stream_octets = unit.stream_octets(fpdu.layout.start, fpdu.layout.end).map(<[u8]>::to_vec);
+            self.0.push((unit.frame, fpdu.crc_status, body, stream_octets, unit.locate(0..fpdu.body.len())));
         }
     }
 
     /// Twenty FPDUs of 36 octets in segments of `cut` octets. The first FPDU and each `bad`th one
     /// after it has a bad CRC.
-    fn in_segments_of(cut: usize, bad: usize) -> (Vec<Vec<u8>>, Vec<Told>, Vec<bool>) {
+    fn in_segments_of(cut: usize, bad: usize) -> (Vec<Vec<u8>>, Vec<FpduSummary>, Vec<bool>) {
         let mut fpdus: Vec<Vec<u8>> = (1..=20).map(|msn| fpdu(&send_of(msn, 30))).collect();
         fpdus.iter_mut().step_by(bad).for_each(|octets| octets[30] ^= 1);
         let mut wire = Wire::started();
         fpdus.concat().chunks(cut).for_each(|piece| wire.send(0, piece));
-        let (mut told, mut held_back) = (Fpdus::default(), Vec::new());
-        wire.feed_to(Dissector::default(), &mut told, |dissector| held_back.push(dissector.holds_back()));
-        (fpdus, told.0, held_back)
+        let (mut received, mut held_back) = (Fpdus::default(), Vec::new());
+        wire.feed_to(Dissector::default(), &mut received, |dissector| held_back.push(dissector.holds_back()));
+        (fpdus, received.0, held_back)
     }
 
     #[test]
     fn fpdus_are_the_same_however_they_are_cut() {
         for cut in [36, 72, 90, 35, 7, 1000] {
-            let (fpdus, told, _) = in_segments_of(cut, 5);
-            assert_eq!(told.len(), fpdus.len(), "in segments of {cut}");
-            for (n, ((frame, crc, body, stands, located), octets)) in told.into_iter().zip(&fpdus).enumerate() {
+            let (fpdus, received, _) = in_segments_of(cut, 5);
+            assert_eq!(received.len(), fpdus.len(), "in segments of {cut}");
+            for (n, ((frame, crc, body, stream_octets, located), octets)) in
+                received.into_iter().zip(&fpdus).enumerate()
+            {
                 // SYN, SYN-ACK, Request and Reply come before.
                 assert_eq!(frame, 5 + ((n * 36 + 35) / cut) as u64);
                 let (first, last) = (n * 36, n * 36 + 31);
                 assert_eq!(crc, if n % 5 == 0 { CrcStatus::Bad } else { CrcStatus::Good });
-                assert_eq!((&body[..], stands.as_ref()), (&octets[..32], Some(octets)));
+                assert_eq!((&body[..], stream_octets.as_ref()), (&octets[..32], Some(octets)));
                 // Ethernet, IPv4 and TCP headers have 54 octets.
                 let pieces = (first / cut..=last / cut).map(|segment| {
                     let (from, to) = (first.max(segment * cut), (last + 1).min((segment + 1) * cut));
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_in_its_segment_is_kept() {
+    fn keeps_octets_of_incomplete_fpdus() {
         // Of 90 octets 18 are half an FPDU.
         assert_eq!(in_segments_of(90, 20).2[4..8], [true, false, true, false]);
         assert_eq!(in_segments_of(72, 20).2[4..], [false; 10]);

@@ -109,8 +109,8 @@ impl Passed {
                 let placed: &[Placed] = if index == 0 { &self.placed } else { &[] };
                 out.kept(half, (piece.start, placed), piece.latest, false, kind, misread.take());
             } else {
-                let behind = half.frame_of(piece.end, piece.end + 1);
-                let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(behind, |p| p.first);
+                let after = half.frame_of(piece.end, piece.end + 1);
+                let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(after, |p| p.first);
                 out.unit(half, piece.start, next, false, Kind::Gap { len });
             }
         }

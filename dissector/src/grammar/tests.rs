@@ -33,7 +33,7 @@ fn report(part: Part<'_>, grammar: impl FnOnce(&mut Reader<'_, '_, ReportedField
 fn segment(ulpdu: &str) -> (Vec<String>, Option<usize>) {
     let octets = hex(ulpdu);
     let mut payload = None;
-    let fields = report(Part::whole(&octets), |reader| payload = ddp::segment(reader).map(|rest| rest.len()));
+    let fields = report(Part::complete(&octets), |reader| payload = ddp::segment(reader).map(|rest| rest.len()));
     (fields, payload)
 }
 
@@ -49,7 +49,7 @@ fn assert_has(fields: &[String], expected: &str) {
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
-    let fields = report(Part::whole(&octets), |reader| mpa::startup(StartupKind::Request, reader));
+    let fields = report(Part::complete(&octets), |reader| mpa::startup(StartupKind::Request, reader));
     assert_has(
         &fields,
         "iwarp_mpa.marker_flag = 0x0 @ 16..17
@@ -72,7 +72,7 @@ fn reads_a_request_of_revision_2() {
 #[test]
 fn reads_a_reply_of_revision_1() {
     let octets = [b"MPA ID Rep Frame".as_slice(), &hex("b0 01 0004 8001c002")].concat();
-    let fields = report(Part::whole(&octets), |reader| mpa::startup(StartupKind::Reply, reader));
+    let fields = report(Part::complete(&octets), |reader| mpa::startup(StartupKind::Reply, reader));
     assert_has(
         &fields,
         "iwarp_mpa.marker_flag = 0x1 @ 16..17
@@ -201,7 +201,7 @@ fn reads_sdp_in_both_orders() {
     for (octets, order, places) in
         [(&figure, FieldOrder::Figure, [(0, 2), (3, 4)]), (&mirrored, FieldOrder::Mirrored, [(2, 4), (0, 1)])]
     {
-        let fields = report(Part::whole(octets), |reader| {
+        let fields = report(Part::complete(octets), |reader| {
             let payload = sdp::message(Carrier::Send, order, reader);
             assert_eq!(payload.map(|rest| rest.len()), Some(1));
         });
@@ -225,7 +225,7 @@ fn reads_sdp_in_both_orders() {
 fn reads_a_port_mapper_message() {
     let octets = hex("14 08 0000 1389 9c41 000000000000004d
         0a000002 000000000000000000000000 0a000001 000000000000000000000000 ee");
-    let fields = report(Part::whole(&octets), portmap::message);
+    let fields = report(Part::complete(&octets), portmap::message);
     assert_has(
         &fields,
         "iwarp_pm.ver = 0x0 @ 0..1

@@ -17,7 +17,7 @@ pub(super) fn visit<V: Visitor>(context: &Context, at: usize, visitor: &mut V) {
     let Some(ulp) = context.ulp else { return };
     visitor.enter(&ULP, at..at);
     visitor.field(&NAME, Value::Text(ulp.name()), at..at);
-    if let Some(message) = &context.said {
+    if let Some(message) = &context.ulp_message {
         visitor.field(&MESSAGE, Value::Text(message.message()), at..at);
     }
     visitor.leave();

@@ -155,7 +155,7 @@ mod tests {
             // Its second fragment is lost; the next packet has the same identification.
             fragments.add(5, key(), 0, &[1; 8], 8, true);
             fragments.add(5 + wait, key(), 0, &[2; 8], 8, true);
-            fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|whole| whole.octets)
+            fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|packet| packet.octets)
         };
         assert_eq!(payload(MOST_TIME + 1), Some(vec![2; 16]));
         assert_eq!(payload(MOST_TIME), Some([[1; 8], [2; 8]].concat()));

@@ -131,7 +131,7 @@ impl Rest {
     }
 
     /// Everything after a header of `length` bytes.
-    fn behind(self, length: usize) -> Result<Self, Unread> {
+    fn after(self, length: usize) -> Result<Self, Unread> {
         let wire_len = self.wire_len.checked_sub(length).ok_or(Unread::Malformed)?;
         self.part(length, wire_len)
     }
@@ -172,9 +172,9 @@ impl IpReader {
     /// # Errors
     /// Why there is none.
     pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, Unread> {
-        let whole = frame.octets.len();
-        let wire_len = (frame.wire_len as usize).max(whole).min(LONGEST_PACKET.max(whole));
-        let mut rest = Rest { reassembled: false, at: 0, end: whole, wire_len };
+        let captured = frame.octets.len();
+        let wire_len = (frame.wire_len as usize).max(captured).min(LONGEST_PACKET.max(captured));
+        let mut rest = Rest { reassembled: false, at: 0, end: captured, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
         // The result is built after the loop: it borrows `rest`, which the next iteration would
@@ -187,7 +187,7 @@ impl IpReader {
                     path.add(tag);
                 }
                 let (next, length) = link::step(header, octets)?;
-                (header, rest) = (next, rest.behind(length)?);
+                (header, rest) = (next, rest.after(length)?);
                 continue;
             }
             let ip = header::read(octets, rest.wire_len)?;
@@ -211,7 +211,7 @@ impl IpReader {
                 }
                 UDP => match udp_tunnel(inner.of(frame.octets, &self.reassembled))? {
                     Some(tunnel) => {
-                        inner = inner.behind(UDP_LEN)?;
+                        inner = inner.after(UDP_LEN)?;
                         tunnel
                     }
                     None => {

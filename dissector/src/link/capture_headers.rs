@@ -6,7 +6,7 @@ use super::{Header, Step, Unread, u8_at};
 /// Length of its header, and the link type after it; both little-endian.
 pub(super) fn ppi(bytes: &[u8]) -> Step {
     let length = u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]);
-    behind(u32_le(bytes, 4)?, usize::from(length), 8)
+    after(u32_le(bytes, 4)?, usize::from(length), 8)
 }
 
 /// Length of its header, record type (1: a packet), link type; little-endian.
@@ -15,11 +15,11 @@ pub(super) fn pktap(bytes: &[u8]) -> Step {
         return Err(Unread::TunnelControl);
     }
     let length = usize::try_from(u32_le(bytes, 0)?).map_err(|_| Unread::Malformed)?;
-    behind(u32_le(bytes, 8)?, length, 12)
+    after(u32_le(bytes, 8)?, length, 12)
 }
 
 /// A frame of link type `link_type` begins at `length`; the header has at least `least` bytes.
-fn behind(link_type: u32, length: usize, least: usize) -> Step {
+fn after(link_type: u32, length: usize, least: usize) -> Step {
     // A header within a header of the same kind is not a real capture, and would loop.
     match u16::try_from(link_type) {
         Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {

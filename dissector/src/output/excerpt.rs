@@ -123,7 +123,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         let rest = total - AROUND_BODY;
         (&mut self.from).take(rest as u64).read_to_end(&mut self.body)?;
         if self.body.len() < 4 + rest {
-            return Ok(self.kind == ENHANCED_PACKET && self.mend());
+            return Ok(self.kind == ENHANCED_PACKET && self.complete_packet());
         }
         self.body.truncate(rest);
         self.is_over = false;
@@ -131,7 +131,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
     }
 
     /// Completes the body of a truncated packet, if its fixed part is there.
-    fn mend(&mut self) -> bool {
+    fn complete_packet(&mut self) -> bool {
         let Some(there) = self.body.len().checked_sub(PACKET_FIXED) else { return false };
         let Some(captured) = self.captured_len() else { return false };
         let captured = captured.min(there);

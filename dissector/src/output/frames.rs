@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn units_behind_the_window_make_records_of_their_own() {
+    fn units_after_the_window_get_their_own_records() {
         let (mut frames, slots) = frames();
         (1..=WINDOW as u64 + 2).for_each(|number| begin(&mut frames, number));
         assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 0)]);

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The model does not depend on captures, so any sequence between two ends can be drawn. Colours of
-//! the SVG are CSS variables (`--weft-wrong`, `--weft-stimulus`, `--weft-good`, `--weft-faint`) of
-//! the page that holds it, with defaults that are readable on light and dark backgrounds. Text and
-//! lines use the page's text colour. Colours are in presentation attributes, so a page whose
+//! the SVG are CSS variables of the page that holds it: `--weft-wrong`, `--weft-stimulus`,
+//! `--weft-good`, `--weft-faint`. Their defaults are readable on light and dark backgrounds. Text
+//! and lines use the page's text colour. Colours are in presentation attributes, so a page whose
 //! security policy forbids inline styles may hold the diagram too.
 
 use std::fmt::Write as _;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_as_wide_as_asked_for() {
+    fn every_line_has_the_requested_width() {
         let text = ladder().text(70);
         insta::assert_snapshot!(text);
         let widths: Vec<_> = text.lines().skip(1).map(|line| line.chars().count()).collect();

@@ -6,7 +6,7 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::ulp::Said;
+use crate::ulp::UlpMessage;
 use crate::unit::{Kind, Unit};
 
 /// Octets of a message that are kept.
@@ -53,7 +53,7 @@ pub struct Message {
     /// Segments with a bad CRC, or with octets that were not captured.
     pub doubtful: u32,
     /// Its content in the protocol above RDMAP, if that is certain.
-    pub said: Option<Said>,
+    pub ulp_message: Option<UlpMessage>,
 }
 
 /// Reassembles messages.
@@ -89,7 +89,7 @@ impl Messages {
                 frames: (unit.frame, unit.frame),
                 time: unit.time,
                 doubtful: 0,
-                said: None,
+                ulp_message: None,
             },
         };
         let room = MOST_KEPT.saturating_sub(message.octets.len()).min(payload.len());
@@ -100,7 +100,7 @@ impl Messages {
         message.opcode = opcode;
         message.doubtful += u32::from(fpdu.crc_status == crate::unit::CrcStatus::Bad || unit.incomplete);
         if last {
-            message.said = super::text::said(unit).copied();
+            message.ulp_message = super::text::ulp_message(unit).copied();
             return Some(message);
         }
         if self.open.len() == MOST_OPEN {
@@ -129,8 +129,8 @@ impl std::fmt::Display for Message {
             Place::Untagged { queue, msn } => write!(f, "  QN {queue} MSN {msn}")?,
         }
         write!(f, "  {} octets", self.len)?;
-        if let Some(said) = &self.said {
-            write!(f, "  {said}")?;
+        if let Some(message) = &self.ulp_message {
+            write!(f, "  {message}")?;
         }
         if self.doubtful > 0 {
             write!(f, "  {} segments bad or cut", self.doubtful)?;

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_and_hold_their_comments() {
+    fn blocks_are_complete_and_hold_their_comments() {
         let capture = written();
         let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
         let (mut at, mut kinds) = (0, Vec::new());

@@ -191,9 +191,9 @@ impl Sink for Story {
             _ => return,
         };
         let from = u8::from(exchange.mapped == Some(client));
-        let said =
+        let answers =
             [(exchange.request, "PMReq", from), (exchange.accept, "PMAccept", 1 - from), (exchange.ack, "PMAck", from)];
-        for (seen, name, from) in said {
+        for (seen, name, from) in answers {
             if let Some(seen) = seen {
                 let what = What::Arrow { from, dashed: false };
                 self.row(seen.time, seen.frame, what, format!("SDP port mapper {name}"), Tone::Plain);

@@ -21,7 +21,7 @@ use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
 use crate::tree::Node;
-use crate::ulp::Said;
+use crate::ulp::UlpMessage;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 
 /// The queue of Terminates (RFC 5040 section 5.4).
@@ -48,8 +48,8 @@ pub fn summary(unit: &Unit<'_>) -> String {
         }
         Kind::Fpdu(fpdu) => {
             let mut line = fpdu_summary(fpdu);
-            if let Some(said) = said(unit) {
-                let _ = write!(line, "  {said}");
+            if let Some(message) = ulp_message(unit) {
+                let _ = write!(line, "  {message}");
             }
             line
         }
@@ -75,9 +75,9 @@ pub fn summary(unit: &Unit<'_>) -> String {
 }
 
 /// The message of the protocol above RDMAP that an FPDU ends.
-pub(super) fn said<'a>(unit: &Unit<'a>) -> Option<&'a Said> {
+pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
-    context.said.as_ref()
+    context.ulp_message.as_ref()
 }
 
 /// A count with its noun, in the singular or plural.
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enhanced_request_tells_ird_and_ord_with_the_flags_beside_them() {
+    fn shows_ird_and_ord_of_an_enhanced_request_with_their_flags() {
         let mut wire = Wire::connected();
         let mut request = b"MPA ID Req Frame\x50\x02\x00\x06".to_vec();
         request.extend_from_slice(&[0xc0, 0x04, 0x40, 0x02, 1, 2]);

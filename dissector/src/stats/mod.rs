@@ -342,8 +342,8 @@ impl Sink for Stats {
         connection.partial |= std::mem::replace(&mut connection.ended, true);
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);
-        if let Some(books) = context.sdp.as_deref() {
-            connection.sdp = Some(SdpConnectionStats::of(books));
+        if let Some(sdp) = context.sdp.as_deref() {
+            connection.sdp = Some(SdpConnectionStats::of(sdp));
         }
     }
 

@@ -38,7 +38,7 @@ fn stats(wire: &Wire) -> ConnectionStats {
 
 /// The number of Reads, their minimum and maximum time in milliseconds, and whether there may be
 /// more.
-fn told(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
+fn count_reads(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
     let stats = stats(wire);
     let found = stats.directions[requester].reads.percentiles().unwrap();
     (found.count, found.min_ns / 1_000_000, found.max_ns / 1_000_000, stats.partial)
@@ -48,14 +48,18 @@ fn told(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
 fn reads_with_and_without_crc_are_counted() {
     for flags in [0x40, 0] {
         for requester in [0, 1] {
-            let whole = (u64::from(READS), 1, 1, false);
-            assert_eq!(told(&reads(flags, requester), requester), whole, "flags {flags:x}, requester {requester}");
+            let expected = (u64::from(READS), 1, 1, false);
+            assert_eq!(
+                count_reads(&reads(flags, requester), requester),
+                expected,
+                "flags {flags:x}, requester {requester}"
+            );
         }
     }
 }
 
 #[test]
-fn counting_goes_on_behind_a_loss() {
+fn counting_continues_after_a_loss() {
     for flags in [0x40, 0] {
         // Frames 0 to 3 are the SYNs and the start-up; then come request, response, request...
         for lost in [10, 11] {
@@ -63,7 +67,7 @@ fn counting_goes_on_behind_a_loss() {
                 frames.remove(lost);
                 frames
             });
-            let (count, least, most, partial) = told(&wire, 0);
+            let (count, least, most, partial) = count_reads(&wire, 0);
             // Missing are the Read that was lost, and the one whose message is the first after it.
             assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
             assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");
@@ -74,7 +78,7 @@ fn counting_goes_on_behind_a_loss() {
 #[test]
 fn a_capture_that_begins_in_mid_stream_is_partial() {
     let wire = reads(0x40, 0).changed(|mut frames| frames.split_off(6));
-    let (count, least, most, partial) = told(&wire, 0);
+    let (count, least, most, partial) = count_reads(&wire, 0);
     assert!(count >= u64::from(READS) - 3, "{count} Reads");
     assert_eq!((least, most, partial), (1, 1, true));
 }
@@ -101,7 +105,7 @@ fn reads_beside_a_cut_message_are_counted() {
     for flags in [0x40, 0] {
         let mut wire = reads(flags, 0);
         wire.send(0, &fpdu(&send_of(1, 400)));
-        let (count, least, most, is_partial) = told(&wire.cut_to(200), 0);
+        let (count, least, most, is_partial) = count_reads(&wire.cut_to(200), 0);
         assert_eq!((count, least, most, is_partial), (u64::from(READS), 1, 1, true), "flags {flags:x}");
     }
 }

@@ -87,16 +87,16 @@ pub struct AdvertStats {
 }
 
 impl SdpConnectionStats {
-    pub(super) fn of(books: &Books) -> Self {
-        let closing = &books.closing;
+    pub(super) fn of(sdp: &Books) -> Self {
+        let closing = &sdp.closing;
         SdpConnectionStats {
-            profile: books.profile.map(Profile::name),
-            connecting: books.connecting,
+            profile: sdp.profile.map(Profile::name),
+            connecting: sdp.connecting,
             state: closing.state().name(),
             graceful: [closing.graceful(0), closing.graceful(1)],
             suspended_to: closing.susp_comm.iter().flatten().next().map(|suspension| suspension.port),
-            certain: books.certain,
-            halves: [HalfStats::of(books, 0), HalfStats::of(books, 1)],
+            certain: sdp.certain,
+            halves: [HalfStats::of(sdp, 0), HalfStats::of(sdp, 1)],
         }
     }
 
@@ -121,13 +121,13 @@ impl SdpConnectionStats {
 }
 
 impl HalfStats {
-    fn of(books: &Books, direction: usize) -> Self {
-        let (source, sink) = (&books.ends[direction], &books.ends[1 - direction]);
-        let (credits, changes) = (&books.credits[direction], &books.changes[direction]);
+    fn of(sdp: &Books, direction: usize) -> Self {
+        let (source, sink) = (&sdp.ends[direction], &sdp.ends[1 - direction]);
+        let (credits, changes) = (&sdp.credits[direction], &sdp.changes[direction]);
         let name = |mode: Mode| mode.to_string();
-        let sure = |adverts: &Adverts| books.certain.then(|| AdvertStats::of(adverts));
+        let sure = |adverts: &Adverts| sdp.certain.then(|| AdvertStats::of(adverts));
         HalfStats {
-            mode: books.modes[direction].map(name),
+            mode: sdp.modes[direction].map(name),
             mode_changes: changes.count,
             modes: changes.listed.iter().map(|change| (change.frame, change.mode.map(name))).collect(),
             buffers_advertised: credits.advertised,
@@ -138,8 +138,8 @@ impl HalfStats {
             max_adverts: sink.max_adverts,
             src_avails: sure(&source.source.adverts),
             sink_avails: sure(&sink.sink.adverts),
-            non_discards: books.certain.then_some((sink.sink.non_discards, source.source.potential_non_discards)),
-            unexplained: books.certain.then_some((source.unmatched, sink.sink.non_discards_differ)),
+            non_discards: sdp.certain.then_some((sink.sink.non_discards, source.source.potential_non_discards)),
+            unexplained: sdp.certain.then_some((source.unmatched, sink.sink.non_discards_differ)),
             oob_pending: source.oob_pending,
         }
     }

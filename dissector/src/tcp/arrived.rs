@@ -31,17 +31,17 @@ impl<'a> Arrived<'a> {
 
     /// The captured octets from `position` on, and the source of the first of them; `None` if there
     /// are none.
-    pub(super) fn behind(&self, position: u64) -> Option<(&'a [u8], Source)> {
+    pub(super) fn after(&self, position: u64) -> Option<(&'a [u8], Source)> {
         let skip = position.saturating_sub(self.source.position);
         let octets = self.octets.get(usize::try_from(skip).ok()?..).filter(|octets| !octets.is_empty())?;
-        Some((octets, self.source.behind(skip)))
+        Some((octets, self.source.after(skip)))
     }
 
     /// The captured octets from `position` on.
     #[must_use]
     #[inline]
     pub(crate) fn from(&self, position: u64) -> &'a [u8] {
-        self.behind(position).map_or(&[], |(octets, _)| octets)
+        self.after(position).map_or(&[], |(octets, _)| octets)
     }
 
     /// The octets `start..end`; `None` unless it has all of them.
@@ -54,7 +54,7 @@ impl<'a> Arrived<'a> {
     /// Where its octets of `start..end` are in the capture.
     #[must_use]
     pub(crate) fn locate(&self, start: u64, end: u64) -> Option<Placed> {
-        let (octets, source) = self.behind(start)?;
+        let (octets, source) = self.after(start)?;
         let len = end.saturating_sub(source.position).min(octets.len() as u64);
         let located = Located { frame: source.frame, offset: source.offset, len };
         (len > 0).then_some(Placed { at: source.position, located })

@@ -68,7 +68,7 @@ mod tests {
     use crate::testing::{Wire, fpdu, reply_frame, send_of, startup_frame};
 
     #[test]
-    fn tells_damaged_octets_from_a_checksum_that_was_left_out() {
+    fn distinguishes_damaged_octets_from_an_offloaded_checksum() {
         let good = packet(5, b"octets");
         assert_eq!(Checksum::of(&captured(&good)), Checksum::Right);
         let mut damaged = good.clone();

@@ -194,7 +194,7 @@ impl Half {
         if !self.has_unread() {
             return;
         }
-        if let Some((octets, source)) = arrived.behind(self.settled) {
+        if let Some((octets, source)) = arrived.after(self.settled) {
             let checksum = Checksum::of(segment);
             self.has_right_checksum |= checksum == Checksum::Right;
             let is_doubted = checksum == Checksum::Wrong && self.has_right_checksum;

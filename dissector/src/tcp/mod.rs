@@ -16,4 +16,4 @@ pub(crate) use arrived::Arrived;
 pub(crate) use checksum::Checksum;
 pub(crate) use half::{Half, HalfRecord, Later};
 pub(crate) use prints::Prints;
-pub(crate) use table::{Afterwards, FAR, FAR_BEHIND_CLOSE, Located, Past, Place, Table, is_far};
+pub(crate) use table::{Afterwards, FAR, FAR_AFTER_CLOSE, Located, Past, Place, Table, is_far};

@@ -25,7 +25,7 @@ pub(super) struct Source {
 
 impl Source {
     /// The source of the octet that is `octets` positions later.
-    pub(super) fn behind(&self, octets: u64) -> Source {
+    pub(super) fn after(&self, octets: u64) -> Source {
         let offset = self.offset.map(|at| at + u32::try_from(octets).unwrap_or(0));
         Source { position: self.position + octets, offset, ..*self }
     }
@@ -104,7 +104,7 @@ impl Run {
     /// The octets of each frame.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], Source)> {
         self.sources_of(self.start, self.end()).map(|(source, until)| {
-            let source = source.behind(self.start.saturating_sub(source.position));
+            let source = source.after(self.start.saturating_sub(source.position));
             (self.slice(source.position, until), source)
         })
     }
@@ -136,7 +136,7 @@ impl Run {
     pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));
-            let offset = source.behind(from - source.position).offset;
+            let offset = source.after(from - source.position).offset;
             (from < to).then(|| Placed { at: from, located: Located { frame: source.frame, offset, len: to - from } })
         })
     }

@@ -19,10 +19,10 @@ const MOST_LANES: usize = 16;
 /// Minimum distance from the end of a closed connection at which sequence numbers belong to another
 /// connection with the same ports. Segments that the ends repeat, or send after a FIN by mistake,
 /// are nearer.
-pub(crate) const FAR_BEHIND_CLOSE: u32 = 1 << 20;
+pub(crate) const FAR_AFTER_CLOSE: u32 = 1 << 20;
 
 /// The largest window of TCP (RFC 7323 section 2.2). A segment with a greater distance from the
-/// octets before it belongs to another connection, or comes after so many missing octets that
+/// octets before it belongs to another connection, or comes after a gap so large that
 /// nothing joins them.
 pub(crate) const FAR: u32 = 1 << 30;
 
@@ -113,7 +113,7 @@ impl Past {
             return Afterwards::Nothing;
         }
         let end = segment.seq.wrapping_add(segment.wire_len);
-        let far = if self.aside { FAR } else { FAR_BEHIND_CLOSE };
+        let far = if self.aside { FAR } else { FAR_AFTER_CLOSE };
         if self.end[direction].is_some_and(|last| is_far(last, end, far)) {
             return Afterwards::Another;
         }
@@ -367,7 +367,7 @@ mod tests {
     };
 
     #[test]
-    fn repetitions_say_nothing_new_across_the_wrap_of_sequence_numbers() {
+    fn repetitions_have_nothing_new_across_the_wrap_of_sequence_numbers() {
         assert_eq!(PAST.sees(&octets(u32::MAX - 3, 9)), Afterwards::Nothing);
         assert_eq!(PAST.sees(&octets(u32::MAX - 3, 10)), Afterwards::Continues);
         assert_eq!(PAST.sees(&octets(90, 0)), Afterwards::Nothing);
@@ -397,9 +397,9 @@ mod tests {
 
     #[test]
     fn octets_with_numbers_far_away_are_of_another_connection() {
-        assert_eq!(PAST.sees(&octets(5, FAR_BEHIND_CLOSE)), Afterwards::Continues);
-        assert_eq!(PAST.sees(&octets(6, FAR_BEHIND_CLOSE)), Afterwards::Another);
-        assert_eq!(PAST.sees(&octets(5_u32.wrapping_sub(2 * FAR_BEHIND_CLOSE), 1)), Afterwards::Another);
+        assert_eq!(PAST.sees(&octets(5, FAR_AFTER_CLOSE)), Afterwards::Continues);
+        assert_eq!(PAST.sees(&octets(6, FAR_AFTER_CLOSE)), Afterwards::Another);
+        assert_eq!(PAST.sees(&octets(5_u32.wrapping_sub(2 * FAR_AFTER_CLOSE), 1)), Afterwards::Another);
     }
 
     #[test]

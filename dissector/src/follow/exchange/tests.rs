@@ -24,7 +24,7 @@ fn message(first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
     hex(&format!("{first:02x} 00 0000 {ap_port:04x} {cp_port:04x} {handle:016x} 0a000002 {zeros} 0a000001 {zeros}"))
 }
 
-const ASKED: u16 = 7000;
+const REQUESTED: u16 = 7000;
 /// Where connections of [`Wire`] go.
 const MAPPED: u16 = 4210;
 const FROM: u16 = 49152;
@@ -60,14 +60,14 @@ fn read(wire: &Wire) -> Collect {
     found
 }
 
-fn told<'c>(found: &'c Collect, field: &str) -> Vec<&'c Value> {
+fn values<'c>(found: &'c Collect, field: &str) -> Vec<&'c Value> {
     found.units.iter().map(|unit| &unit[field]).collect()
 }
 
 #[test]
 fn a_three_way_exchange_and_the_connection_that_follows() {
-    let mut wire = Wire::connected_behind(&[
-        (0, message(REQ, ASKED, FROM, 77)),
+    let mut wire = Wire::connected_after(&[
+        (0, message(REQ, REQUESTED, FROM, 77)),
         (1, message(ACCEPT, MAPPED, FROM, 77)),
         (0, message(ACK, MAPPED, FROM, 77)),
     ]);
@@ -75,10 +75,10 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
     wire.send(1, &reply());
     let found = read(&wire);
     assert_eq!(
-        told(&found, "iwarp_pm.state"),
+        values(&found, "iwarp_pm.state"),
         ["requested", "accepted", "acknowledged"].map(Value::from).iter().chain([&Value::Null; 2]).collect::<Vec<_>>()
     );
-    assert_eq!(told(&found, "iwarp_pm.exchange"), [&Value::from(0); 5], "start-up frames name the exchange, too");
+    assert_eq!(values(&found, "iwarp_pm.exchange"), [&Value::from(0); 5], "start-up frames name the exchange, too");
     assert_eq!(found.units[3]["iwarp_pm.asked_port"], 7000);
     let exchange = &found.over[0];
     assert_eq!((exchange.state(), &exchange.streams[..], exchange.followers), (State::Acknowledged, &[0][..], 1));
@@ -92,7 +92,7 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
 
 #[test]
 fn an_exchange_has_an_object_of_its_own() {
-    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
     let mut out = Vec::new();
     JsonWriter::default().exchange(&read(&wire).over[0], &mut out).unwrap();
     let expected = serde_json::json!({
@@ -107,7 +107,7 @@ fn an_exchange_has_an_object_of_its_own() {
 
 #[test]
 fn the_ladder_begins_with_the_exchange() {
-    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
     let mut story = Story::new(Subject::Stream(0), 100);
     story.at(3_000_000);
     wire.feed(&mut story);
@@ -122,11 +122,11 @@ fn the_ladder_begins_with_the_exchange() {
 /// the connection that follows, or other exchanges.
 #[test]
 fn an_exchange_has_a_ladder_of_its_own() {
-    let wire = Wire::connected_behind(&[
-        (0, message(REQ, ASKED, FROM, 77)),
-        (0, message(REQ, ASKED, FROM, 78)),
-        (0, message(REQ, ASKED, FROM, 77)),
-        (1, message(DENY, ASKED, FROM, 77)),
+    let wire = Wire::connected_after(&[
+        (0, message(REQ, REQUESTED, FROM, 77)),
+        (0, message(REQ, REQUESTED, FROM, 78)),
+        (0, message(REQ, REQUESTED, FROM, 77)),
+        (1, message(DENY, REQUESTED, FROM, 77)),
     ]);
     let drawn = |number| {
         let mut story = Story::new(Subject::Exchange(number), 100);
@@ -146,14 +146,14 @@ fn an_exchange_has_a_ladder_of_its_own() {
 /// Section 7.5.2: a SYN ends the wait for the PMAck, too.
 #[test]
 fn a_two_way_exchange_is_followed_as_well() {
-    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
     let found = read(&wire);
     assert_eq!((found.over[0].state(), found.over[0].followers), (State::Accepted, 1));
 }
 
 #[test]
 fn a_denied_exchange_is_not_followed() {
-    let wire = Wire::connected_behind(&[(0, message(REQ, MAPPED, FROM, 77)), (1, message(DENY, MAPPED, FROM, 77))]);
+    let wire = Wire::connected_after(&[(0, message(REQ, MAPPED, FROM, 77)), (1, message(DENY, MAPPED, FROM, 77))]);
     let found = read(&wire);
     assert_eq!((found.over[0].state(), found.over[0].followers), (State::Denied, 0));
     assert_eq!(found.follows, [None]);
@@ -161,9 +161,9 @@ fn a_denied_exchange_is_not_followed() {
 
 #[test]
 fn what_is_sent_again_belongs_to_the_same_exchange() {
-    let wire = Wire::connected_behind(&[
-        (0, message(REQ, ASKED, FROM, 77)),
-        (0, message(REQ, ASKED, FROM, 77)),
+    let wire = Wire::connected_after(&[
+        (0, message(REQ, REQUESTED, FROM, 77)),
+        (0, message(REQ, REQUESTED, FROM, 77)),
         (1, message(ACCEPT, MAPPED, FROM, 77)),
         (1, message(ACCEPT, MAPPED, FROM, 77)),
         (0, message(ACK, MAPPED, FROM, 77)),
@@ -178,11 +178,11 @@ fn what_is_sent_again_belongs_to_the_same_exchange() {
 /// Section 7.5: requests differ by their five-tuple; answers by AssocHandle, CpPort and CpIPAddr.
 #[test]
 fn requests_with_another_tuple_are_other_exchanges() {
-    let wire = Wire::connected_behind(&[
-        (0, message(REQ, ASKED, FROM, 77)),
-        (0, message(REQ, ASKED, FROM, 78)),
-        (0, message(REQ, ASKED, FROM + 1, 77)),
-        (0, message(REQ, ASKED + 1, FROM, 77)),
+    let wire = Wire::connected_after(&[
+        (0, message(REQ, REQUESTED, FROM, 77)),
+        (0, message(REQ, REQUESTED, FROM, 78)),
+        (0, message(REQ, REQUESTED, FROM + 1, 77)),
+        (0, message(REQ, REQUESTED + 1, FROM, 77)),
         (1, message(ACCEPT, MAPPED, FROM, 78)),
     ]);
     let found = read(&wire);
@@ -197,20 +197,24 @@ fn requests_with_another_tuple_are_other_exchanges() {
 fn both_ends_count_before_the_newest_accept() {
     let mine = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM, 77));
     let other = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM + 1, 78));
-    let wire =
-        Wire::connected_behind(&[mine(REQ, ASKED), mine(ACCEPT, MAPPED), other(REQ, ASKED), other(ACCEPT, MAPPED)]);
+    let wire = Wire::connected_after(&[
+        mine(REQ, REQUESTED),
+        mine(ACCEPT, MAPPED),
+        other(REQ, REQUESTED),
+        other(ACCEPT, MAPPED),
+    ]);
     assert_eq!(read(&wire).follows, [Some(0)]);
-    let wire = Wire::connected_behind(&[other(REQ, ASKED), other(ACCEPT, MAPPED)]);
+    let wire = Wire::connected_after(&[other(REQ, REQUESTED), other(ACCEPT, MAPPED)]);
     assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
     // The Linux daemon maps the connecting side as well: port in Reserved, address after the
     // message.
-    let mut asks = message(REQ, ASKED, 8001, 79);
+    let mut asks = message(REQ, REQUESTED, 8001, 79);
     asks[2..4].copy_from_slice(&FROM.to_be_bytes());
     asks.extend_from_slice(&hex(&format!("0a000002 {}", "00".repeat(12))));
-    let wire = Wire::connected_behind(&[
+    let wire = Wire::connected_after(&[
         (0, asks),
         (1, message(ACCEPT, MAPPED, 8001, 79)),
-        other(REQ, ASKED),
+        other(REQ, REQUESTED),
         other(ACCEPT, MAPPED),
     ]);
     assert_eq!(read(&wire).follows, [Some(0)]);
@@ -228,7 +232,7 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
     for handle in 0..MOST as u64 {
         assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
     }
-    assert_eq!(take(&message(REQ, ASKED, FROM, MOST as u64)), Some(0));
+    assert_eq!(take(&message(REQ, REQUESTED, FROM, MOST as u64)), Some(0));
     // It is no longer known: a datagram of it begins another exchange.
     assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
     assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MOST, MOST));
@@ -237,10 +241,10 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
 
 #[test]
 fn what_is_no_message_changes_nothing() {
-    let mut wrong_version = message(REQ, ASKED, FROM, 77);
+    let mut wrong_version = message(REQ, REQUESTED, FROM, 77);
     wrong_version[0] = 0x44;
-    let short = message(REQ, ASKED, FROM, 77)[..47].to_vec();
-    let found = read(&Wire::connected_behind(&[(0, wrong_version), (0, short), (0, Vec::new())]));
+    let short = message(REQ, REQUESTED, FROM, 77)[..47].to_vec();
+    let found = read(&Wire::connected_after(&[(0, wrong_version), (0, short), (0, Vec::new())]));
     assert!(found.over.is_empty());
     assert_eq!(found.units.len(), 3);
 }

@@ -4,7 +4,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
 use zerocopy::FromBytes;
 
-use super::{Asked, MOST, Operations, Overrun, Request};
+use super::{MOST, Operations, Overrun, Request, RequestKind};
 use crate::fact::Operation;
 use crate::follow::early::Early;
 use crate::follow::message::At;
@@ -22,19 +22,19 @@ impl Operations {
         view: &SegmentView<'_>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Operation> {
-        let asked = match view.opcode() {
+        let kind = match view.opcode() {
             Opcode::READ_REQUEST => view
                 .payload
                 .get(0..RawReadRequest::LEN)
                 .filter(|_| view.payload_len as usize == RawReadRequest::LEN)
                 .and_then(|octets| ReadRequest::parse(octets).ok())
-                .map(Asked::Read),
+                .map(RequestKind::Read),
             _ => view
                 .payload
                 .get(0..RawAtomicRequest::LEN)
                 .filter(|_| view.payload_len as usize == RawAtomicRequest::LEN)
                 .and_then(|octets| RawAtomicRequest::ref_from_bytes(octets).ok())
-                .map(|raw| Asked::Atomic {
+                .map(|raw| RequestKind::Atomic {
                     identifier: raw.request_identifier.get(),
                     fetch_add: raw.opcode() == AtomicOpcode::FETCH_ADD,
                     offset: raw.remote_tagged_offset.get(),
@@ -43,7 +43,7 @@ impl Operations {
         let Segment::Untagged(header, _) = view.segment else { return None };
         let msn = header.msn.get();
         let is_full = self.requests.len() >= MOST;
-        let Some(asked) = asked.filter(|_| !is_full) else {
+        let Some(kind) = kind.filter(|_| !is_full) else {
             self.lose(false);
             self.backlog.requested(msn);
             if is_full {
@@ -55,13 +55,13 @@ impl Operations {
         let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
         let (frame, time) = (at.frame, at.time);
         let (answered, begun, segments, is_late) = (0, None, 0, false);
-        let request = Request { asked, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
+        let request = Request { kind, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
         if self.certain && !self.early.is_empty() {
             // Its response was read first: the capture has the directions out of step.
             let early = self.early.pop_front()?;
             return self.answered_early(request, early, at, remarks);
         }
-        let answers = |early: &Early| asked.is_answered_by(early.key) && early.begun > at.frame;
+        let answers = |early: &Early| kind.is_answered_by(early.key) && early.begun > at.frame;
         if let Some(index) = self.early.iter().position(answers) {
             let early = self.early.drain(..=index).next_back()?;
             return self.answered_early(request, early, at, remarks);
@@ -69,14 +69,14 @@ impl Operations {
         self.requests.push_back(request);
         // The zero-length Read that ends the start-up may be sent whatever was negotiated (RFC 6581
         // section 9.1).
-        let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
+        let is_ready_to_receive = msn == 1 && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
             && !is_ready_to_receive
         {
             let (frame, header) = (at.frame, at.header);
-            let reads = self.requests.iter().filter(|request| !request.asked.is_atomic()).count() as u32;
-            if reads > limit && !asked.is_atomic() {
+            let reads = self.requests.iter().filter(|request| !request.kind.is_atomic()).count() as u32;
+            if reads > limit && !kind.is_atomic() {
                 self.overrun.get_or_insert(Overrun { frame, header, outstanding: reads, limit });
             }
             if reads < outstanding {
@@ -94,12 +94,12 @@ impl Operations {
         at: At,
         remarks: &mut Vec<Remark>,
     ) -> Option<Operation> {
-        if !request.asked.is_answered_by(early.key) || early.begun < request.frame {
+        if !request.kind.is_answered_by(early.key) || early.begun < request.frame {
             return None;
         }
         let Early { begun, answered, segments, ended, .. } = early;
         let request = Request { begun: Some(begun), answered, segments, is_late: true, ..request };
-        if let Asked::Atomic { fetch_add, offset, .. } = request.asked
+        if let RequestKind::Atomic { fetch_add, offset, .. } = request.kind
             && offset % 8 != 0
             && self.certain
         {

@@ -2,7 +2,7 @@
 
 use weft_core::wire::ddp::Segment;
 
-use super::{Asked, MOST, Operations, Overrun, Request};
+use super::{MOST, Operations, Overrun, Request, RequestKind};
 use crate::fact::Operation;
 use crate::follow::early::{Early, Key};
 use crate::follow::message::{At, Place};
@@ -52,7 +52,7 @@ impl Operations {
         let Segment::Tagged(header, _) = view.segment else { return None };
         let (stag, to) = (header.stag.get(), header.tagged_offset.get());
         // After missing octets, the segment's STag and TO decide.
-        let begins_sink = || self.requests.iter().any(|request| request.asked.has_sink(stag, to));
+        let begins_sink = || self.requests.iter().any(|request| request.kind.has_sink(stag, to));
         let index = if place.first || !self.certain && self.current.is_none() && begins_sink() {
             if let Some(unended) = self.current.take() {
                 // Its Response had no last segment; `Messages` reports that.
@@ -71,7 +71,7 @@ impl Operations {
             return None;
         };
         let request = &mut self.requests[index];
-        let Asked::Read(read) = request.asked else { return None };
+        let RequestKind::Read(read) = request.kind else { return None };
         let is_judged = self.certain && !request.is_late;
         if !place.first && stag != read.sink_stag && is_judged {
             let what = What::SinkStag { expected: read.sink_stag, found: stag, later: true };
@@ -107,14 +107,14 @@ impl Operations {
         if !self.certain {
             return self.begin_uncertain_response(at, view, (stag, to));
         }
-        let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
+        let exact = self.requests.iter().position(|request| request.kind.has_sink(stag, to));
         let Some(oldest) = self.requests.front() else {
             self.early(at, view, Key::Sink(stag, to));
             return None;
         };
-        let earlier_atomic = oldest.asked.is_atomic();
+        let earlier_atomic = oldest.kind.is_atomic();
         if let Some(index) = exact.filter(|index| *index > 0) {
-            if view.payload_len == 0 && matches!(oldest.asked, Asked::Read(read) if read.rdmardsz == 0) {
+            if view.payload_len == 0 && matches!(oldest.kind, RequestKind::Read(read) if read.rdmardsz == 0) {
                 // STag and TO of a zero-length Response have no meaning.
                 return Some(0);
             }
@@ -123,7 +123,7 @@ impl Operations {
             return Some(index);
         }
         if exact.is_none() {
-            let first_read = self.requests.iter().position(|request| !request.asked.is_atomic());
+            let first_read = self.requests.iter().position(|request| !request.kind.is_atomic());
             let Some(index) = first_read else {
                 self.early(at, view, Key::Sink(stag, to));
                 return None;
@@ -131,7 +131,7 @@ impl Operations {
             if index > 0 {
                 remarks.push(at.remark(What::ResponseOrder { atomic: false, earlier_atomic }, STAG.start..TO.end));
             }
-            let Asked::Read(read) = self.requests[index].asked else { return None };
+            let RequestKind::Read(read) = self.requests[index].kind else { return None };
             if view.payload_len == 0 && read.rdmardsz == 0 {
                 return Some(index);
             }
@@ -154,7 +154,7 @@ impl Operations {
     /// If several requests have that sink, the latest one is answered, provided that never more
     /// than one was outstanding. Otherwise the request is not known.
     fn begin_uncertain_response(&mut self, at: At, view: &SegmentView<'_>, (stag, to): (u32, u64)) -> Option<usize> {
-        let answers = |request: &Request| request.asked.has_sink(stag, to) && request.frame < at.frame;
+        let answers = |request: &Request| request.kind.has_sink(stag, to) && request.frame < at.frame;
         let Some(oldest) = self.requests.iter().position(answers) else {
             self.early(at, view, Key::Sink(stag, to));
             return None;
@@ -199,9 +199,9 @@ impl Operations {
             return self.atomic_response_without_identifier(at);
         };
         let found = u32::from_be_bytes(found);
-        let of = |request: &Request| match request.asked {
-            Asked::Atomic { identifier, .. } => Some(identifier),
-            Asked::Read(_) => None,
+        let of = |request: &Request| match request.kind {
+            RequestKind::Atomic { identifier, .. } => Some(identifier),
+            RequestKind::Read(_) => None,
         };
         let exact = self.requests.iter().position(|request| of(request) == Some(found));
         let index = if self.certain {
@@ -209,8 +209,8 @@ impl Operations {
                 self.early(at, view, Key::Identifier(found));
                 return None;
             };
-            let earlier_atomic = oldest.asked.is_atomic();
-            let any = self.requests.iter().position(|request| request.asked.is_atomic());
+            let earlier_atomic = oldest.kind.is_atomic();
+            let any = self.requests.iter().position(|request| request.kind.is_atomic());
             let Some(index) = exact.or(any) else {
                 self.early(at, view, Key::Identifier(found));
                 return None;
@@ -231,7 +231,7 @@ impl Operations {
             self.early(at, view, Key::Identifier(found));
             return None;
         };
-        if let Asked::Atomic { fetch_add, offset, .. } = self.requests[index].asked
+        if let RequestKind::Atomic { fetch_add, offset, .. } = self.requests[index].kind
             && offset % 8 != 0
             && self.certain
         {
@@ -244,7 +244,7 @@ impl Operations {
     /// The same if the capture lacks the identifier: the response answers the oldest atomic
     /// request.
     fn atomic_response_without_identifier(&mut self, at: At) -> Option<Operation> {
-        let index = self.requests.iter().position(|request| request.asked.is_atomic()).filter(|_| self.certain)?;
+        let index = self.requests.iter().position(|request| request.kind.is_atomic()).filter(|_| self.certain)?;
         self.requests[index].begun = Some(at.frame);
         self.complete(index, at)
     }
@@ -268,7 +268,7 @@ impl Operations {
         {
             *current -= 1;
         }
-        if !request.asked.is_atomic() {
+        if !request.kind.is_atomic() {
             Overrun::answered(&mut self.overrun, request.frame, at.frame);
         }
         Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);

@@ -30,7 +30,7 @@ pub struct Advert {
 
 impl Advert {
     /// Octets of a SrcAvail that RdmaRdCompls reported.
-    pub(crate) fn told(&self) -> u64 {
+    pub(crate) fn reported(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }
 }

@@ -64,14 +64,14 @@ pub(crate) struct Before {
     /// Announced Out-Of-Band octets that it had not sent.
     pub oob_pending: u32,
     /// The messages that it had sent, without those that the capture misses.
-    pub said: Mids,
+    pub sent: Mids,
     /// Does it hold MSeqAck back because of a SrcAvailCancel (section 9.5.4)? It may then have
     /// received more than it acknowledges.
     pub held_back: bool,
     /// Are the fields below certain? If not, they have no meaning.
     pub certain: bool,
     /// The messages that it had received.
-    pub heard: Mids,
+    pub received: Mids,
     /// The Mode of the half-connection of which it is the Data Source.
     pub source_mode: Option<Mode>,
     /// The Mode of the half-connection of which it is the Data Sink.
@@ -122,15 +122,15 @@ pub(crate) struct Cancels {
     /// Its own SinkAvailCancel.
     pub sink_avail: bool,
     /// A SrcAvailCancel that it has received.
-    pub src_avail_heard: bool,
+    pub src_avail_received: bool,
     /// The same when it sent its last message.
-    pub src_avail_was_heard: bool,
+    pub src_avail_was_received: bool,
     /// A SrcAvailCancel since then with nothing to cancel.
     pub src_avail_idle: bool,
     /// A SinkAvailCancel that it has received.
-    pub sink_avail_heard: bool,
+    pub sink_avail_received: bool,
     /// The same when it sent its last message.
-    pub sink_avail_was_heard: bool,
+    pub sink_avail_was_received: bool,
     /// A SinkAvailCancel since then with nothing to give up.
     pub sink_avail_idle: bool,
 }
@@ -173,7 +173,7 @@ impl Before {
         let sources = Glance::at(&sink.sources);
         *self = Before {
             certain: true,
-            heard: end.heard,
+            received: end.received,
             source_mode: source.mode,
             sink_mode: sink.mode,
             src_avails: Glance::at(source.adverts.open()),
@@ -192,11 +192,11 @@ impl Before {
             cancels: Cancels {
                 src_avail: source.cancel.is_some(),
                 sink_avail: sink.cancel,
-                src_avail_heard: sink.canceled,
-                src_avail_was_heard: sink.was_canceled,
+                src_avail_received: sink.canceled,
+                src_avail_was_received: sink.was_canceled,
                 src_avail_idle: sink.idle_cancel,
-                sink_avail_heard: source.cancel_due,
-                sink_avail_was_heard: source.cancel_was_due,
+                sink_avail_received: source.cancel_due,
+                sink_avail_was_received: source.cancel_was_due,
                 sink_avail_idle: source.idle_cancel,
             },
             changes: Changes {

@@ -107,9 +107,9 @@ pub struct End {
     /// Number of ChRcvBufAcks that it sent.
     pub(crate) resized: u32,
     /// The messages that it sent, as far as the capture has them.
-    pub(crate) said: Mids,
+    pub(crate) sent: Mids,
     /// The messages that it received.
-    pub(super) heard: Mids,
+    pub(super) received: Mids,
     /// Octets that its RDMA Writes moved and that no RdmaWrCompl reported.
     pub(super) writes: Ranges,
     /// Octets that its RDMA Read Requests requested and that no RdmaRdCompl reported.
@@ -117,7 +117,7 @@ pub struct End {
     /// The part of `reads` that was answered.
     pub(super) returned: Ranges,
     /// Read Requests without Response, oldest first: STag, TO, octets.
-    pub(super) asked: VecDeque<(u32, u64, u32)>,
+    pub(super) read_requests: VecDeque<(u32, u64, u32)>,
     /// The highest MSeqAck + Bufs that it received.
     pub(super) granted: Option<u32>,
     /// Buffers that it announced in Hello or HelloAck, without those that these messages use.
@@ -171,9 +171,9 @@ impl End {
     /// it has not processed.
     pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<Moved> {
         (!self.writes.is_lost() && !self.reads.is_lost()).then(|| {
-            let asked = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
-            let read = asked.saturating_sub(source.map_or(0, |advert| advert.told()));
-            let came = source.map_or(0, |it| self.returned.within(&it, it.payload).saturating_sub(it.told()));
+            let requested = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
+            let read = requested.saturating_sub(source.map_or(0, |advert| advert.reported()));
+            let came = source.map_or(0, |it| self.returned.within(&it, it.payload).saturating_sub(it.reported()));
             let (writing, reading) = (!self.writes.is_empty(), read > 0 || self.reads.are_elsewhere(source.as_ref()));
             Moved {
                 written: usable.map_or(0, |advert| self.writes.within(&advert, 0)),
@@ -266,7 +266,7 @@ impl End {
 
     /// It has received `message` from the peer. `Err` if there is too much to follow.
     pub(super) fn receives(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
-        self.heard.add(message.mid);
+        self.received.add(message.mid);
         let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
         if self.granted.is_none_or(|before| reached(granted, before)) {
             self.granted = Some(granted);
@@ -292,7 +292,7 @@ impl End {
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, .. }) => {
                 let void = self.source.adverts.octets();
-                let fits = self.source.hears_of(advert(message, u64::from(len)));
+                let fits = self.source.receives_sink_avail(advert(message, u64::from(len)));
                 self.urgent.takes_back(void - self.source.adverts.octets());
                 fits?;
             }
@@ -361,7 +361,7 @@ impl Source {
     }
 
     /// A SinkAvail arrives.
-    fn hears_of(&mut self, advert: Advert) -> Result<(), ()> {
+    fn receives_sink_avail(&mut self, advert: Advert) -> Result<(), ()> {
         if self.mode == Some(Mode::Pipelined) {
             if self.usable.len() >= MOST_OPEN {
                 return Err(());

@@ -5,10 +5,10 @@
 //! checks no rules. Every start-up profile leads here: the state begins with the Hello, whatever
 //! carried it.
 //!
-//! **Uncertain state is not reported.** If messages are missing in the capture (an MSeq that does
-//! not follow, headers that were not captured), the Modes are unknown until the next ModeChange.
-//! Advertisements and NonDiscards are then unknown for good. Credits, and the opening and closing
-//! of the connection, are still reported.
+//! **Uncertain state is not reported.** Messages may be missing in the capture: an MSeq does not
+//! follow, or headers were not captured. The Modes are then unknown until the next ModeChange, and
+//! advertisements and NonDiscards for good. Credits, and the opening and closing of the connection,
+//! are still reported.
 //!
 //! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged,
 //! `advert::MOST_OPEN` advertisements of each kind and peer, [`MOST_CHANGES`] changes of Mode.
@@ -130,7 +130,7 @@ pub struct Books {
     /// The changes of Mode of the half-connection whose Source is the end of the index.
     pub changes: [Changes; 2],
     /// Were all messages of both ends read? This is certain only at the end.
-    pub(crate) whole: bool,
+    pub(crate) complete: bool,
     /// The frame and location of the Connecting Peer's first message after the Hello.
     pub(crate) first_message: Option<(u64, Located)>,
     /// Are advertisements and NonDiscards certain?
@@ -167,7 +167,7 @@ impl Books {
             credits: Default::default(),
             modes: [None; 2],
             changes: Default::default(),
-            whole: true,
+            complete: true,
             first_message: None,
             certain: true,
             latest: Latest::default(),
@@ -197,13 +197,13 @@ impl Books {
         connection: &Connection,
     ) {
         self.latest = Latest { direction, ..Latest::default() };
-        self.latest.before.said = self.ends[direction].said;
+        self.latest.before.sent = self.ends[direction].sent;
         self.latest.before.receive_size = self.ends[direction].receive_size;
         self.latest.before.oob_pending = self.ends[direction].oob_pending;
         self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
         let Some(message) = Message::read(part, order, (frame, header)) else {
             self.numbers[direction] = None;
-            self.sends[direction].unread(part.is_whole());
+            self.sends[direction].unread(part.is_complete());
             return self.miss();
         };
         self.latest.gratuitous = message.is_gratuitous();
@@ -230,16 +230,16 @@ impl Books {
         self.credits[direction].sent(message.mseq);
         self.number(direction, &message);
         self.change(direction, &message);
-        self.tell(direction, &message);
+        self.apply(direction, &message);
         if self.certain && self.replay(direction, &message).is_err() {
             self.lose();
         }
     }
 
     /// Applies the effects of a message that do not depend on its receiver.
-    fn tell(&mut self, direction: usize, message: &Message) {
+    fn apply(&mut self, direction: usize, message: &Message) {
         let end = &mut self.ends[direction];
-        end.said.add(message.mid);
+        end.sent.add(message.mid);
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, _) => end.resizes += 1,
             (Mid::CH_RCV_BUF_ACK, _) => end.resized += 1,
@@ -267,7 +267,7 @@ impl Books {
     /// The first RDMA Write of `direction` after its last message, to a SinkAvail that its own
     /// SinkCancelAck had ended. It is not reported if a later advertisement names the STag, whether
     /// or not the sender knew that advertisement.
-    pub(crate) fn write_behind_cancel_ack(&self, direction: usize) -> Option<Act> {
+    pub(crate) fn write_after_cancel_ack(&self, direction: usize) -> Option<Act> {
         let (end, peer) = (&self.ends[direction], &self.ends[1 - direction]);
         let is_open = |stag: u32| {
             let usable = end.source.usable.iter().map(|advert| advert.stag);
@@ -366,10 +366,10 @@ impl Books {
         let end = &mut self.ends[direction];
         end.acts.add(Act { write, stag, from: to, len: len.into(), place });
         if !write {
-            if end.asked.len() >= MOST_UNACKNOWLEDGED {
+            if end.read_requests.len() >= MOST_UNACKNOWLEDGED {
                 return end.reads.lose();
             }
-            end.asked.push_back((stag, to, len));
+            end.read_requests.push_back((stag, to, len));
         }
         let ranges = if write { &mut end.writes } else { &mut end.reads };
         ranges.add(stag, to, len);
@@ -379,20 +379,20 @@ impl Books {
     /// operation.
     pub(crate) fn answered(&mut self, direction: usize) {
         let end = &mut self.ends[direction];
-        if let Some((stag, to, len)) = end.asked.pop_front() {
+        if let Some((stag, to, len)) = end.read_requests.pop_front() {
             end.returned.add(stag, to, len);
         }
     }
 
     /// A message is unreadable or not trustworthy.
     pub(crate) fn miss(&mut self) {
-        self.whole = false;
+        self.complete = false;
         self.lose();
     }
 
     /// Octets of `direction` are missing or not trustworthy.
     pub(crate) fn lose_octets(&mut self, direction: usize) {
-        self.whole = false;
+        self.complete = false;
         self.sends[direction].lose();
         self.ends[direction].writes.lose();
         self.ends[direction].reads.lose();
@@ -442,9 +442,9 @@ impl Books {
         if self.holds_back(direction, message) {
             // It may have received more than it acknowledges.
             self.latest.before.certain = false;
-            let behind =
+            let is_later =
                 self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);
-            if behind && !message.is_answer() {
+            if is_later && !message.is_answer() {
                 return Err(());
             }
         }

@@ -7,7 +7,7 @@ use weft_core::wire::sdp::Mid;
 
 /// An own ChRcvBuf without answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct OwnRequest {
     /// Its MSeq.
     pub mseq: u32,
     /// Octets that it requests.
@@ -41,7 +41,7 @@ pub(crate) struct Sizes {
     /// Octets of the peer's receive Private Buffers.
     pub peer: Option<u32>,
     /// Its own request.
-    pub asked: Option<Asked>,
+    pub own_request: Option<OwnRequest>,
     /// The peer's request.
     pub due: Option<Due>,
     /// Did the peer's last request cross its own request, so that it has to disregard the peer's?
@@ -51,7 +51,7 @@ pub(crate) struct Sizes {
     /// Was a request for more answered with the old size?
     pub no_more: bool,
     /// Number of ChRcvBufs that it received from the peer.
-    pub heard: u32,
+    pub received: u32,
     /// The buffers that were posted when it last reduced the size.
     pub larger: Option<Larger>,
 }
@@ -68,7 +68,7 @@ impl Sizes {
     pub(super) fn sends(&mut self, message: &Message) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
-                self.asked = self.peer.map(|old| Asked { mseq: message.mseq, wanted, old });
+                self.own_request = self.peer.map(|old| OwnRequest { mseq: message.mseq, wanted, old });
             }
             (Mid::CH_RCV_BUF_ACK, _) => {
                 self.due = None;
@@ -83,19 +83,19 @@ impl Sizes {
     pub(super) fn receives(&mut self, message: &Message, edge: u32, accepting: bool) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
-                self.heard += 1;
-                let crosses = self.asked.is_some_and(|asked| !reached(message.mseq_ack, asked.mseq));
+                self.received += 1;
+                let crosses = self.own_request.is_some_and(|own| !reached(message.mseq_ack, own.mseq));
                 self.disregards = crosses && accepting;
                 self.due = (!self.disregards).then_some(Due { wanted, edge });
                 if crosses && !accepting {
                     // The Accepting Peer drops its own request (section 10.6.1, reading C28).
-                    self.asked = None;
+                    self.own_request = None;
                 }
             }
             (Mid::CH_RCV_BUF_ACK, Extension::Size(size)) => {
-                if let Some(asked) = self.asked.take().filter(|asked| asked.old == size) {
-                    self.no_less |= asked.wanted < asked.old;
-                    self.no_more |= asked.wanted > asked.old;
+                if let Some(own) = self.own_request.take().filter(|own| own.old == size) {
+                    self.no_less |= own.wanted < own.old;
+                    self.no_more |= own.wanted > own.old;
                 }
                 self.peer = Some(size);
             }

@@ -58,9 +58,9 @@ impl Sends {
     }
 
     /// The last message was unreadable: too short if `is_complete`, else its octets are missing.
-    pub(super) fn unread(&mut self, is_whole: bool) {
+    pub(super) fn unread(&mut self, is_complete: bool) {
         self.before = None;
-        self.current = self.current.filter(|_| is_whole);
+        self.current = self.current.filter(|_| is_complete);
     }
 
     pub(super) fn segment(&mut self, view: &SegmentView<'_>, unit: &Unit<'_>) {

@@ -38,7 +38,7 @@ impl Talk {
     }
 
     /// A field of each SDP message after Hello and HelloAck; `-` if the message does not have it.
-    fn told(&self, field: &str) -> Vec<String> {
+    fn field(&self, field: &str) -> Vec<String> {
         let shown = |value: &Value| match value {
             Value::Null => "-".to_owned(),
             Value::String(text) => text.clone(),
@@ -48,7 +48,7 @@ impl Talk {
     }
 
     /// The state at the end, after each peer has received everything.
-    fn books(&self) -> Books {
+    fn state(&self) -> Books {
         self.read().1
     }
 }
@@ -73,13 +73,13 @@ fn each_start_up_sequence_is_named() {
     let private_data = Talk::after(wire);
     let talks = [bare, swapped, natural(1), natural(2), private_data];
     let names = talks.map(|talk| {
-        let (units, books) = talk.read();
-        assert_eq!(units[1]["iwarp_sdp.profile"], books.profile.unwrap().name());
+        let (units, state) = talk.read();
+        assert_eq!(units[1]["iwarp_sdp.profile"], state.profile.unwrap().name());
         assert_eq!(
             (units[0]["iwarp_sdp.state"].clone(), units[1]["iwarp_sdp.state"].clone()),
             ("hello".into(), "open".into())
         );
-        books.profile.unwrap()
+        state.profile.unwrap()
     });
     let expected = [Profile::Bare, Profile::Swapped, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
     assert_eq!(names, expected);
@@ -92,34 +92,34 @@ fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
     talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.say(1, Mid::DATA, "", 0);
-    let mut books = Books::begin(0, Carrier::Streaming);
-    let mut hear = |direction: usize, octets: &str| {
+    let mut state = Books::begin(0, Carrier::Streaming);
+    let mut receive = |direction: usize, octets: &str| {
         let octets = hex(octets);
-        books.message(
+        state.message(
             direction,
-            (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)),
+            (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
             (1, 1, Located::default()),
             &Connection::default(),
         );
-        (books.modes[0], books.ends[0].source.mode, books.ends[1].sink.mode)
+        (state.modes[0], state.ends[0].source.mode, state.ends[1].sink.mode)
     };
-    hear(1, "0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004");
+    receive(1, "0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004");
     let (combined, pipelined) = (Some(Mode::Combined), Some(Mode::Pipelined));
     let change = "0010 00 07 00000014 00000001 00000000 00000004";
-    assert_eq!(hear(0, change), (pipelined, pipelined, combined));
+    assert_eq!(receive(0, change), (pipelined, pipelined, combined));
     let acknowledges = "0010 00 ff 00000010 00000001 00000001";
-    assert_eq!(hear(1, acknowledges), (pipelined, pipelined, pipelined));
+    assert_eq!(receive(1, acknowledges), (pipelined, pipelined, pipelined));
     talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
     talk.say(0, Mid::MODE_CHANGE, TO_BUFFERED, 0);
     talk.hears(1);
     talk.say(1, Mid::MODE_CHANGE, SINK_TO_COMBINED, 0);
     let expected = ["Pipelined", "Combined", "Combined", "Buffered", "Combined"];
-    assert_eq!(talk.told("iwarp_sdp.mode"), expected);
-    assert_eq!(talk.told("iwarp_sdp.peer_mode").last().unwrap(), "Combined", "the Sink is Master in Buffered Mode");
-    let books = talk.books();
-    let listed: Vec<_> = books.changes[0].listed.iter().map(|change| change.mode.unwrap()).collect();
+    assert_eq!(talk.field("iwarp_sdp.mode"), expected);
+    assert_eq!(talk.field("iwarp_sdp.peer_mode").last().unwrap(), "Combined", "the Sink is Master in Buffered Mode");
+    let state = talk.state();
+    let listed: Vec<_> = state.changes[0].listed.iter().map(|change| change.mode.unwrap()).collect();
     assert_eq!(listed, [Mode::Pipelined, Mode::Combined, Mode::Buffered, Mode::Combined]);
-    assert_eq!((books.changes[0].count, books.changes[1].count), (4, 0));
+    assert_eq!((state.changes[0].count, state.changes[1].count), (4, 0));
 }
 
 /// Section 10.2: credit = Bufs - (MSeq sent - MSeqAck); an empty Data brings new credit (10.4).
@@ -134,13 +134,13 @@ fn credit_is_what_the_newest_header_leaves() {
     talk.hears(0);
     talk.bufs = 16;
     talk.say(0, Mid::DATA, "", 4);
-    assert_eq!(talk.told("iwarp_sdp.credits"), ["15", "14", "15", "16"]);
-    assert_eq!(talk.told("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
-    let books = talk.books();
-    let own = &books.credits[0];
+    assert_eq!(talk.field("iwarp_sdp.credits"), ["15", "14", "15", "16"]);
+    assert_eq!(talk.field("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
+    let state = talk.state();
+    let own = &state.credits[0];
     // 16 at first; the window's edge went from 16 to 2 + 17.
     assert_eq!((own.advertised, own.consumed, own.gratuitous, own.least), (19, 3, 1, Some(14)));
-    assert_eq!((books.ends[1].receive_size, books.ends[0].max_adverts), (Some(0x1000), Some(4)));
+    assert_eq!((state.ends[1].receive_size, state.ends[0].max_adverts), (Some(0x1000), Some(4)));
 }
 
 /// Section 9.2, in Combined Mode: SrcAvail with payload, read in two parts.
@@ -156,10 +156,10 @@ fn a_src_avail_is_completed_by_what_was_read() {
     talk.hears(0);
     talk.say(0, Mid::DATA, "", 0);
     // The SYNs are frames 1 and 2, Hello and HelloAck 3 and 4.
-    assert_eq!(talk.told("iwarp_sdp.advert.frame"), ["-", "5", "-", "5", "-"]);
-    assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "30", "-", "0", "-"]);
-    assert_eq!(talk.told("iwarp_sdp.srcavails"), ["1", "0", "1", "0", "0"]);
-    let adverts = &talk.books().ends[0].source.adverts;
+    assert_eq!(talk.field("iwarp_sdp.advert.frame"), ["-", "5", "-", "5", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "30", "-", "0", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.srcavails"), ["1", "0", "1", "0", "0"]);
+    let adverts = &talk.state().ends[0].source.adverts;
     assert_eq!((adverts.made, adverts.completed, adverts.most_open), (1, 1, 1));
 }
 
@@ -173,10 +173,10 @@ fn a_send_sm_asks_for_the_rest_as_data() {
     talk.hears(0);
     talk.say(0, Mid::DATA, "", 50);
     talk.say(0, Mid::DATA, "", 40);
-    assert_eq!(talk.told("iwarp_sdp.owed"), ["-", "-", "40", "-"]);
-    assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "90", "-", "-"]);
-    let books = talk.books();
-    assert_eq!((books.ends[0].source.adverts.by_data, books.ends[1].sink.awaited), (1, 0));
+    assert_eq!(talk.field("iwarp_sdp.owed"), ["-", "-", "40", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "90", "-", "-"]);
+    let state = talk.state();
+    assert_eq!((state.ends[0].source.adverts.by_data, state.ends[1].sink.awaited), (1, 0));
 }
 
 /// Section 9.3 and its RdmaWrCompl, in Pipelined Mode.
@@ -190,10 +190,10 @@ fn a_sink_avail_is_completed_by_what_was_written() {
     talk.say(0, Mid::RDMA_WR_COMPL, &word(6000), 0);
     talk.hears(1);
     talk.say(1, Mid::DATA, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.sinkavails"), ["0", "1", "0", "0"]);
-    assert_eq!(talk.told("iwarp_sdp.advert.frame"), ["-", "-", "6", "-"]);
-    assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "-", "2000", "-"]);
-    assert_eq!(talk.books().ends[1].sink.adverts.completed, 1);
+    assert_eq!(talk.field("iwarp_sdp.sinkavails"), ["0", "1", "0", "0"]);
+    assert_eq!(talk.field("iwarp_sdp.advert.frame"), ["-", "-", "6", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "-", "2000", "-"]);
+    assert_eq!(talk.state().ends[1].sink.adverts.completed, 1);
 }
 
 /// The example of section 9.5.1: PotentialNonDiscards 2 and three SinkAvails with NonDiscards 0;
@@ -211,14 +211,14 @@ fn two_of_three_sink_avails_are_stale() {
     talk.hears(0);
     talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
     // The third one is in frame 8. The value before the Source received any SinkAvail comes first.
-    assert_eq!(talk.told("iwarp_sdp.advert.frame").last().unwrap(), "8");
-    assert_eq!(talk.told("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
+    assert_eq!(talk.field("iwarp_sdp.advert.frame").last().unwrap(), "8");
+    assert_eq!(talk.field("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
     talk.hears(1);
     talk.say(1, Mid::DATA, "", 0);
-    let books = talk.books();
-    let adverts = &books.ends[1].sink.adverts;
+    let state = talk.state();
+    let adverts = &state.ends[1].sink.adverts;
     assert_eq!((adverts.made, adverts.stale, adverts.completed), (3, 2, 1));
-    assert_eq!((books.ends[1].sink.non_discards, books.ends[0].source.potential_non_discards), (0, 0));
+    assert_eq!((state.ends[1].sink.non_discards, state.ends[0].source.potential_non_discards), (0, 0));
 }
 
 /// Section 11.3: a SinkAvail that crosses SrcAvails wins.
@@ -233,9 +233,9 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
     talk.hears(0);
     talk.hears(1);
     talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
-    assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "0", "1", "2", "0"]);
-    let books = talk.books();
-    assert_eq!((books.ends[0].source.adverts.void, books.ends[1].sink.sources.len()), (2, 0));
+    assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "0", "1", "2", "0"]);
+    let state = talk.state();
+    assert_eq!((state.ends[0].source.adverts.void, state.ends[1].sink.sources.len()), (2, 0));
 }
 
 /// Section 12.4: going back to Combined Mode makes the Sink forget its SinkAvails; one that crosses
@@ -252,11 +252,11 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 1);
     talk.hears(1);
     talk.say(1, Mid::DATA, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "1", "0", "1", "1", "0"]);
-    let books = talk.books();
-    let adverts = &books.ends[1].sink.adverts;
+    assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "1", "0", "1", "1", "0"]);
+    let state = talk.state();
+    let adverts = &state.ends[1].sink.adverts;
     assert_eq!((adverts.made, adverts.void, adverts.stale), (1, 1, 0));
-    assert_eq!(books.ends[0].source.adverts.void, 1);
+    assert_eq!(state.ends[0].source.adverts.void, 1);
 }
 
 /// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and requests no Data
@@ -272,9 +272,9 @@ fn a_src_avail_cancel_revokes_what_is_open() {
     talk.say(1, Mid::SEND_SM, "", 0);
     talk.hears(0);
     talk.say(0, Mid::DATA, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "1", "2", "2", "0", "0"]);
-    let books = talk.books();
-    assert_eq!((books.ends[0].source.adverts.revoked, books.ends[0].source.owed), (2, 0));
+    assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "1", "2", "2", "0", "0"]);
+    let state = talk.state();
+    assert_eq!((state.ends[0].source.adverts.revoked, state.ends[0].source.owed), (2, 0));
 }
 
 /// Section 9.5.5.
@@ -289,9 +289,9 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
     talk.say(0, Mid::SINK_CANCEL_ACK, "", 0);
     talk.hears(1);
     talk.say(1, Mid::DATA, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.sinkavails"), ["0", "1", "1", "0", "0"]);
-    let books = talk.books();
-    assert_eq!((books.ends[1].sink.adverts.revoked, books.ends[0].source.usable.len()), (1, 0));
+    assert_eq!(talk.field("iwarp_sdp.sinkavails"), ["0", "1", "1", "0", "0"]);
+    let state = talk.state();
+    assert_eq!((state.ends[1].sink.adverts.revoked, state.ends[0].source.usable.len()), (1, 0));
 }
 
 /// Section 9.5.3: OOB_PEND (0x02) announces, OOB_PRES (0x01) in a Data brings.
@@ -304,7 +304,7 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
     talk.say(0, Mid::DATA, "", 3);
     talk.flags = 1;
     talk.say(0, Mid::DATA, "", 3);
-    assert_eq!(talk.told("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
 /// Sections 8.2.1 and 8.2.2.
@@ -313,18 +313,18 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut talk = Talk::bare();
     talk.say(0, Mid::DIS_CONN, "", 0);
     talk.say(1, Mid::DIS_CONN, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.state"), ["half_closed", "closed"]);
-    assert_eq!(talk.books().closing.graceful(0), None, "TCP is still there");
+    assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "closed"]);
+    assert_eq!(talk.state().closing.graceful(0), None, "TCP is still there");
     talk.wire.fin(1);
-    let closing = talk.books().closing;
+    let closing = talk.state().closing;
     assert_eq!(([closing.graceful(0), closing.graceful(1)], closing.llp_end), ([Some(true); 2], Some(7)));
 
     let mut talk = Talk::bare();
     talk.say(0, Mid::DIS_CONN, "", 0);
     talk.say(0, Mid::ABORT_CONN, "", 0);
     talk.wire.rst(0);
-    assert_eq!(talk.told("iwarp_sdp.state"), ["half_closed", "aborted"]);
-    let closing = talk.books().closing;
+    assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "aborted"]);
+    let closing = talk.state().closing;
     assert_eq!([closing.graceful(0), closing.graceful(1)], [Some(false); 2]);
 }
 
@@ -335,8 +335,8 @@ fn a_connection_is_suspended() {
     talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
     talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
     talk.wire.fin(0);
-    assert_eq!(talk.told("iwarp_sdp.state"), ["suspending", "suspended"]);
-    let closing = talk.books().closing;
+    assert_eq!(talk.field("iwarp_sdp.state"), ["suspending", "suspended"]);
+    let closing = talk.state().closing;
     assert_eq!(closing.susp_comm[1], Some(Suspension { frame: 5, port: 5000 }));
     assert_eq!(closing.graceful(0), None);
 }
@@ -345,62 +345,67 @@ fn a_connection_is_suspended() {
 fn a_ch_rcv_buf_ack_changes_the_size_of_buffers() {
     let mut talk = Talk::bare();
     talk.say(1, Mid::CH_RCV_BUF_ACK, &word(8192), 0);
-    let books = talk.books();
-    assert_eq!((books.ends[0].receive_size, books.ends[1].receive_size), (Some(4096), Some(8192)));
+    let state = talk.state();
+    assert_eq!((state.ends[0].receive_size, state.ends[1].receive_size), (Some(4096), Some(8192)));
 }
 
 #[test]
-fn behind_a_message_that_is_missing_only_what_is_sure_is_told() {
+fn reports_only_certain_state_after_a_missing_message() {
     let mut talk = Talk::bare();
     talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.mseq[0] += 1;
     talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
     talk.say(0, Mid::DIS_CONN, "", 0);
-    assert_eq!(talk.told("iwarp_sdp.mode"), ["Pipelined", "-", "Combined", "Combined"]);
-    assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "-", "-", "-"]);
-    assert_eq!(talk.told("iwarp_sdp.credits"), ["15", "13", "12", "11"]);
-    assert_eq!(talk.told("iwarp_sdp.state"), ["open", "open", "open", "half_closed"]);
+    assert_eq!(talk.field("iwarp_sdp.mode"), ["Pipelined", "-", "Combined", "Combined"]);
+    assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "-", "-", "-"]);
+    assert_eq!(talk.field("iwarp_sdp.credits"), ["15", "13", "12", "11"]);
+    assert_eq!(talk.field("iwarp_sdp.state"), ["open", "open", "open", "half_closed"]);
 }
 
 #[test]
-fn more_advertisements_than_are_followed_end_the_books_of_them() {
+fn too_many_advertisements_end_their_tracking() {
     let mut talk = Talk::bare();
     talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     for _ in 0..advert::MOST_OPEN {
         talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     }
-    let books = talk.books();
-    assert!(books.certain && books.ends[0].source.adverts.open().len() == advert::MOST_OPEN);
+    let state = talk.state();
+    assert!(state.certain && state.ends[0].source.adverts.open().len() == advert::MOST_OPEN);
     talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    let books = talk.books();
-    assert!(!books.certain && books.ends[0].source.adverts.open().is_empty());
+    let state = talk.state();
+    assert!(!state.certain && state.ends[0].source.adverts.open().is_empty());
 }
 
 /// The state after Hello and HelloAck.
 fn begun(connection: &Connection) -> Books {
-    let mut books = Books::begin(0, Carrier::Streaming);
+    let mut state = Books::begin(0, Carrier::Streaming);
     let octets = hello_ack();
-    books.message(1, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1, Located::default()), connection);
-    books
+    state.message(
+        1,
+        (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
+        (1, 1, Located::default()),
+        connection,
+    );
+    state
 }
 
 #[test]
-fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
+fn too_many_unacknowledged_messages_end_the_tracking() {
     let connection = Connection::default();
-    let mut books = begun(&connection);
+    let mut state = begun(&connection);
     for mseq in 1..=u32::try_from(MOST_UNACKNOWLEDGED).unwrap() + 1 {
-        assert!(books.certain);
+        assert!(state.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
-        books.message(
+        state.message(
             0,
-            (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)),
+            (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
             (1, 1, Located::default()),
             &connection,
         );
     }
-    assert!(!books.certain && books.unacknowledged[0].is_empty());
-    assert!(books.memory() < 1 << 20);
+    assert!(!state.certain && state.unacknowledged[0].is_empty());
+    assert!(state.memory() < 1 << 20);
 }
 
 /// Mirrored words: MID, Flags, Bufs; S and Mode in the top bits.
@@ -412,8 +417,8 @@ fn mirrored_words_are_read_as_well() {
     let mut talk = Talk::upon(wire, FieldOrder::Figure);
     talk.say_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
     talk.say_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
-    assert_eq!(talk.told("iwarp_sdp.mode"), ["Pipelined"]);
-    assert_eq!(talk.told("iwarp_sdp.credits"), ["15"]);
+    assert_eq!(talk.field("iwarp_sdp.mode"), ["Pipelined"]);
+    assert_eq!(talk.field("iwarp_sdp.credits"), ["15"]);
 }
 
 proptest! {
@@ -423,7 +428,7 @@ proptest! {
         messages in proptest::collection::vec((0usize..2, any::<u8>(), any::<[u8; 24]>(), 0u32..12, 0u32..12, 0usize..50), 0..60),
     ) {
         let connection = Connection::default();
-        let mut books = begun(&connection);
+        let mut state = begun(&connection);
         let mut mseq = [0u32; 2];
         for (direction, mid, rest, skip, ack, len) in messages {
             // Mostly in step, so that the state continues to be certain.
@@ -432,10 +437,10 @@ proptest! {
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));
             octets.extend_from_slice(&rest);
             octets.truncate(len);
-            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1, Located::default()), &connection);
-            let _ = (books.credits[direction].left(), books.closing.state());
+            state.message(direction, (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)), (1, 1, Located::default()), &connection);
+            let _ = (state.credits[direction].left(), state.closing.state());
         }
-        books.finish();
-        prop_assert!(books.ends.iter().all(|end| end.source.usable.len() + end.sink.sources.len() <= 120));
+        state.finish();
+        prop_assert!(state.ends.iter().all(|end| end.source.usable.len() + end.sink.sources.len() <= 120));
     }
 }

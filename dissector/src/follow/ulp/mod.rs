@@ -65,7 +65,7 @@ impl fmt::Display for Ulp {
 
 /// A parsed message of such a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum UlpMessage {
     /// rping.
     Rping(Rping),
     /// RPC-over-RDMA.
@@ -74,14 +74,14 @@ pub enum Said {
     SmbDirect(SmbDirect),
 }
 
-impl Said {
+impl UlpMessage {
     /// The protocol.
     #[must_use]
     pub fn ulp(&self) -> Ulp {
         match self {
-            Said::Rping(_) => Ulp::Rping,
-            Said::RpcRdma(_) => Ulp::RpcRdma,
-            Said::SmbDirect(_) => Ulp::SmbDirect,
+            UlpMessage::Rping(_) => Ulp::Rping,
+            UlpMessage::RpcRdma(_) => Ulp::RpcRdma,
+            UlpMessage::SmbDirect(_) => Ulp::SmbDirect,
         }
     }
 
@@ -89,20 +89,20 @@ impl Said {
     #[must_use]
     pub fn message(&self) -> &'static str {
         match self {
-            Said::Rping(said) => said.message(),
-            Said::RpcRdma(said) => said.message(),
-            Said::SmbDirect(said) => said.message(),
+            UlpMessage::Rping(parsed) => parsed.message(),
+            UlpMessage::RpcRdma(parsed) => parsed.message(),
+            UlpMessage::SmbDirect(parsed) => parsed.message(),
         }
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for UlpMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.ulp(), self.message())?;
         match self {
-            Said::Rping(said) => said.details(f),
-            Said::RpcRdma(said) => said.details(f),
-            Said::SmbDirect(said) => said.details(f),
+            UlpMessage::Rping(parsed) => parsed.details(f),
+            UlpMessage::RpcRdma(parsed) => parsed.details(f),
+            UlpMessage::SmbDirect(parsed) => parsed.details(f),
         }
     }
 }
@@ -112,7 +112,7 @@ impl fmt::Display for Said {
 enum Verdict {
     /// A message of the protocol, if its length fits.
     Is {
-        said: Said,
+        parsed: UlpMessage,
         len: Len,
         /// Does it prove the protocol by itself?
         proves: bool,
@@ -179,7 +179,7 @@ impl Ulps {
     }
 
     /// Processes a segment. Returns the parsed message that it ends.
-    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<Said> {
+    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<UlpMessage> {
         if self.state == State::GivenUp {
             return None;
         }
@@ -216,15 +216,15 @@ impl Ulps {
     }
 
     /// `is_complete`: nothing follows `octets`.
-    fn verdicts(&self, octets: &[u8], whole: bool) -> [Verdict; 3] {
+    fn verdicts(&self, octets: &[u8], is_complete: bool) -> [Verdict; 3] {
         let of = |ulp, verdict: fn(&[u8], bool) -> Verdict| match self.name() {
             Some(name) if name != ulp => Verdict::Open,
-            _ => verdict(octets, whole),
+            _ => verdict(octets, is_complete),
         };
         [of(Ulp::Rping, rping::Search::send), of(Ulp::RpcRdma, rpcrdma::read), of(Ulp::SmbDirect, smb_direct::read)]
     }
 
-    fn ended(&mut self, direction: usize, begun: Begun, len: u64) -> Option<Said> {
+    fn ended(&mut self, direction: usize, begun: Begun, len: u64) -> Option<UlpMessage> {
         let fits = |verdict: Verdict| match verdict {
             Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
             other => other,
@@ -232,7 +232,7 @@ impl Ulps {
         let verdicts = begun.verdicts.map(fits);
         if let State::Named(ulp) = self.state {
             return match verdicts[ulp as usize] {
-                Verdict::Is { said, .. } => Some(said),
+                Verdict::Is { parsed, .. } => Some(parsed),
                 Verdict::Open => None,
                 Verdict::Not => {
                     self.state = State::GivenUp;
@@ -240,13 +240,13 @@ impl Ulps {
                 }
             };
         }
-        if let Verdict::Is { said: Said::Rping(info), .. } = verdicts[Ulp::Rping as usize] {
+        if let Verdict::Is { parsed: UlpMessage::Rping(info), .. } = verdicts[Ulp::Rping as usize] {
             self.rping.announced(direction, info);
         }
         for verdict in verdicts {
-            if let Verdict::Is { said, proves: true, .. } = verdict {
-                self.state = State::Named(said.ulp());
-                return Some(said);
+            if let Verdict::Is { parsed, proves: true, .. } = verdict {
+                self.state = State::Named(parsed.ulp());
+                return Some(parsed);
             }
         }
         if let State::Looking(left) = self.state {

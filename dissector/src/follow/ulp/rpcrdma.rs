@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::{Len, Said, Verdict, word};
+use super::{Len, UlpMessage, Verdict, word};
 
 /// RFC 8166 section 4.1.
 const VERSION: u32 = 1;
@@ -56,8 +56,8 @@ impl RpcRdma {
 }
 
 /// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
-    let short = if whole { Verdict::Not } else { Verdict::Open };
+pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict {
+    let short = if is_complete { Verdict::Not } else { Verdict::Open };
     let (Some(xid), Some(version), Some(credits), Some(procedure)) =
         (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
     else {
@@ -67,7 +67,7 @@ pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
         return Verdict::Not;
     }
     let is = |chunks, len, proves| Verdict::Is {
-        said: Said::RpcRdma(RpcRdma { xid, credits, procedure, chunks }),
+        parsed: UlpMessage::RpcRdma(RpcRdma { xid, credits, procedure, chunks }),
         len,
         proves,
     };

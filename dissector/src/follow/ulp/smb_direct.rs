@@ -1,14 +1,14 @@
 //! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages;
 //! all fields little-endian.
 //!
-//! **Proved by** a Negotiate Request of 20 octets or a Negotiate Response of 32 octets, with
-//! versions 0x0100, reserved fields zero and sizes at or above the specified minimum. A Data
+//! **Proved by** a Negotiate Request of 20 octets or a Negotiate Response of 32 octets. It must
+//! have versions 0x0100, reserved fields zero, and sizes at or above the specified minimum. A Data
 //! Transfer is also proof if its DataOffset and DataLength add up to the message, and its data
 //! begins like an SMB message. Later messages must add up.
 
 use std::fmt;
 
-use super::{Len, Said, Verdict};
+use super::{Len, UlpMessage, Verdict};
 
 const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
@@ -70,14 +70,14 @@ impl SmbDirect {
 }
 
 /// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
+pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict {
     if octets.len() < REQUEST_LEN {
-        return if whole { Verdict::Not } else { Verdict::Open };
+        return if is_complete { Verdict::Not } else { Verdict::Open };
     }
     // MinVersion, MaxVersion, then Reserved or NegotiatedVersion.
     match octets[..6] {
         [0, 1, 0, 1, 0, 0] => request(octets),
-        [0, 1, 0, 1, 0, 1] => response(octets, whole),
+        [0, 1, 0, 1, 0, 1] => response(octets, is_complete),
         _ => data(octets),
     }
 }
@@ -100,20 +100,20 @@ fn request(octets: &[u8]) -> Verdict {
     if credits == 0 || !sizes_fit(octets, 8) {
         return Verdict::Not;
     }
-    let said = Said::SmbDirect(SmbDirect::NegotiateRequest { credits });
-    Verdict::Is { said, len: Len::Exactly(REQUEST_LEN as u64), proves: true }
+    let parsed = UlpMessage::SmbDirect(SmbDirect::NegotiateRequest { credits });
+    Verdict::Is { parsed, len: Len::Exactly(REQUEST_LEN as u64), proves: true }
 }
 
-fn response(octets: &[u8], whole: bool) -> Verdict {
+fn response(octets: &[u8], is_complete: bool) -> Verdict {
     if octets.len() < RESPONSE_LEN {
-        return if whole { Verdict::Not } else { Verdict::Open };
+        return if is_complete { Verdict::Not } else { Verdict::Open };
     }
     let (reserved, credits, status) = (short(octets, 6), short(octets, 10), long(octets, 12));
     if reserved != 0 || status == 0 && !sizes_fit(octets, 20) {
         return Verdict::Not;
     }
-    let said = Said::SmbDirect(SmbDirect::NegotiateResponse { credits, status });
-    Verdict::Is { said, len: Len::Exactly(RESPONSE_LEN as u64), proves: true }
+    let parsed = UlpMessage::SmbDirect(SmbDirect::NegotiateResponse { credits, status });
+    Verdict::Is { parsed, len: Len::Exactly(RESPONSE_LEN as u64), proves: true }
 }
 
 fn data(octets: &[u8]) -> Verdict {
@@ -122,12 +122,12 @@ fn data(octets: &[u8]) -> Verdict {
     if flags & !FLAGS != 0 || reserved != 0 {
         return Verdict::Not;
     }
-    let said = Said::SmbDirect(SmbDirect::Data { credits, len, remaining });
+    let parsed = UlpMessage::SmbDirect(SmbDirect::Data { credits, len, remaining });
     if len == 0 {
         // Only credits: no data, and none to come.
         let fits = offset == 0 && remaining == 0;
         return if fits {
-            Verdict::Is { said, len: Len::AtLeast(DATA_LEN as u64), proves: false }
+            Verdict::Is { parsed, len: Len::AtLeast(DATA_LEN as u64), proves: false }
         } else {
             Verdict::Not
         };
@@ -140,7 +140,7 @@ fn data(octets: &[u8]) -> Verdict {
     let start = usize::try_from(offset).ok().and_then(|at| octets.get(at..at.checked_add(4)?));
     match start {
         // 0xFE: SMB 2 and 3; 0xFD: encrypted; 0xFC: compressed.
-        Some([0xfc..=0xfe, b'S', b'M', b'B']) => Verdict::Is { said, len: end, proves: true },
-        _ => Verdict::Is { said, len: end, proves: false },
+        Some([0xfc..=0xfe, b'S', b'M', b'B']) => Verdict::Is { parsed, len: end, proves: true },
+        _ => Verdict::Is { parsed, len: end, proves: false },
     }
 }

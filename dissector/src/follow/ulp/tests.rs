@@ -31,15 +31,15 @@ impl Talk {
         }
     }
 
-    fn say(&mut self, direction: usize, octets: &str) {
+    fn send_one(&mut self, direction: usize, octets: &str) {
         self.send(direction, &hex(octets), 1 << 14);
     }
 
     /// `weft.ulp.message` of each FPDU that has one, and the protocol's name at the end.
     fn read(&self) -> (Vec<String>, Option<Ulp>) {
         let (units, _, name) = self.units();
-        let said = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
-        (units.iter().filter_map(said).collect(), name)
+        let message = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
+        (units.iter().filter_map(message).collect(), name)
     }
 
     fn units(&self) -> (Vec<Value>, Vec<String>, Option<Ulp>) {
@@ -69,12 +69,12 @@ const READ: &str = "4141 00000000 00000001 00000001 00000000
 
 fn rping(data: &str) -> Talk {
     let mut talk = Talk::new();
-    talk.say(0, INFO);
+    talk.send_one(0, INFO);
     talk.0.say(1, READ);
     let data = data.bytes().map(|octet| format!("{octet:02x}")).collect::<String>();
     talk.0.say(0, &format!("c142 00000100 0000000000003000 {data}{}", "61".repeat(64 - data.len() / 2)));
-    talk.say(1, &"00".repeat(16));
-    talk.say(0, INFO);
+    talk.send_one(1, &"00".repeat(16));
+    talk.send_one(0, INFO);
     talk
 }
 
@@ -88,7 +88,7 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
     // Other data, or no announcement: any traffic may look like this.
     assert_eq!(rping("some ping: ").read().1, None);
     let mut other = Talk::new();
-    other.say(0, "0000000000001000 00000201 00000040");
+    other.send_one(0, "0000000000001000 00000201 00000040");
     other.0.say(1, READ);
     other.0.say(0, &format!("c142 00000100 0000000000003000 {}", "72646d612d70696e672d".to_owned() + &"61".repeat(54)));
     assert_eq!(other.read().1, None);
@@ -97,8 +97,8 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
 #[test]
 fn rping_is_contradicted_by_a_send_of_another_length() {
     let mut talk = rping("rdma-ping-0: ");
-    talk.say(0, &"00".repeat(17));
-    talk.say(0, INFO);
+    talk.send_one(0, &"00".repeat(17));
+    talk.send_one(0, INFO);
     assert_eq!(talk.read(), (vec!["go on".to_owned(), "buffer".to_owned()], None));
 }
 
@@ -112,8 +112,8 @@ const REPLY: &str =
 #[test]
 fn rpc_over_rdma_is_named_by_a_call() {
     let mut talk = Talk::new();
-    talk.say(0, CALL);
-    talk.say(1, REPLY);
+    talk.send_one(0, CALL);
+    talk.send_one(1, REPLY);
     assert_eq!(talk.read(), (vec!["RDMA_MSG".to_owned(); 2], Some(Ulp::RpcRdma)));
     let lines = talk.units().1;
     assert!(lines.last().unwrap().ends_with("RPC-over-RDMA RDMA_MSG XID 0x12345678 credits 32"), "{lines:?}");
@@ -128,7 +128,7 @@ fn chunk_lists_are_read_to_their_end() {
          00000001 00000002 {segment} {segment} 00000000 00000001 00000001 {segment}"
     );
     let mut talk = Talk::new();
-    talk.say(0, &format!("12345678 00000001 00000020 00000001 {lists}"));
+    talk.send_one(0, &format!("12345678 00000001 00000020 00000001 {lists}"));
     let (_, lines, name) = talk.units();
     assert_eq!(name, Some(Ulp::RpcRdma));
     assert!(lines.last().unwrap().ends_with("RDMA_NOMSG XID 0x12345678 credits 32 chunks: read 2, write 1, reply 1"));
@@ -145,7 +145,7 @@ fn chunk_lists_are_read_to_their_end() {
         CALL.replace("12345678 00000000 00000002", "12345678 00000000 00000003"),
     ] {
         let mut talk = Talk::new();
-        talk.say(0, &wrong);
+        talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
     }
 }
@@ -153,13 +153,13 @@ fn chunk_lists_are_read_to_their_end() {
 #[test]
 fn what_proves_nothing_may_follow_and_what_fails_contradicts() {
     let mut talk = Talk::new();
-    talk.say(0, CALL);
+    talk.send_one(0, CALL);
     // RDMA_ERROR with ERR_CHUNK, then with ERR_VERS 1 to 1.
-    talk.say(1, "12345678 00000001 00000020 00000004 00000002");
-    talk.say(1, "12345678 00000001 00000020 00000004 00000001 00000001 00000001");
+    talk.send_one(1, "12345678 00000001 00000020 00000004 00000002");
+    talk.send_one(1, "12345678 00000001 00000020 00000004 00000001 00000001 00000001");
     assert_eq!(talk.read(), (["RDMA_MSG", "RDMA_ERROR", "RDMA_ERROR"].map(str::to_owned).into(), Some(Ulp::RpcRdma)));
-    talk.say(1, "01020304");
-    talk.say(0, CALL);
+    talk.send_one(1, "01020304");
+    talk.send_one(0, CALL);
     assert_eq!(talk.read().1, None, "a name that was contradicted does not come back");
 }
 
@@ -174,13 +174,13 @@ const DATA: &str = "ff00 1000 0000 0000 00000000 18000000 08000000 00000000 fe53
 #[test]
 fn smb_direct_is_named_by_its_negotiation() {
     let mut talk = Talk::new();
-    talk.say(0, REQUEST);
-    talk.say(1, RESPONSE);
-    talk.say(0, DATA);
+    talk.send_one(0, REQUEST);
+    talk.send_one(1, RESPONSE);
+    talk.send_one(0, DATA);
     // Only credits.
-    talk.say(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
-    let said = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
-    assert_eq!(talk.read(), (said.into(), Some(Ulp::SmbDirect)));
+    talk.send_one(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
+    let expected = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
+    assert_eq!(talk.read(), (expected.into(), Some(Ulp::SmbDirect)));
     for wrong in [
         REQUEST.replace("0001 0001 0000", "0001 0002 0000"),
         REQUEST.replace("ff00", "0000"),
@@ -190,7 +190,7 @@ fn smb_direct_is_named_by_its_negotiation() {
         RESPONSE.replace("0001 0000 1000", "0001 0100 1000"),
     ] {
         let mut talk = Talk::new();
-        talk.say(0, &wrong);
+        talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
     }
 }
@@ -198,7 +198,7 @@ fn smb_direct_is_named_by_its_negotiation() {
 #[test]
 fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
     let mut talk = Talk::new();
-    talk.say(0, DATA);
+    talk.send_one(0, DATA);
     assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
     for wrong in [
         DATA.replace("18000000", "1c000000"),
@@ -207,12 +207,12 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
         DATA.replace("ff00 1000 0000", "ff00 1000 0200"),
     ] {
         let mut talk = Talk::new();
-        talk.say(0, &wrong);
+        talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
         // On a named connection such a message removes the name, unless only its data differs.
         let mut talk = Talk::new();
-        talk.say(0, REQUEST);
-        talk.say(0, &wrong);
+        talk.send_one(0, REQUEST);
+        talk.send_one(0, &wrong);
         let name = wrong.contains("fe534d43").then_some(Ulp::SmbDirect);
         assert_eq!(talk.read().1, name, "{wrong}");
     }
@@ -221,32 +221,32 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
 #[test]
 fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
     let data = hex(&format!("ff00 1000 0000 0000 00000000 18000000 {} 00000000 fe534d42", "e8030000"));
-    let mut whole = data.clone();
-    whole.resize(24 + 1000, 0);
+    let mut message = data.clone();
+    message.resize(24 + 1000, 0);
     let mut talk = Talk::new();
-    talk.send(0, &whole, 400);
+    talk.send(0, &message, 400);
     assert_eq!(talk.read(), (vec!["Data Transfer".to_owned()], Some(Ulp::SmbDirect)));
-    whole.push(0);
+    message.push(0);
     let mut talk = Talk::new();
-    talk.send(0, &whole, 400);
+    talk.send(0, &message, 400);
     assert_eq!(talk.read().1, None);
     // A header that its first segment does not hold neither proves nor disproves.
     let mut talk = Talk::new();
-    talk.say(0, REQUEST);
+    talk.send_one(0, REQUEST);
     talk.send(0, &data, 12);
-    talk.say(1, RESPONSE);
-    let said = ["Negotiate Request", "Negotiate Response"].map(str::to_owned);
-    assert_eq!(talk.read(), (said.into(), Some(Ulp::SmbDirect)));
+    talk.send_one(1, RESPONSE);
+    let expected = ["Negotiate Request", "Negotiate Response"].map(str::to_owned);
+    assert_eq!(talk.read(), (expected.into(), Some(Ulp::SmbDirect)));
 }
 
 #[test]
 fn a_message_whose_beginning_is_missing_is_not_judged() {
     let mut talk = Talk::new();
-    talk.say(0, REQUEST);
+    talk.send_one(0, REQUEST);
     talk.0.lose(0, &fpdu(&hex("0143 00000000 00000000 00000002 00000000 01020304")));
     talk.0.say(0, "4143 00000000 00000000 00000002 00000004 01020304");
     talk.1[0] = 2;
-    talk.say(0, DATA);
+    talk.send_one(0, DATA);
     assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
 }
 
@@ -254,8 +254,8 @@ fn a_message_whose_beginning_is_missing_is_not_judged() {
 fn after_many_messages_that_prove_nothing_none_is_looked_at() {
     let after = |count| {
         let mut talk = Talk::new();
-        (0..count).for_each(|_| talk.say(0, "01"));
-        talk.say(0, REQUEST);
+        (0..count).for_each(|_| talk.send_one(0, "01"));
+        talk.send_one(0, REQUEST);
         talk.read().1
     };
     assert_eq!((after(MOST_TRIES), after(MOST_TRIES + 1)), (Some(Ulp::SmbDirect), None));
@@ -263,12 +263,12 @@ fn after_many_messages_that_prove_nothing_none_is_looked_at() {
 
 proptest! {
     #[test]
-    fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), whole: bool) {
+    fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), is_complete: bool) {
         let counted: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         for octets in [octets, counted] {
-            for verdict in [rpcrdma::read(&octets, whole), smb_direct::read(&octets, whole), rping::Search::send(&octets, whole)] {
-                if let Verdict::Is { said, .. } = verdict {
-                    prop_assert!(!said.to_string().is_empty());
+            for verdict in [rpcrdma::read(&octets, is_complete), smb_direct::read(&octets, is_complete), rping::Search::send(&octets, is_complete)] {
+                if let Verdict::Is { parsed, .. } = verdict {
+                    prop_assert!(!parsed.to_string().is_empty());
                 }
             }
         }

@@ -90,8 +90,8 @@ mod tests {
 
     /// Octets as figures 2, 7 to 15 of the draft have them.
     #[test]
-    fn sdp_messages_say_what_their_headers_have() {
-        let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::whole(&hex(octets)));
+    fn shows_header_fields_of_sdp_messages() {
+        let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::complete(&hex(octets)));
         for (octets, expected) in [
             (
                 "0006 00 fe 00000024 00000001 00000002 00001000 076d8511 0000000710000003",
@@ -139,12 +139,12 @@ mod tests {
 
     /// The edges of the ranges in section 7.3.1.4 of the draft.
     #[test]
-    fn a_port_mapper_says_how_long_its_answer_may_be_cached() {
+    fn shows_how_long_a_port_mapper_answer_may_be_cached() {
         let line = |first: &str, pm_time: &str| {
             let zeros = "00".repeat(12);
             let octets =
                 hex(&format!("{first}{pm_time} 0000 1389 9c41 1122334455667788 0a000002 {zeros} 0a000009 {zeros}"));
-            portmap_summary(&Part::whole(&octets))
+            portmap_summary(&Part::complete(&octets))
         };
         for (pm_time, expected) in [
             ("00", "for one connection"),

@@ -91,7 +91,7 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         let given_up = connection.rst[1 - direction].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &books.mpa.tcp;
-        if traffic.is_whole()
+        if traffic.is_complete()
             && books.is_in_step()
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()

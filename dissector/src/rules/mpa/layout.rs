@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::{Behind, Books};
+use crate::follow::{AfterStartup, Books};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
@@ -27,14 +27,14 @@ fn framing_is_intact(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>
     let stream = &books.mpa.streams[direction];
     // The connection's state includes this unit already. A direction whose framing broke before is
     // not judged again.
-    let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
+    let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     if !(first || stream.fpdus > 0) {
         return;
     }
     let octets = unit.locate_first(0..STREAMING_HEAD);
     let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
     match misread {
-        Misread::MarkerNotAskedFor => {}
+        Misread::UnrequestedMarker => {}
         Misread::LengthSwapped => {
             found(requirement!("MPA-4.1-1"), "ULPDU_Length in network byte order", "little-endian".to_owned());
         }

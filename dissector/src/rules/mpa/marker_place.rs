@@ -187,7 +187,7 @@ fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, 
 
 /// No FPDU could be read. A marker in front of one explains this, although the receiver sent M=0.
 fn not_requested(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    if !Stream::is_marker_not_asked_for(unit) {
+    if !Stream::is_unrequested_marker(unit) {
         return;
     }
     let direction = usize::from(unit.direction);

@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
-use crate::follow::{Behind, Books, Pair};
+use crate::follow::{AfterStartup, Books, Pair};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Unit};
 
@@ -52,7 +52,7 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     let initiator = 1 - responder;
     let request = connection.startup[initiator].map(|request| request.frame);
     // A missing Request is certain only if no octet of that direction is missing.
-    let silent = connection.beginning[initiator].is_none() && books.mpa.streams[initiator].behind.is_none();
+    let silent = connection.beginning[initiator].is_none() && books.mpa.streams[initiator].after_startup.is_none();
     if request.is_none() && !(is_complete(books, initiator) && silent && is_complete(books, responder)) {
         return;
     }
@@ -86,7 +86,7 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, although the connection was captured from its beginning.
         for (direction, stream) in books.mpa.streams.iter().enumerate() {
-            if stream.first.is_none() || stream.behind != Some(Behind::Fpdu) {
+            if stream.first.is_none() || stream.after_startup != Some(AfterStartup::Fpdu) {
                 continue;
             }
             let first = stream.first_octets;
@@ -133,8 +133,8 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
     // The Initiator's first octets may not have been captured.
-    let known = match other.behind {
-        Some(Behind::Fpdu) => true,
+    let known = match other.after_startup {
+        Some(AfterStartup::Fpdu) => true,
         Some(_) => false,
         None => is_complete(books, pair.initiator),
     };
@@ -176,7 +176,7 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let Some(request) = connection.startup[initiator].filter(|frame| frame.kind == StartupKind::Request) else {
         return;
     };
-    let good = request.whole
+    let good = request.complete
         && request.revision <= 2
         && !request.is_enhanced()
         && request.pd_length <= 512
@@ -184,9 +184,9 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let silent = connection.startup[responder].is_none()
         && connection.beginning[responder].is_none()
         && is_complete(books, responder)
-        && books.mpa.streams[responder].behind.is_none();
+        && books.mpa.streams[responder].after_startup.is_none();
     // More octets than the Request announces are a reason to close.
-    let alone = books.mpa.streams[initiator].behind.is_none() && !books.mpa.streams[initiator].broken;
+    let alone = books.mpa.streams[initiator].after_startup.is_none() && !books.mpa.streams[initiator].broken;
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
     let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };

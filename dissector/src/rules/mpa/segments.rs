@@ -54,11 +54,14 @@ fn complete_fpdus(books: &Books, findings: &mut Findings<'_>) {
                 format!("{} of {} FPDUs begin a segment and continue in the next one", stream.torn, stream.fitting);
             findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of complete FPDUs", found);
         }
-        if stream.fitting < ENOUGH || 4 * stream.whole >= stream.fitting || 2 * stream.cut_by_choice <= stream.fitting {
+        if stream.fitting < ENOUGH
+            || 4 * stream.complete >= stream.fitting
+            || 2 * stream.cut_by_choice <= stream.fitting
+        {
             continue;
         }
         if let Some(frame) = stream.first {
-            let found = format!("{} of {} FPDUs are complete in one segment", stream.whole, stream.fitting);
+            let found = format!("{} of {} FPDUs are complete in one segment", stream.complete, stream.fitting);
             let expected = "TCP segments that begin at FPDU boundaries";
             findings.in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
         }
@@ -92,7 +95,7 @@ fn tcp_rules(books: &Books, findings: &mut Findings<'_>) {
         return;
     }
     for (direction, tcp) in books.mpa.tcp.iter().enumerate() {
-        if let Some(frame) = tcp.behind_fin {
+        if let Some(frame) = tcp.after_fin {
             let found = "bytes after the FIN".to_owned();
             findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);
         }

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
-use crate::follow::{Behind, Books};
+use crate::follow::{AfterStartup, Books};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
@@ -36,7 +36,7 @@ fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<
     let direction = usize::from(unit.direction);
     let stream = &books.mpa.streams[direction];
     let Some(own) = books.connection.startup[direction] else { return };
-    let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
+    let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     // Mistakes within an FPDU are reported elsewhere.
     if !first || unit.misread != Some(Misread::Unexplained) {
         return;
@@ -87,7 +87,7 @@ fn frame_is_complete(books: &Books, findings: &mut Findings<'_>) {
         let Some(frame) = books.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
         let closed = books.connection.fin[direction].is_some() && !books.mpa.tcp[direction].lacks_its_end();
-        if frame.len < HEADER_LEN || there >= announced || !closed || !frame.whole {
+        if frame.len < HEADER_LEN || there >= announced || !closed || !frame.complete {
             continue;
         }
         let expected = format!("{announced} bytes of Private Data, as PD_Length announces");
@@ -102,11 +102,12 @@ fn frame_is_no_longer(books: &Books, findings: &mut Findings<'_>) {
     let (connection, tcp) = (&books.connection, &books.mpa.tcp);
     for direction in 0..2 {
         let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
-        let Some(Behind::Unparsed { len, .. }) = own.behind else { continue };
-        let request = connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.whole);
+        let Some(AfterStartup::Unparsed { len, .. }) = own.after_startup else { continue };
+        let request =
+            connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.complete);
         let Some(request) = request else { continue };
         let ended = |end: usize| connection.fin[end].is_some() && !tcp[end].lacks_its_end() && !tcp[end].missed;
-        let is_silent = other.behind.is_none()
+        let is_silent = other.after_startup.is_none()
             && !other.broken
             && connection.startup[1 - direction].is_none()
             && connection.beginning[1 - direction].is_none();

@@ -56,7 +56,7 @@ fn ends_connection(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         let Some(error) = stream.terminate.filter(|error| error.layer == LLP) else { continue };
         let id = requirement!("MPA-8-15");
-        if let Some(frame) = stream.behind_terminate {
+        if let Some(frame) = stream.after_terminate {
             let expected = "nothing more after a Terminate";
             findings.manner().in_frame(id, direction, frame, expected, "an FPDU".to_owned());
             continue;

@@ -175,7 +175,7 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     }
     if own.first.is_none()
         && !own.broken
-        && own.behind.is_none()
+        && own.after_startup.is_none()
         && let Some(fin) = books.connection.fin[pair.initiator]
         && books.connection.fin[pair.responder].is_none_or(|other| fin < other)
         && books.connection.rst == [None; 2]

@@ -47,7 +47,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             format!("from {}", seen.src),
         );
     }
-    if !transaction.is_whole() {
+    if !transaction.is_complete() {
         return;
     }
     if transaction.accepts.is_empty() {

@@ -59,7 +59,7 @@ mod tests {
             return Wire::connected();
         }
         let accept = datagram(ACCEPT, |octets| octets[4..6].copy_from_slice(&4210_u16.to_be_bytes())).octets();
-        Wire::connected_behind(&[(0, Datagram::new(REQ).octets()), (1, accept)])
+        Wire::connected_after(&[(0, Datagram::new(REQ).octets()), (1, accept)])
     }
 
     #[test]

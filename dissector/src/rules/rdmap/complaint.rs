@@ -4,7 +4,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
-use crate::follow::{Asked, Books, TerminateSeen};
+use crate::follow::{Books, RequestKind, TerminateSeen};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -69,7 +69,7 @@ fn synthetic(books: &Books, findings: &mut Findings<'_>) {
     for (direction, side) in books.traffic.sides.iter().enumerate() {
         let Some(seen) = &side.terminate else { continue };
         let other = &books.traffic.sides[1 - direction];
-        if other.messages.is_whole() && seen.is_made_up(&other.log) {
+        if other.messages.is_complete() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header of no segment that was sent".to_owned();
             findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.copied, expected, found);
@@ -126,7 +126,7 @@ fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mu
 fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
-    let Some(Asked::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.asked) else {
+    let Some(RequestKind::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.kind) else {
         return;
     };
     let operation = seen.error.layer == ErrorLayer::RDMAP && seen.error.error_type == 2;
@@ -150,7 +150,7 @@ fn read(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut F
         return;
     };
     let Some(request) = requester.operations.request(msn) else { return };
-    let Asked::Read(original) = request.asked else { return };
+    let RequestKind::Read(original) = request.kind else { return };
     let done = u32::try_from(request.answered).unwrap_or(u32::MAX).min(original.rdmardsz);
     let advanced = |done: u32| ReadRequest {
         sink_to: original.sink_to.wrapping_add(u64::from(done)),

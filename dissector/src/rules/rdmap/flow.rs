@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{Asked, Books, Overrun};
+use crate::follow::{Books, Overrun, RequestKind};
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
@@ -24,7 +24,7 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
     // Units of which octets were cut off, or whose SYN was not captured, are delivered late.
     let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
-    if is_late || !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
+    if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }
     for requester in 0..2 {
@@ -50,9 +50,11 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
         let missed = operations.unanswered().filter(|request| request.frame < fin && had(request.end)).take(1);
         for request in missed.filter(|request| !gave_up || request.answered == 0) {
-            let (id, expected) = match request.asked {
-                Asked::Read(_) => (requirement!("RDMAP-5.2.1-18"), "a Read Response before the close"),
-                Asked::Atomic { .. } => (requirement!("RDMAP-7306.5.2.1-21"), "an Atomic Response before the close"),
+            let (id, expected) = match request.kind {
+                RequestKind::Read(_) => (requirement!("RDMAP-5.2.1-18"), "a Read Response before the close"),
+                RequestKind::Atomic { .. } => {
+                    (requirement!("RDMAP-7306.5.2.1-21"), "an Atomic Response before the close")
+                }
             };
             let found = format!("a close without a response to the request of frame {}", request.frame);
             findings.in_frame(id, responder, fin, expected, found);

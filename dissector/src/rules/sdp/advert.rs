@@ -10,7 +10,7 @@ use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
 
 use super::SdpView;
 use crate::follow::sdp::Advert;
-use crate::follow::{Asked, Books};
+use crate::follow::{Books, RequestKind};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -71,7 +71,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 
 /// RDMA uses a buffer that the peer did not advertise.
 fn stray(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.whole) else {
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;
     };
     for (direction, strays) in sdp.strays.iter().enumerate() {
@@ -123,7 +123,7 @@ fn refused_by_its_owner(state: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, fin
         Opcode::READ_REQUEST => {
             let operations = &state.traffic.sides[1 - owner].operations;
             let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
-            let Asked::Read(read) = request.asked else { return };
+            let RequestKind::Read(read) = request.kind else { return };
             let mut open = end.source.adverts.open().iter();
             let advert = open.find(|advert| holds(advert, read.src_stag, read.src_to, read.rdmardsz));
             ([requirement!("SDP-6.3.2-3"), requirement!("SDP-6.3.2.3-1")], advert)

@@ -27,7 +27,7 @@ pub(super) static SINK_CANCEL_ACK: Rule = Rule {
 /// them.
 fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
-    let is_new = before.cancels.src_avail_heard && !before.cancels.src_avail_was_heard;
+    let is_new = before.cancels.src_avail_received && !before.cancels.src_avail_was_received;
     // The message itself may report them, or end the SrcAvail.
     let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
     let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !reports && moved.read > 0) else {
@@ -48,7 +48,7 @@ fn sink_cancel_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         return;
     }
     let range = view.place(3..4);
-    if !before.cancels.sink_avail_heard {
+    if !before.cancels.sink_avail_received {
         let (id, expected) = if before.cancels.sink_avail_idle {
             (requirement!("SDP-9.5.5-4"), "none: no SinkAvail was open when the SinkAvailCancel arrived")
         } else {

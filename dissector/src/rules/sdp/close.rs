@@ -32,7 +32,7 @@ pub(super) static END_OF_TCP: Rule =
 
 fn after_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
-    if !before.said.has(Mid::DIS_CONN) || view.is_set_up() {
+    if !before.sent.has(Mid::DIS_CONN) || view.is_set_up() {
         return;
     }
     let payload = if mid.may_carry_payload() { view.payload_len() } else { 0 };
@@ -44,7 +44,7 @@ fn after_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     // Nothing is in flight. The sender closes TCP now, at most after an AbortConn. A message that
     // only grants credit does no harm.
     let is_credit = mid == Mid::DATA && payload == 0;
-    if before.certain && before.heard.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
+    if before.certain && before.received.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
         let expected = "the end of the connection after the second DisConn";
         findings.at(requirement!("SDP-8.2.1-32"), unit, view.place(3..4), expected, mid.to_string());
     }
@@ -56,7 +56,7 @@ fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findi
     if view.mid() != Mid::DIS_CONN {
         return;
     }
-    if before.said.has(Mid::DIS_CONN) {
+    if before.sent.has(Mid::DIS_CONN) {
         let expected = "one DisConn from each end";
         findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second DisConn".to_owned());
         return;
@@ -71,7 +71,7 @@ fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findi
 }
 
 fn after_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.before().said.has(Mid::ABORT_CONN) && !view.is_set_up() {
+    if view.before().sent.has(Mid::ABORT_CONN) && !view.is_set_up() {
         let expected = "the end of TCP after its own AbortConn";
         findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
     }
@@ -79,7 +79,7 @@ fn after_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 
 fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
-    if view.mid() == Mid::ABORT_CONN && before.certain && !before.said.has(Mid::DIS_CONN) {
+    if view.mid() == Mid::ABORT_CONN && before.certain && !before.sent.has(Mid::DIS_CONN) {
         let expected = "an earlier DisConn from the same end";
         findings.at(
             requirement!("SDP-6.2.4-2"),
@@ -93,7 +93,7 @@ fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
 
 /// The end that sends the first FIN has sent the messages that must precede it.
 fn end_of_tcp(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     let (connection, sides, closing) = (&state.connection, &state.traffic.sides, &sdp.closing);
     let is_plain = closing.hello_ack.is_some()
         && closing.abort_conn == [None; 2]

@@ -64,7 +64,7 @@ fn spends(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let always = [requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4"), requirement!("SDP-10.5-5")];
     findings.each(own, unit, view.place(8..12), expected, &found);
     findings.each(&always, unit, view.place(8..12), expected, &found);
-    if known.heard == Default::default() {
+    if known.received == Default::default() {
         findings.at(requirement!("SDP-10.3-4"), unit, view.place(8..12), expected, found);
     }
 }
@@ -85,7 +85,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 
 /// Only an arriving message uses up a posted buffer.
 fn reported(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);

@@ -42,7 +42,7 @@ pub(super) const FIRST_MODE: [RequirementId; 3] =
 
 /// Does the sender know of no ModeChange yet?
 pub(super) fn is_first(before: &Before) -> bool {
-    !before.said.has(Mid::MODE_CHANGE) && !before.heard.has(Mid::MODE_CHANGE)
+    !before.sent.has(Mid::MODE_CHANGE) && !before.received.has(Mid::MODE_CHANGE)
 }
 
 /// The name of a Mode in findings.

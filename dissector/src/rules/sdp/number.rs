@@ -62,7 +62,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
 }
 
 fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);

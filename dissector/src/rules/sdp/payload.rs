@@ -58,7 +58,7 @@ fn after_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         requested => format!("{payload} bytes, of which a SendSm requested {requested}"),
     };
     findings.each(ids, unit, view.place(3..4), &expected, &found);
-    if src_avail.told() > 0 {
+    if src_avail.reported() > 0 {
         findings.at(requirement!("SDP-9.2-22"), unit, view.place(3..4), &expected, found);
     }
 }

@@ -62,7 +62,7 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     let Some((len, source)) = about(view) else { return };
     let (before, range) = (view.before(), view.place(16..20));
     let found = format!("{len} bytes of the SrcAvail of frame {}", source.frame);
-    let goes_on = (source.told() > 0).then_some(requirement!("SDP-9.2-38"));
+    let goes_on = (source.reported() > 0).then_some(requirement!("SDP-9.2-38"));
     let mut report = |ids: &[RequirementId], expected: &str| {
         findings.each(ids, unit, range.clone(), expected, &found);
         findings.each(goes_on.as_slice(), unit, range.clone(), expected, &found);

@@ -68,9 +68,9 @@ pub(super) static AT_THE_END: Rule =
 /// RDMA Writes after the last message of an end. The end's SinkCancelAck shows that it knew of the
 /// SinkAvailCancel.
 fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for direction in 0..2 {
-        let Some(write) = sdp.write_behind_cancel_ack(direction) else { continue };
+        let Some(write) = sdp.write_after_cancel_ack(direction) else { continue };
         let found = format!("one to STag {:#010x}, whose SinkAvail was canceled", write.stag);
         let expected = "no RDMA Write after its own SinkCancelAck";
         for id in [requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")] {
@@ -168,11 +168,11 @@ fn canceled(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     if !before.certain {
         return;
     }
-    if let Some(read) = before.done.read.filter(|_| before.cancels.src_avail_was_heard) {
+    if let Some(read) = before.done.read.filter(|_| before.cancels.src_avail_was_received) {
         let expected = "no new RDMA Read after the SrcAvailCancel";
         findings.in_frame(requirement!("SDP-9.5.4-6"), view.direction, read.place, expected, "one".to_owned());
     }
-    if let Some(write) = before.done.write.filter(|_| before.cancels.sink_avail_was_heard) {
+    if let Some(write) = before.done.write.filter(|_| before.cancels.sink_avail_was_received) {
         let expected = "no new RDMA Write after the SinkAvailCancel";
         for id in [requirement!("SDP-9.5.5-7"), requirement!("SDP-9.5.5-6")] {
             findings.in_frame(id, view.direction, write.place, expected, "one".to_owned());

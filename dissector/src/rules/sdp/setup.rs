@@ -92,7 +92,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 
 /// The Connecting Peer sends no message before it has received the HelloAck.
 fn too_early(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     if sdp.carrier == Carrier::PrivateData {
         // In this case the Responder must not send first (reading C42).
         return;
@@ -154,7 +154,7 @@ fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
 /// Only the end of the capture shows which Responses preceded a request: the dissector reads a
 /// direction that waits for missing octets after the other direction.
 fn depth(state: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_whole()) else { return };
+    let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
     for (direction, reads) in state.mpa.reads.iter().enumerate() {
         let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
         let is_connecting = direction == sdp.connecting;

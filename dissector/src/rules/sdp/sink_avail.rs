@@ -88,7 +88,7 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     if before.sizes.due.is_some() {
         let expected = format!("more than {own} bytes, the size before the unanswered ChRcvBuf");
         findings.at(requirement!("SDP-10.6-15"), unit, range, &expected, len.to_string());
-    } else if before.said.has(Mid::CH_RCV_BUF_ACK) {
+    } else if before.sent.has(Mid::CH_RCV_BUF_ACK) {
         let expected = format!("more than {own} bytes, the size in its ChRcvBufAck");
         findings.at(requirement!("SDP-10.6-16"), unit, range, &expected, len.to_string());
     }

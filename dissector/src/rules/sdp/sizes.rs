@@ -45,7 +45,7 @@ fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     let mut report = |ids: &[RequirementId], expected: &str| {
         findings.each(ids, unit, view.place(4..8), expected, &size.to_string());
     };
-    let wanted = before.sizes.asked.map(|request| request.wanted);
+    let wanted = before.sizes.own_request.map(|request| request.wanted);
     if size > peer {
         let expected = format!("at most {peer} bytes, the size of the peer's receive Private Buffers");
         report(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
@@ -55,7 +55,7 @@ fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
         if wanted.is_some_and(|wanted| wanted > peer) {
             report(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
         }
-        if before.heard.has(Mid::CH_RCV_BUF_ACK) {
+        if before.received.has(Mid::CH_RCV_BUF_ACK) {
             report(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
         }
     } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
@@ -70,7 +70,7 @@ fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     let before = view.before();
     let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
     let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
-    if let Some(request) = before.sizes.asked {
+    if let Some(request) = before.sizes.own_request {
         let found = format!("a ChRcvBuf, although the one with MSeq {} has no answer", request.mseq);
         let expected = "no ChRcvBuf until the previous one has a ChRcvBufAck";
         findings.at(requirement!("SDP-10.6-19"), unit, view.place(3..4), expected, found);

@@ -81,10 +81,10 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let range = view.place(3..4);
-    if before.said.has(Mid::SUSP_COMM_ACK) {
+    if before.sent.has(Mid::SUSP_COMM_ACK) {
         let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
         findings.each(&ids, unit, range, "no message after its own SuspCommAck", &mid.to_string());
-    } else if before.said.has(Mid::SUSP_COMM) {
+    } else if before.sent.has(Mid::SUSP_COMM) {
         // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, reading C31).
         let ids: &[RequirementId] = match mid {
             Mid::SUSP_COMM_ACK if view.direction == view.state.connecting => return,
@@ -99,7 +99,7 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 
 fn no_rdma(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
-    let sent = sdp.ends[usize::from(unit.direction)].said;
+    let sent = sdp.ends[usize::from(unit.direction)].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
     } else if sent.has(Mid::SUSP_COMM) {

@@ -25,11 +25,11 @@ impl Half {
         if first.start <= position && position < first.end() {
             return Some(first);
         }
-        self.runs.get(self.first_run_behind(position)).filter(|run| run.start <= position)
+        self.runs.get(self.first_run_after(position)).filter(|run| run.start <= position)
     }
 
     /// Index of the first run that has octets at or after `position`.
-    fn first_run_behind(&self, position: u64) -> usize {
+    fn first_run_after(&self, position: u64) -> usize {
         self.runs.partition_point(|run| run.end() <= position)
     }
 
@@ -67,7 +67,7 @@ impl Half {
                 at = end.min(run.end());
                 Some(Stretch { start: from, end: at, captured: true })
             } else {
-                at = self.runs.get(self.first_run_behind(from)).map_or(end, |run| end.min(run.start));
+                at = self.runs.get(self.first_run_after(from)).map_or(end, |run| end.min(run.start));
                 Some(Stretch { start: from, end: at, captured: false })
             }
         })
@@ -80,7 +80,7 @@ impl Half {
         if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
             return run.latest_frame(start, end);
         }
-        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        let runs = self.runs.range(self.first_run_after(start)..).take_while(|run| run.start < end);
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
@@ -88,13 +88,13 @@ impl Half {
     /// checksums are right?
     #[must_use]
     pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
-        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        let runs = self.runs.range(self.first_run_after(start)..).take_while(|run| run.start < end);
         runs.into_iter().any(|run| run.is_damaged(start, end))
     }
 
     /// Locations of the captured octets of `start..end` in the capture, in stream order.
     pub(crate) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
-        let runs = self.runs.range(self.first_run_behind(start)..).take_while(move |run| run.start < end);
+        let runs = self.runs.range(self.first_run_after(start)..).take_while(move |run| run.start < end);
         runs.flat_map(move |run| run.locate(start, end))
     }
 
@@ -112,7 +112,7 @@ impl Half {
 
     /// The end of the first TCP segment that has octets after the unread `position`.
     #[must_use]
-    pub(crate) fn segment_end_behind(&self, position: u64) -> Option<u64> {
+    pub(crate) fn segment_end_after(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
     }
 

@@ -37,16 +37,16 @@ fn octets_out_of_order_wait_for_the_hole() {
     let mut half = opened(99);
     half.add(&from_frame(2, 103, b"def"));
     assert!(half.octets(at(0), at(1)).is_err());
-    assert!(half.octets(at(3), at(6)).is_err(), "what lies behind a hole is not settled");
+    assert!(half.octets(at(3), at(6)).is_err(), "octets after a hole are not settled");
     half.add(&from_frame(3, 100, b"abc"));
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abcdef"[..])));
     assert_eq!(
         (half.frame_of(at(0), at(3)).0, half.frame_of(at(0), at(4)).0, half.frame_of(at(3), at(6)).0),
         (3, 3, 2)
     );
-    let stands: Vec<_> =
+    let located: Vec<_> =
         half.locate(at(2), at(5)).map(|Placed { located: l, .. }| (l.frame, l.offset, l.len)).collect();
-    assert_eq!(stands, [(3, Some(56), 1), (2, Some(54), 2)]);
+    assert_eq!(located, [(3, Some(56), 1), (2, Some(54), 2)]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
 }
 
 #[test]
-fn an_octet_behind_a_hole_that_is_filled_counts() {
+fn an_octet_after_a_filled_hole_counts() {
     let mut half = opened(99);
     half.add(&segment(103, b"d"));
     half.add(&segment(100, b"abc"));
@@ -152,7 +152,7 @@ fn at_the_end_of_the_capture_holes_are_lost() {
 }
 
 #[test]
-fn a_hole_is_given_up_when_too_much_waits_behind_it() {
+fn gives_up_a_hole_when_too_much_waits_after_it() {
     let mut half = opened(99);
     let octets = [7; 1000];
     let mut seq = 101;

@@ -52,7 +52,7 @@ impl Half {
         }
         for (from, to) in fresh {
             let (skip, until) = ((from - start) as usize, (to - start) as usize);
-            self.waiting.insert(from, (octets[skip..until].to_vec(), source.behind(skip as u64)));
+            self.waiting.insert(from, (octets[skip..until].to_vec(), source.after(skip as u64)));
             self.waiting_octets += until - skip;
             self.buffered += until - skip;
             self.sources += 1;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use weft_core::requirement::Severity;
-use weft_dissector::browse::index::Told;
+use weft_dissector::browse::index::IndexedFinding;
 
 use super::{Head, Links, class, part};
 use crate::captures::read::Survey;
@@ -22,7 +22,7 @@ struct Page<'a> {
 }
 
 struct Line<'a> {
-    finding: &'a Told,
+    finding: &'a IndexedFinding,
     summary: &'static str,
     href: String,
     class: &'static str,
@@ -36,7 +36,8 @@ pub(crate) fn findings(
     from: usize,
 ) -> Result<String, askama::Error> {
     let all = survey.index.findings();
-    let wanted: Vec<&Told> = all.iter().filter(|finding| severity.is_none_or(|one| one == finding.severity)).collect();
+    let wanted: Vec<&IndexedFinding> =
+        all.iter().filter(|finding| severity.is_none_or(|one| one == finding.severity)).collect();
     let base = head.base.clone();
     let (range, pages) = part(from, wanted.len(), |from| url::findings(&base, severity, from));
     let rows = wanted[range.clone()].iter().map(|finding| Line {
