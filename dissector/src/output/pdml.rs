@@ -66,8 +66,8 @@ pub fn record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
             ("frame.time_epoch", "Seconds since 1970", epoch),
             ("frame.time_relative", "Seconds since the first frame", relative),
             ("frame.number", "Frame number", number),
-            ("frame.len", "Octets on the wire", wire),
-            ("frame.cap_len", "Octets captured", captured.clone()),
+            ("frame.len", "Bytes on the wire", wire),
+            ("frame.cap_len", "Bytes captured", captured.clone()),
         ],
     );
     if let Some(packet) = &facts.packet {
@@ -91,7 +91,7 @@ pub fn record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
                     ("tcp.srcport", "Source port", ports.0),
                     ("tcp.dstport", "Destination port", ports.1),
                     ("tcp.stream", "Number of the connection", stream.to_string()),
-                    ("tcp.len", "Octets of the segment", packet.payload_len.to_string()),
+                    ("tcp.len", "Bytes of the segment", packet.payload_len.to_string()),
                 ],
             ),
             TransportKind::Udp => proto(
