@@ -1,8 +1,8 @@
 //! The connections of a capture: which ones are being read, which ones are over, and what happens
 //! if there are too many.
 //!
-//! **Memory.** A connection is delivered to its end, and all but its [`Past`](crate::tcp::Past)
-//! dropped, when
+//! **Memory.** All remaining units of a connection are delivered, and everything but its
+//! [`Past`](crate::tcp::Past) is dropped, when
 //!
 //! * its ports are used again;
 //! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late
@@ -11,8 +11,8 @@
 //! It is put aside when
 //!
 //! * more than [`MOST_OPEN`] are being read;
-//! * all together keep more than [`MOST_OCTETS`], except the connection that just received a
-//!   segment.
+//! * all together keep more than [`MOST_OCTETS`]; the connection that just received a segment is
+//!   never put aside for this reason.
 //!
 //! Connections without MPA and SDP go first, and of these the ones that are idle for longest. A
 //! [`Record`] of a connection with MPA or SDP is kept.
@@ -260,7 +260,8 @@ impl Connections {
         (slot, self.table.open((src, dst), at, slot))
     }
 
-    /// The capture ends: delivers all connections to their ends, by their numbers.
+    /// The capture ends: delivers the remaining units of all connections, in the order of their
+    /// numbers.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
         let mut open: Vec<Box<Connection>> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
         let rivals = open.iter_mut().filter_map(|connection| connection.rival.take());

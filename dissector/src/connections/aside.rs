@@ -1,4 +1,4 @@
-//! Connections that are delivered to their end, put aside, and resumed.
+//! Finishes connections, puts them aside, and resumes them.
 
 use super::connection::{Connection, Direction};
 use super::{Connections, LINGERING};
@@ -75,7 +75,7 @@ impl Connections {
         slot
     }
 
-    /// Delivers a connection to its end; it may still continue if it is put `aside`.
+    /// Delivers the remaining units of a connection; it may still continue if it is put `aside`.
     pub(super) fn retire(&mut self, slot: usize, aside: bool, sink: &mut dyn Sink) {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);

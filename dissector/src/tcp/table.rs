@@ -67,7 +67,7 @@ pub(crate) enum Located {
     Elsewhere,
 }
 
-/// The facts that are kept of a connection that was delivered to its end. Index 0 is the sender of
+/// The facts that are kept of a connection whose units were all delivered. Index 0 is the sender of
 /// its first frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
