@@ -37,7 +37,7 @@ pub fn tree(unit: &Unit<'_>) -> Vec<Node> {
         builder.done.push(Node {
             name: "payload",
             label: grammar::payload_label(unit),
-            value: format!("{} octets", octets.len()),
+            value: format!("{} bytes", octets.len()),
             section: "",
             range: end.saturating_sub(octets.len())..end,
             children: Vec::new(),
@@ -155,7 +155,7 @@ fn hex(octets: &[u8]) -> String {
         let _ = write!(out, "{octet:02x}");
     }
     if octets.len() > MOST_SHOWN {
-        let _ = write!(out, "... ({} octets)", octets.len());
+        let _ = write!(out, "... ({} bytes)", octets.len());
     }
     out
 }

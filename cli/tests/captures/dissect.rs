@@ -345,7 +345,7 @@ fn a_terminate_says_its_error() {
     let text = printed(&["dissect", TERMINATE, "-V", "-Y", "iwarp_rdma.terminate"]);
     assert!(text.contains("EType: 1 (Tagged Buffer Error)"), "{text}");
     assert!(text.contains("Error Code: 0x01 (Base or bounds violation)"), "{text}");
-    assert!(text.contains("bytes after the Terminate header (not announced by HdrCt): 16 octets"), "{text}");
+    assert!(text.contains("bytes after the Terminate header (not announced by HdrCt): 16 bytes"), "{text}");
     assert!(!text.contains("ULP payload:") && !text.contains("Marker status"), "{text}");
 }
 

@@ -43,7 +43,7 @@ fn both_sides_see_a_clean_connection() {
     // Request and Reply, then each round's Send, Read Request, Read Response, Send, Send, Write, Send.
     let count = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!((count("MPA Request"), count("MPA Reply")), (1, 1));
-    assert_eq!((count("  Send  QN 0"), count("RDMA Read Request"), count("16 octets")), (400, 100, 400));
+    assert_eq!((count("  Send  QN 0"), count("RDMA Read Request"), count("16 bytes")), (400, 100, 400));
     let server = server.wait_with_output().unwrap();
     assert!(server.status.success());
     assert_eq!(String::from_utf8(server.stdout).unwrap().lines().count(), 100);

@@ -278,7 +278,7 @@ fn below(row: &Row) -> String {
             let _ = write!(words, "  seq {seq} len {}", row.payload_len);
             words
         }
-        Some(TransportKind::Udp) => format!("UDP  {} octets", row.payload_len),
+        Some(TransportKind::Udp) => format!("UDP  {} bytes", row.payload_len),
         None => "neither TCP nor UDP".to_owned(),
     }
 }

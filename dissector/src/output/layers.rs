@@ -58,7 +58,7 @@ pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
         let label = grammar::payload_label(unit);
         layers.push(Layer { name: "payload", label, position, size, fields: Vec::new() });
         if let Some(layer) = layers.last_mut() {
-            let line = format!("{label}: {} octets", octets.len());
+            let line = format!("{label}: {} bytes", octets.len());
             layer.fields.push(Shown {
                 name: "payload",
                 line,

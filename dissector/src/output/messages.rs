@@ -128,7 +128,7 @@ impl std::fmt::Display for Message {
             Place::Tagged { stag, offset } => write!(f, "  STag {stag:#010x} TO {offset:#x}")?,
             Place::Untagged { queue, msn } => write!(f, "  QN {queue} MSN {msn}")?,
         }
-        write!(f, "  {} octets", self.len)?;
+        write!(f, "  {} bytes", self.len)?;
         if let Some(message) = &self.ulp_message {
             write!(f, "  {message}")?;
         }

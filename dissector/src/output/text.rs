@@ -64,9 +64,9 @@ pub fn summary(unit: &Unit<'_>) -> String {
             }
             line
         }
-        Kind::Streaming { len, .. } => format!("streaming data  {}{}", counted(*len, "octet"), near_key(unit)),
-        Kind::Gap { len } => format!("not captured  {len} octets"),
-        Kind::Unparsed { len } => format!("no FPDU found  {len} octets"),
+        Kind::Streaming { len, .. } => format!("streaming data  {}{}", counted(*len, "byte"), near_key(unit)),
+        Kind::Gap { len } => format!("not captured  {len} bytes"),
+        Kind::Unparsed { len } => format!("no FPDU found  {len} bytes"),
     };
     if unit.incomplete {
         line.push_str("  [incomplete]");
@@ -108,7 +108,7 @@ fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let (ird, ord) = (word([a, b], 'A', 'B'), word([c, d], 'C', 'D'));
     let private = match length - ENHANCED_LEN {
         0 => String::new(),
-        private => format!("  private data {}", counted(private as u64, "octet")),
+        private => format!("  private data {}", counted(private as u64, "byte")),
     };
     format!("  IRD {ird}  ORD {ord}{private}")
 }
@@ -133,7 +133,7 @@ fn near_key(unit: &Unit<'_>) -> String {
     match wrong.len() {
         1..=MOST_WRONG => {
             let s = if wrong.len() == 1 { "" } else { "s" };
-            format!(", begins like an MPA {name} with key octet{s} {} wrong", wrong.join(", "))
+            format!(", begins like an MPA {name} with key byte{s} {} wrong", wrong.join(", "))
         }
         _ => String::new(),
     }
@@ -142,7 +142,7 @@ fn near_key(unit: &Unit<'_>) -> String {
 fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
     let mut line = match Segment::parse(fpdu.ulpdu().raw().0) {
         Ok(Segment::Tagged(header, payload)) => format!(
-            "{}  STag {:#010x} TO {:#x}  {} octets{}",
+            "{}  STag {:#010x} TO {:#x}  {} bytes{}",
             header.ulp_control.opcode(),
             header.stag.get(),
             header.tagged_offset.get(),
@@ -160,7 +160,7 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
             line
         }
         Ok(Segment::Untagged(header, payload)) => format!(
-            "{}  QN {} MSN {} MO {}  {} octets{}",
+            "{}  QN {} MSN {} MO {}  {} bytes{}",
             header.ulp_control.opcode(),
             header.qn.get(),
             header.msn.get(),
@@ -168,12 +168,12 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
             payload.len(),
             if header.control.last() { "" } else { "  more follow" }
         ),
-        Err(_) => format!("FPDU of {} octets, too short for a DDP segment", fpdu.layout.ulpdu_length),
+        Err(_) => format!("FPDU of {} bytes, too short for a DDP segment", fpdu.layout.ulpdu_length),
     };
     match fpdu.crc_status {
         CrcStatus::Good | CrcStatus::Unchecked => {}
         CrcStatus::Bad => line.push_str("  CRC BAD"),
-        CrcStatus::Truncated => line.push_str("  CRC not checked: octets missing"),
+        CrcStatus::Truncated => line.push_str("  CRC not checked: bytes missing"),
         CrcStatus::Absent => line.push_str("  CRC field absent"),
     }
     match fpdu.marker_status {
@@ -240,13 +240,13 @@ pub fn frame_line(record: &Record) -> String {
 fn packet_summary(packet: &Packet) -> String {
     let octets = packet.payload_len;
     let TransportKind::Tcp { syn, fin, rst, ack, .. } = packet.transport else {
-        return format!("UDP  {octets} octets");
+        return format!("UDP  {octets} bytes");
     };
     let flags: Vec<_> = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")]
         .into_iter()
         .filter_map(|(set, name)| set.then_some(name))
         .collect();
-    format!("TCP {}  {octets} octets", flags.join(" "))
+    format!("TCP {}  {octets} bytes", flags.join(" "))
 }
 
 /// A finding as the lines below its unit: frame, stream, sender and receiver, in the format of
@@ -342,7 +342,7 @@ mod tests {
         wire.send(0, &request);
         wire.fin(0);
         let expected =
-            format!("streaming data  {} octets, begins like an MPA Request with key octet 3 wrong", request.len());
+            format!("streaming data  {} bytes, begins like an MPA Request with key byte 3 wrong", request.len());
         assert_eq!(lines(&wire), [expected]);
     }
 
@@ -352,7 +352,7 @@ mod tests {
         let mut request = b"MPA ID Req Frame\x50\x02\x00\x06".to_vec();
         request.extend_from_slice(&[0xc0, 0x04, 0x40, 0x02, 1, 2]);
         wire.send(0, &request);
-        let expected = "MPA Request  Rev 2 C S  PD_Length 6  IRD 4 A B  ORD 2 D  private data 2 octets";
+        let expected = "MPA Request  Rev 2 C S  PD_Length 6  IRD 4 A B  ORD 2 D  private data 2 bytes";
         assert_eq!(lines(&wire), [expected]);
     }
 

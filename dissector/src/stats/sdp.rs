@@ -160,7 +160,7 @@ impl HalfStats {
         }
         write!(f, ", {} gratuitous updates", self.gratuitous_updates)?;
         if let Some(size) = self.receive_size {
-            write!(f, ", of {size} octets")?;
+            write!(f, ", of {size} bytes")?;
         }
         writeln!(f)?;
         for (what, adverts) in [("SrcAvails", self.src_avails), ("SinkAvails of the receiver", self.sink_avails)] {

@@ -44,7 +44,7 @@ impl DirectionStats {
                     write!(f, ", {text}")?;
                 }
             }
-            write!(f, ", {} octets of private data", startup.pd_length)?;
+            write!(f, ", {} bytes of private data", startup.pd_length)?;
             if let Some((ird, ord)) = startup.ird_ord {
                 write!(f, ", IRD {ird}, ORD {ord}")?;
             }
@@ -53,7 +53,7 @@ impl DirectionStats {
         if self.fpdus > 0 {
             writeln!(
                 f,
-                "    FPDUs: {}, ULPDU octets {}, payload octets {}",
+                "    FPDUs: {}, ULPDU bytes {}, payload bytes {}",
                 self.fpdus, self.ulpdu_octets, self.payload_octets
             )?;
             writeln!(f, "    opcodes: {}", list(self.opcodes.iter().map(|(name, count)| (name.as_str(), *count))))?;
@@ -61,10 +61,10 @@ impl DirectionStats {
             writeln!(f, "    markers: {}", list(self.markers.iter().map(|(name, count)| (*name, *count))))?;
         }
         for (count, what, how) in [
-            (self.incomplete, "unit", "with missing octets"),
-            (self.gap_octets, "octet", "not captured"),
-            (self.unparsed_octets, "octet", "without an FPDU"),
-            (self.streaming_octets, "octet", "outside MPA"),
+            (self.incomplete, "unit", "with missing bytes"),
+            (self.gap_octets, "byte", "not captured"),
+            (self.unparsed_octets, "byte", "without an FPDU"),
+            (self.streaming_octets, "byte", "outside MPA"),
         ] {
             if count > 0 {
                 writeln!(f, "    {} {how}", counted(count, what))?;
@@ -84,7 +84,7 @@ impl DirectionStats {
         }
         if let Some(sdp) = &self.sdp {
             writeln!(f, "    SDP: {}", list(sdp.messages.iter().map(|(name, count)| (name.as_str(), *count))))?;
-            write!(f, "    SDP user data {} octets, MSeq {}, MSeqAck {}", sdp.data_octets, sdp.mseq.0, sdp.mseq.1)?;
+            write!(f, "    SDP user data {} bytes, MSeq {}, MSeqAck {}", sdp.data_octets, sdp.mseq.0, sdp.mseq.1)?;
             if let Some((least, last)) = sdp.bufs {
                 write!(f, ", Bufs at least {least}, at last {last}")?;
             }

@@ -97,8 +97,8 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.fpdus > 0 {
             let Totals { fpdus, ulpdu_octets, payload_octets, .. } = self;
-            writeln!(f, "total  FPDUs: {fpdus}, ULPDU octets {ulpdu_octets}, payload octets {payload_octets}")?;
-            writeln!(f, "  {:<40} {:>10} {:>7} {:>16}", "opcode", "FPDUs", "%", "payload octets")?;
+            writeln!(f, "total  FPDUs: {fpdus}, ULPDU bytes {ulpdu_octets}, payload bytes {payload_octets}")?;
+            writeln!(f, "  {:<40} {:>10} {:>7} {:>16}", "opcode", "FPDUs", "%", "payload bytes")?;
             for (name, count) in &self.opcodes {
                 let octets = self.opcode_octets.get(name).copied().unwrap_or(0);
                 let share = *count as f64 * 100.0 / *fpdus as f64;

@@ -15,7 +15,7 @@ use crate::unit::Carrier;
 /// An SDP message.
 pub(super) fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) -> String {
     let Some((bsdh, header)) = RawBsdh::read(part.raw().0, order) else {
-        return format!("SDP message of {} octets, too short for its header", part.len());
+        return format!("SDP message of {} bytes, too short for its header", part.len());
     };
     let mut line = format!("SDP {}{}", bsdh.mid(), extended_header(bsdh.mid(), header, order).unwrap_or_default());
     let _ = write!(line, "  MSeq {} MSeqAck {} Bufs {} Len {}", bsdh.mseq, bsdh.mseq_ack, bsdh.bufs, bsdh.len);
@@ -33,14 +33,14 @@ fn extended_header(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<String>
     Some(match mid {
         Mid::SRC_AVAIL => {
             let (raw, _) = RawSrcAvail::read(octets, order)?;
-            format!("  STag {:#010x} VA {:#x}  {} octets", raw.stag, raw.va, raw.len)
+            format!("  STag {:#010x} VA {:#x}  {} bytes", raw.stag, raw.va, raw.len)
         }
         Mid::SINK_AVAIL => {
             let (raw, _) = RawSinkAvail::read(octets, order)?;
             let RawSinkAvail { stag, va, len, non_discards } = raw;
-            format!("  STag {stag:#010x} VA {va:#x}  {len} octets  NonDiscards {non_discards}")
+            format!("  STag {stag:#010x} VA {va:#x}  {len} bytes  NonDiscards {non_discards}")
         }
-        Mid::RDMA_WR_COMPL | Mid::RDMA_RD_COMPL => format!("  {} octets", word(octets)?),
+        Mid::RDMA_WR_COMPL | Mid::RDMA_RD_COMPL => format!("  {} bytes", word(octets)?),
         Mid::MODE_CHANGE => {
             let (raw, _) = RawModeChange::read(octets, order)?;
             let mode = mode_name(u64::from(raw.mode())).unwrap_or_default();
@@ -64,7 +64,7 @@ fn word(octets: &[u8]) -> Option<u32> {
 /// A datagram of the port mapper protocol.
 pub(super) fn portmap_summary(part: &Part<'_>) -> String {
     let Ok((raw, _)) = RawMessage::ref_from_prefix(part.raw().0) else {
-        return format!("SDP port mapper datagram of {} octets, too short", part.len());
+        return format!("SDP port mapper datagram of {} bytes, too short", part.len());
     };
     let name = ["PMReq", "PMAccept", "PMAck", "PMDeny"][usize::from(raw.ver_mt_ipv >> 4 & 3)];
     let mut line = format!(
@@ -95,19 +95,19 @@ mod tests {
         for (octets, expected) in [
             (
                 "0006 00 fe 00000024 00000001 00000002 00001000 076d8511 0000000710000003",
-                "SrcAvail  STag 0x076d8511 VA 0x710000003  4096 octets  MSeq 1 MSeqAck 2 Bufs 6 Len 36",
+                "SrcAvail  STag 0x076d8511 VA 0x710000003  4096 bytes  MSeq 1 MSeqAck 2 Bufs 6 Len 36",
             ),
             (
                 "0006 02 fd 00000028 00000001 00000002 00001000 00000011 0000000000000040 00000003",
-                "SinkAvail  STag 0x00000011 VA 0x40  4096 octets  NonDiscards 3  MSeq 1 MSeqAck 2 Bufs 6 Len 40  OOB_PEND",
+                "SinkAvail  STag 0x00000011 VA 0x40  4096 bytes  NonDiscards 3  MSeq 1 MSeqAck 2 Bufs 6 Len 40  OOB_PEND",
             ),
             (
                 "0006 04 05 00000014 00000001 00000002 00000700",
-                "RdmaWrCompl  1792 octets  MSeq 1 MSeqAck 2 Bufs 6 Len 20  REQ_PIPE",
+                "RdmaWrCompl  1792 bytes  MSeq 1 MSeqAck 2 Bufs 6 Len 20  REQ_PIPE",
             ),
             (
                 "0006 00 06 00000014 00000001 00000002 00000700",
-                "RdmaRdCompl  1792 octets  MSeq 1 MSeqAck 2 Bufs 6 Len 20",
+                "RdmaRdCompl  1792 bytes  MSeq 1 MSeqAck 2 Bufs 6 Len 20",
             ),
             (
                 "0006 00 07 00000014 00000001 00000002 00000005",
