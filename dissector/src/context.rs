@@ -9,7 +9,7 @@ use crate::follow::ulp::{Ulp, UlpMessage};
 #[derive(Debug, Default)]
 pub struct Context {
     /// The state of its SDP connection.
-    pub sdp: Option<Box<sdp::Books>>,
+    pub sdp: Option<Box<sdp::SdpState>>,
     /// The port mapper exchange of a datagram. For a connection: the exchange that it follows, as
     /// it was then.
     pub exchange: Option<Exchange>,

@@ -71,7 +71,7 @@ pub trait Sink {
 /// The monitor of one connection: its state, and the rules that check it.
 #[derive(Default)]
 pub(crate) struct Watch {
-    state: follow::Books,
+    state: follow::ConnectionState,
     /// Empty between units; a field to keep its memory.
     found: Vec<Finding>,
     /// Findings about FPDUs that may be retransmitted.

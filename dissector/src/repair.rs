@@ -18,7 +18,7 @@ use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
 use crate::follow::tcp::before;
-use crate::follow::{Books, Fault};
+use crate::follow::{ConnectionState, Fault};
 use crate::ip::Segment;
 use crate::tcp::Checksum;
 use crate::unit::{CrcStatus, Kind, Unit};
@@ -103,7 +103,7 @@ impl Repairs {
 
     /// Keeps the findings about `unit`, if it is an FPDU that may be retransmitted. Returns whether
     /// it was already retransmitted; its findings are notes then.
-    pub(crate) fn hold(&mut self, state: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
+    pub(crate) fn hold(&mut self, state: &ConnectionState, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
             return false;
@@ -131,7 +131,7 @@ impl Repairs {
     /// this direction, and acknowledge those of the other one. Their findings are added to `found`.
     pub(crate) fn segment(
         &mut self,
-        state: &mut Books,
+        state: &mut ConnectionState,
         direction: usize,
         segment: &Segment<'_>,
         found: &mut Vec<Finding>,

@@ -47,7 +47,7 @@ use crate::unit::{Carrier, Kind, Unit};
 
 /// The complete state of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct ConnectionState {
     /// How it began and ended.
     pub(crate) connection: Connection,
     /// What MPA and TCP below it showed.
@@ -64,7 +64,7 @@ pub(crate) struct Books {
     pub(crate) peer_has_unread: bool,
 }
 
-impl Books {
+impl ConnectionState {
     /// Records the flags of a segment.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.connection.segment(direction, segment);
@@ -108,7 +108,7 @@ impl Books {
             self.context.ulp = self.ulps.name();
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
-            let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
+            let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
             // Units of a direction with missing octets may be delivered late. So may units that
             // nothing vouches for yet.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
@@ -176,9 +176,14 @@ impl Books {
 
     /// The connection starts again: only TCP's part is kept.
     pub(crate) fn restart(&mut self) {
-        let Books { connection, mpa, context, .. } = std::mem::take(self);
+        let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
-        *self = Books { connection: connection.restarted(), mpa: mpa.restarted(), context, ..Books::default() };
+        *self = ConnectionState {
+            connection: connection.restarted(),
+            mpa: mpa.restarted(),
+            context,
+            ..ConnectionState::default()
+        };
     }
 
     /// The connection replaces an SDP connection that was suspended.

@@ -302,10 +302,10 @@ mod tests {
                 wire.send(0, &octets[..cut]);
                 wire.send(0, &octets[cut..]);
                 let mut talk = Talk::upon(wire, order);
-                talk.say_octets(5, 1, &hello_ack());
+                talk.send_octets(5, 1, &hello_ack());
                 for direction in [0, 1, 0, 1] {
-                    talk.both_hear();
-                    talk.say(direction, Mid::DATA, "", 1);
+                    talk.both_receive_all();
+                    talk.send(direction, Mid::DATA, "", 1);
                 }
                 (0..2).for_each(|direction| talk.wire.fin(direction));
                 assert_eq!(talk.wire.errors(), [], "cut at {cut}");

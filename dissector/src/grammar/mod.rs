@@ -19,7 +19,7 @@ pub mod portmap;
 pub mod rdmap;
 mod reader;
 pub mod sdp;
-pub mod sdp_books;
+pub mod sdp_state;
 #[cfg(test)]
 mod sections;
 #[cfg(test)]
@@ -35,7 +35,7 @@ use crate::unit::{Kind, Unit};
 
 /// Every field that a grammar passes to visitors.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
-    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS]
+    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS]
         .into_iter()
         .flatten()
         .copied()
@@ -43,7 +43,7 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
 
 /// The fields whose values come from the monitor's state, not from the octets of the unit.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
-    [sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
+    [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }
 
 /// The label of the payload that [`walk`] returns. The octets after a Terminate header are not
@@ -97,7 +97,7 @@ fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V
             portmap::visit_followed(exchange, part.len(), visitor);
         }
         (Kind::Sdp(_, _, part), Context { sdp: Some(state), exchange, .. }) => {
-            sdp_books::visit(state, part.len(), visitor);
+            sdp_state::visit(state, part.len(), visitor);
             if let Some(exchange) = exchange.as_ref().filter(|_| state.closing.hello_ack.is_none()) {
                 portmap::visit_followed(exchange, part.len(), visitor);
             }

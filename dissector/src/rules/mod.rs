@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 
 use weft_core::RequirementId;
 
-use crate::follow::{Books, Remark};
+use crate::follow::{ConnectionState, Remark};
 use crate::unit::{Fpdu, Kind, Unit};
 
 /// One rule.
@@ -43,26 +43,26 @@ pub struct Rule {
 #[derive(Clone, Copy)]
 pub(crate) enum Judge {
     /// At each start-up frame.
-    Startup(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each FPDU, in any state.
-    Fpdu(fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
+    Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment whose header was captured and whose FPDU can be trusted.
-    Segment(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    Segment(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each such segment with an unusual bit or field, apart from STag, TO, MSN, MO and payload
     /// ([`SegmentView::is_ordinary`]).
-    Header(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    Header(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each such segment whose opcode has its bit in the mask (bit 0: RDMA Write).
-    Opcode(u16, fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each remark that the connection's state makes while it takes a unit in.
-    Remark(fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>)),
+    Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
     /// At every other unit.
-    Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each SDP message whose BSDH was captured and whose octets can be trusted.
-    Sdp(fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
+    Sdp(fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
     /// At each datagram from or to a port mapper.
     PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
     /// When the connection or the capture ends.
-    End(fn(&Books, &mut Findings<'_>)),
+    End(fn(&ConnectionState, &mut Findings<'_>)),
 }
 
 /// Every rule.
@@ -70,12 +70,12 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES].into_iter().flatten().copied()
 }
 
-type OnUnit = fn(&Books, &Unit<'_>, &mut Findings<'_>);
-type OnFpdu = fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>);
-type OnSegment = fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>);
-type OnSdp = fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>);
+type OnUnit = fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>);
+type OnFpdu = fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>);
+type OnSegment = fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>);
+type OnSdp = fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>);
 type OnDatagram = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
-type OnRemark = fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>);
+type OnRemark = fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>);
 
 /// The rules by when they are called, so that a unit meets only rules that concern it.
 #[derive(Default)]
@@ -89,7 +89,7 @@ struct Tables {
     other: Vec<OnUnit>,
     sdp: Vec<OnSdp>,
     port_mapper: Vec<OnDatagram>,
-    end: Vec<fn(&Books, &mut Findings<'_>)>,
+    end: Vec<fn(&ConnectionState, &mut Findings<'_>)>,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
@@ -115,30 +115,35 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// Calls every rule that concerns `unit`. `view` is its segment, if rules may trust it.
-pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentView<'_>>, findings: &mut Findings<'_>) {
+pub(crate) fn judge_unit(
+    state: &ConnectionState,
+    unit: &Unit<'_>,
+    view: Option<&SegmentView<'_>>,
+    findings: &mut Findings<'_>,
+) {
     let tables = &*TABLES;
     match &unit.kind {
-        Kind::Startup(..) => tables.startup.iter().for_each(|judge| judge(books, unit, findings)),
+        Kind::Startup(..) => tables.startup.iter().for_each(|judge| judge(state, unit, findings)),
         Kind::Fpdu(fpdu) => {
-            tables.fpdu.iter().for_each(|judge| judge(books, unit, fpdu, findings));
+            tables.fpdu.iter().for_each(|judge| judge(state, unit, fpdu, findings));
             if let Some(view) = view {
-                tables.segment.iter().for_each(|judge| judge(books, unit, view, findings));
+                tables.segment.iter().for_each(|judge| judge(state, unit, view, findings));
                 if !view.is_ordinary() {
-                    tables.header.iter().for_each(|judge| judge(books, unit, view, findings));
+                    tables.header.iter().for_each(|judge| judge(state, unit, view, findings));
                 }
                 let concerned = &tables.opcode[usize::from(view.opcode().0 & 0xf)];
-                concerned.iter().for_each(|judge| judge(books, unit, view, findings));
+                concerned.iter().for_each(|judge| judge(state, unit, view, findings));
             }
         }
         Kind::Sdp(..) => {
-            if let Some(view) = SdpView::of(books, unit) {
-                tables.sdp.iter().for_each(|judge| judge(books, unit, &view, findings));
+            if let Some(view) = SdpView::of(state, unit) {
+                tables.sdp.iter().for_each(|judge| judge(state, unit, &view, findings));
             }
         }
-        _ => tables.other.iter().for_each(|judge| judge(books, unit, findings)),
+        _ => tables.other.iter().for_each(|judge| judge(state, unit, findings)),
     }
-    for remark in books.remarks() {
-        tables.remark.iter().for_each(|judge| judge(books, unit, remark, findings));
+    for remark in state.remarks() {
+        tables.remark.iter().for_each(|judge| judge(state, unit, remark, findings));
     }
 }
 
@@ -148,6 +153,6 @@ pub(crate) fn judge_datagram(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut 
 }
 
 /// Calls the rules that judge the complete connection.
-pub(crate) fn judge_end(books: &Books, findings: &mut Findings<'_>) {
-    TABLES.end.iter().for_each(|judge| judge(books, findings));
+pub(crate) fn judge_end(state: &ConnectionState, findings: &mut Findings<'_>) {
+    TABLES.end.iter().for_each(|judge| judge(state, findings));
 }

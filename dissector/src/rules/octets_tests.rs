@@ -33,16 +33,16 @@ fn talk(send: impl FnOnce(&mut Talk)) -> Wire {
 
 #[test]
 fn a_field_of_a_message_in_sends_is_located() {
-    let wrong_mid = talk(|talk| talk.say_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
+    let wrong_mid = talk(|talk| talk.send_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
     assert_eq!(octets(&wrong_mid, requirement!("SDP-6.1.1-1")), "0f");
     // The opcode is that of the Send.
     let hello_ack = Talk::acknowledged_in(FieldOrder::Figure, 3).wire;
     assert_eq!(octets(&hello_ack, requirement!("SDP-14.2-7")), "43");
     // Of a message in two segments the first one has the header.
     let number = talk(|talk| {
-        talk.say(0, Mid::DATA, "", 4);
+        talk.send(0, Mid::DATA, "", 4);
         talk.mseq[0] += 1;
-        talk.say_in_two(0, 100);
+        talk.send_in_two(0, 100);
     });
     assert_eq!(octets(&number, requirement!("SDP-6.1.5-2")), "00000003");
 }
@@ -51,17 +51,17 @@ fn a_field_of_a_message_in_sends_is_located() {
 fn a_message_of_sdp_that_is_judged_at_the_end_is_located() {
     let ahead = talk(|talk| {
         talk.ack[0] = 3;
-        talk.say(0, Mid::DATA, "", 4);
+        talk.send(0, Mid::DATA, "", 4);
     });
     assert_eq!(octets(&ahead, requirement!("SDP-6.1.6-2")), "00000003");
     let write = talk(|talk| {
-        talk.say(0, Mid::DATA, "", 4);
+        talk.send(0, Mid::DATA, "", 4);
         talk.write(0, 0x77, 0, 8);
     });
     assert_eq!(octets(&write, requirement!("SDP-6.3.3.3-2")), "00000077");
     let read = talk(|talk| {
-        talk.say(0, Mid::DATA, "", 4);
-        talk.asks(0, 0x78, 0, 8);
+        talk.send(0, Mid::DATA, "", 4);
+        talk.request_read(0, 0x78, 0, 8);
     });
     assert_eq!(octets(&read, requirement!("SDP-6.3.2.3-2")), "00000078");
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use weft_core::wire::sdp::Mode;
 
-use crate::sdp::{Adverts, Books, Profile};
+use crate::sdp::{Adverts, Profile, SdpState};
 
 /// An SDP connection.
 #[derive(Debug, Clone, Serialize)]
@@ -87,7 +87,7 @@ pub struct AdvertStats {
 }
 
 impl SdpConnectionStats {
-    pub(super) fn of(sdp: &Books) -> Self {
+    pub(super) fn of(sdp: &SdpState) -> Self {
         let closing = &sdp.closing;
         SdpConnectionStats {
             profile: sdp.profile.map(Profile::name),
@@ -121,7 +121,7 @@ impl SdpConnectionStats {
 }
 
 impl HalfStats {
-    fn of(sdp: &Books, direction: usize) -> Self {
+    fn of(sdp: &SdpState, direction: usize) -> Self {
         let (source, sink) = (&sdp.ends[direction], &sdp.ends[1 - direction]);
         let (credits, changes) = (&sdp.credits[direction], &sdp.changes[direction]);
         let name = |mode: Mode| mode.to_string();

@@ -42,7 +42,7 @@ impl Talk {
     /// The same, with the HelloAck in a Send of another kind.
     pub(crate) fn acknowledged_in(order: FieldOrder, opcode: u8) -> Self {
         let mut talk = Self::greeted(order, |_| {});
-        talk.say_octets(opcode, 1, &hello_ack());
+        talk.send_octets(opcode, 1, &hello_ack());
         talk
     }
 
@@ -58,7 +58,7 @@ impl Talk {
     /// The Hello was sent; the HelloAck follows.
     pub(crate) fn after(wire: Wire) -> Self {
         let mut talk = Self::upon(wire, FieldOrder::Figure);
-        talk.say_octets(SEND_SE, 1, &hello_ack());
+        talk.send_octets(SEND_SE, 1, &hello_ack());
         talk
     }
 
@@ -68,7 +68,7 @@ impl Talk {
     }
 
     /// A Send of these octets, in figure order.
-    pub(crate) fn say_octets(&mut self, opcode: u8, direction: usize, message: &[u8]) {
+    pub(crate) fn send_octets(&mut self, opcode: u8, direction: usize, message: &[u8]) {
         self.msn[direction] += 1;
         let octets = self.send_of(opcode, direction, &ordered(self.order, message.to_vec()));
         self.wire.send(direction, &octets);
@@ -84,19 +84,19 @@ impl Talk {
     }
 
     /// A message: MID, extended header, octets of payload; in the Send that section 14.2 requires.
-    pub(crate) fn say(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
-        self.say_in(solicited(mid, self.flags), direction, mid, extension, payload);
+    pub(crate) fn send(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
+        self.send_in(solicited(mid, self.flags), direction, mid, extension, payload);
     }
 
     /// The same in a Send of this opcode.
-    pub(crate) fn say_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
+    pub(crate) fn send_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         let message = self.message(direction, mid, extension, payload);
-        self.say_octets(opcode, direction, &message);
+        self.send_octets(opcode, direction, &message);
     }
 
     /// The same, changed.
-    pub(crate) fn say_changed(
+    pub(crate) fn send_changed(
         &mut self,
         direction: usize,
         mid: Mid,
@@ -106,11 +106,11 @@ impl Talk {
         self.mseq[direction] += 1;
         let mut message = self.message(direction, mid, extension, 0);
         change(&mut message);
-        self.say_octets(solicited(mid, self.flags), direction, &message);
+        self.send_octets(solicited(mid, self.flags), direction, &message);
     }
 
     /// A Data in two segments, with `payload` octets.
-    pub(crate) fn say_in_two(&mut self, direction: usize, payload: usize) {
+    pub(crate) fn send_in_two(&mut self, direction: usize, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
         let message = ordered(self.order, self.message(direction, Mid::DATA, "", payload));
@@ -150,7 +150,7 @@ impl Talk {
     }
 
     /// An RDMA Read Request for `len` octets.
-    pub(crate) fn asks(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
+    pub(crate) fn request_read(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
         self.reads[direction] += 1;
         let msn = self.reads[direction];
         let sink = format!("{:08x} 0000000000000000", 0x5100 + msn);
@@ -162,7 +162,7 @@ impl Talk {
 
     /// The same, and its Response.
     pub(crate) fn reads(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
-        self.asks(direction, stag, to, len);
+        self.request_read(direction, stag, to, len);
         let sink = 0x5100 + self.reads[direction];
         let mut ulpdu = hex(&format!("c142 {sink:08x} 0000000000000000"));
         ulpdu.resize(ulpdu.len() + len as usize, 0x5a);
@@ -170,13 +170,13 @@ impl Talk {
     }
 
     /// `direction` has received everything that was sent to it.
-    pub(crate) fn hears(&mut self, direction: usize) {
+    pub(crate) fn receive_all(&mut self, direction: usize) {
         self.ack[direction] = self.mseq[1 - direction];
     }
 
     /// Both directions have received everything.
-    pub(crate) fn both_hear(&mut self) {
-        (0..2).for_each(|direction| self.hears(direction));
+    pub(crate) fn both_receive_all(&mut self) {
+        (0..2).for_each(|direction| self.receive_all(direction));
     }
 }
 

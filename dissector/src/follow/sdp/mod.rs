@@ -109,7 +109,7 @@ struct Waiting {
 
 /// The state of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
 #[derive(Debug, Clone)]
-pub struct Books {
+pub struct SdpState {
     /// The direction of the Hello: that of the Connecting Peer.
     pub connecting: usize,
     /// What carried the Hello.
@@ -154,10 +154,10 @@ pub struct Books {
     pub(crate) strays: [Strays; 2],
 }
 
-impl Books {
+impl SdpState {
     /// The state of a connection that begins with this Hello.
     pub(crate) fn begin(direction: usize, carrier: Carrier) -> Self {
-        Books {
+        SdpState {
             connecting: direction,
             carrier,
             profile: None,

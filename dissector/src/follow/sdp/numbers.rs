@@ -4,9 +4,9 @@ use weft_core::wire::sdp::Mid;
 
 use super::message::Message;
 use super::strays::{Ahead, StepBack};
-use super::{Books, reached};
+use super::{SdpState, reached};
 
-impl Books {
+impl SdpState {
     /// Does the message follow the last one of its direction? The first one has MSeq 1, by another
     /// reading (C4) 0.
     pub(super) fn number(&mut self, direction: usize, message: &Message) {

@@ -3,7 +3,7 @@
 
 use weft_core::wire::mpa::StartupKind;
 
-use super::Books;
+use super::SdpState;
 use crate::follow::connection::Connection;
 use crate::unit::Carrier;
 
@@ -36,7 +36,7 @@ impl Profile {
     }
 }
 
-impl Books {
+impl SdpState {
     /// The profile, once something shows it.
     pub(super) fn profile_by(&self, connection: &Connection) -> Option<Profile> {
         if self.carrier == Carrier::PrivateData {

@@ -18,9 +18,9 @@ const SINK_TO_COMBINED: &str = "00000003";
 const TO_PIPELINED: &str = "00000004";
 
 impl Talk {
-    fn read(&self) -> (Vec<Value>, Books) {
+    fn read(&self) -> (Vec<Value>, SdpState) {
         #[derive(Default)]
-        struct Collect(JsonWriter, Vec<Value>, Option<Books>);
+        struct Collect(JsonWriter, Vec<Value>, Option<SdpState>);
         impl crate::Sink for Collect {
             fn unit(&mut self, unit: &Unit<'_>) {
                 let mut out = Vec::new();
@@ -48,7 +48,7 @@ impl Talk {
     }
 
     /// The state at the end, after each peer has received everything.
-    fn state(&self) -> Books {
+    fn state(&self) -> SdpState {
         self.read().1
     }
 }
@@ -90,9 +90,9 @@ fn each_start_up_sequence_is_named() {
 #[test]
 fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.say(1, Mid::DATA, "", 0);
-    let mut state = Books::begin(0, Carrier::Streaming);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.send(1, Mid::DATA, "", 0);
+    let mut state = SdpState::begin(0, Carrier::Streaming);
     let mut receive = |direction: usize, octets: &str| {
         let octets = hex(octets);
         state.message(
@@ -109,10 +109,10 @@ fn modes_change_for_the_master_first() {
     assert_eq!(receive(0, change), (pipelined, pipelined, combined));
     let acknowledges = "0010 00 ff 00000010 00000001 00000001";
     assert_eq!(receive(1, acknowledges), (pipelined, pipelined, pipelined));
-    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
-    talk.say(0, Mid::MODE_CHANGE, TO_BUFFERED, 0);
-    talk.hears(1);
-    talk.say(1, Mid::MODE_CHANGE, SINK_TO_COMBINED, 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_BUFFERED, 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::MODE_CHANGE, SINK_TO_COMBINED, 0);
     let expected = ["Pipelined", "Combined", "Combined", "Buffered", "Combined"];
     assert_eq!(talk.field("iwarp_sdp.mode"), expected);
     assert_eq!(talk.field("iwarp_sdp.peer_mode").last().unwrap(), "Combined", "the Sink is Master in Buffered Mode");
@@ -126,14 +126,14 @@ fn modes_change_for_the_master_first() {
 #[test]
 fn credit_is_what_the_newest_header_leaves() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::DATA, "", 4);
-    talk.say(0, Mid::DATA, "", 4);
-    talk.hears(1);
+    talk.send(0, Mid::DATA, "", 4);
+    talk.send(0, Mid::DATA, "", 4);
+    talk.receive_all(1);
     talk.bufs = 17;
-    talk.say(1, Mid::DATA, "", 0);
-    talk.hears(0);
+    talk.send(1, Mid::DATA, "", 0);
+    talk.receive_all(0);
     talk.bufs = 16;
-    talk.say(0, Mid::DATA, "", 4);
+    talk.send(0, Mid::DATA, "", 4);
     assert_eq!(talk.field("iwarp_sdp.credits"), ["15", "14", "15", "16"]);
     assert_eq!(talk.field("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
     let state = talk.state();
@@ -147,14 +147,14 @@ fn credit_is_what_the_newest_header_leaves() {
 #[test]
 fn a_src_avail_is_completed_by_what_was_read() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 10);
-    talk.hears(1);
-    talk.say(1, Mid::RDMA_RD_COMPL, &word(60), 0);
-    talk.hears(0);
-    talk.say(0, Mid::DATA, "", 0);
-    talk.say(1, Mid::RDMA_RD_COMPL, &word(30), 0);
-    talk.hears(0);
-    talk.say(0, Mid::DATA, "", 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(100, None), 10);
+    talk.receive_all(1);
+    talk.send(1, Mid::RDMA_RD_COMPL, &word(60), 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::DATA, "", 0);
+    talk.send(1, Mid::RDMA_RD_COMPL, &word(30), 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::DATA, "", 0);
     // The SYNs are frames 1 and 2, Hello and HelloAck 3 and 4.
     assert_eq!(talk.field("iwarp_sdp.advert.frame"), ["-", "5", "-", "5", "-"]);
     assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "30", "-", "0", "-"]);
@@ -167,12 +167,12 @@ fn a_src_avail_is_completed_by_what_was_read() {
 #[test]
 fn a_send_sm_asks_for_the_rest_as_data() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 10);
-    talk.hears(1);
-    talk.say(1, Mid::SEND_SM, "", 0);
-    talk.hears(0);
-    talk.say(0, Mid::DATA, "", 50);
-    talk.say(0, Mid::DATA, "", 40);
+    talk.send(0, Mid::SRC_AVAIL, &advert(100, None), 10);
+    talk.receive_all(1);
+    talk.send(1, Mid::SEND_SM, "", 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::DATA, "", 50);
+    talk.send(0, Mid::DATA, "", 40);
     assert_eq!(talk.field("iwarp_sdp.owed"), ["-", "-", "40", "-"]);
     assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "90", "-", "-"]);
     let state = talk.state();
@@ -183,13 +183,13 @@ fn a_send_sm_asks_for_the_rest_as_data() {
 #[test]
 fn a_sink_avail_is_completed_by_what_was_written() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.hears(1);
-    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.hears(0);
-    talk.say(0, Mid::RDMA_WR_COMPL, &word(6000), 0);
-    talk.hears(1);
-    talk.say(1, Mid::DATA, "", 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::RDMA_WR_COMPL, &word(6000), 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::DATA, "", 0);
     assert_eq!(talk.field("iwarp_sdp.sinkavails"), ["0", "1", "0", "0"]);
     assert_eq!(talk.field("iwarp_sdp.advert.frame"), ["-", "-", "6", "-"]);
     assert_eq!(talk.field("iwarp_sdp.advert.left"), ["-", "-", "2000", "-"]);
@@ -201,20 +201,20 @@ fn a_sink_avail_is_completed_by_what_was_written() {
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.hears(1);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.receive_all(1);
     for _ in 0..3 {
-        talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+        talk.send(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
     }
-    talk.say(0, Mid::DATA, "", 9);
-    talk.say(0, Mid::DATA, "", 9);
-    talk.hears(0);
-    talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
+    talk.send(0, Mid::DATA, "", 9);
+    talk.send(0, Mid::DATA, "", 9);
+    talk.receive_all(0);
+    talk.send(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
     // The third one is in frame 8. The value before the Source received any SinkAvail comes first.
     assert_eq!(talk.field("iwarp_sdp.advert.frame").last().unwrap(), "8");
     assert_eq!(talk.field("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
-    talk.hears(1);
-    talk.say(1, Mid::DATA, "", 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::DATA, "", 0);
     let state = talk.state();
     let adverts = &state.ends[1].sink.adverts;
     assert_eq!((adverts.made, adverts.stale, adverts.completed), (3, 2, 1));
@@ -225,14 +225,14 @@ fn two_of_three_sink_avails_are_stale() {
 #[test]
 fn a_crossing_sink_avail_makes_src_avails_void() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.hears(1);
-    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.hears(0);
-    talk.hears(1);
-    talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.receive_all(0);
+    talk.receive_all(1);
+    talk.send(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
     assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "0", "1", "2", "0"]);
     let state = talk.state();
     assert_eq!((state.ends[0].source.adverts.void, state.ends[1].sink.sources.len()), (2, 0));
@@ -243,15 +243,15 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.hears(1);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
-    talk.hears(0);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 1);
-    talk.hears(1);
-    talk.say(1, Mid::DATA, "", 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.receive_all(1);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 1);
+    talk.receive_all(1);
+    talk.send(1, Mid::DATA, "", 0);
     assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "1", "0", "1", "1", "0"]);
     let state = talk.state();
     let adverts = &state.ends[1].sink.adverts;
@@ -264,14 +264,14 @@ fn leaving_pipelined_mode_drops_sink_avails() {
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0);
-    talk.hears(1);
-    talk.say(1, Mid::SEND_SM, "", 0);
-    talk.hears(0);
-    talk.say(0, Mid::DATA, "", 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(0, Mid::SRC_AVAIL_CANCEL, "", 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::SEND_SM, "", 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::DATA, "", 0);
     assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "1", "2", "2", "0", "0"]);
     let state = talk.state();
     assert_eq!((state.ends[0].source.adverts.revoked, state.ends[0].source.owed), (2, 0));
@@ -281,14 +281,14 @@ fn a_src_avail_cancel_revokes_what_is_open() {
 #[test]
 fn a_sink_cancel_ack_revokes_what_is_open() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
-    talk.hears(1);
-    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(1, Mid::SINK_AVAIL_CANCEL, "", 0);
-    talk.hears(0);
-    talk.say(0, Mid::SINK_CANCEL_ACK, "", 0);
-    talk.hears(1);
-    talk.say(1, Mid::DATA, "", 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.send(1, Mid::SINK_AVAIL_CANCEL, "", 0);
+    talk.receive_all(0);
+    talk.send(0, Mid::SINK_CANCEL_ACK, "", 0);
+    talk.receive_all(1);
+    talk.send(1, Mid::DATA, "", 0);
     assert_eq!(talk.field("iwarp_sdp.sinkavails"), ["0", "1", "1", "0", "0"]);
     let state = talk.state();
     assert_eq!((state.ends[1].sink.adverts.revoked, state.ends[0].source.usable.len()), (1, 0));
@@ -299,11 +299,11 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
 fn an_out_of_band_octet_is_pending_until_it_comes() {
     let mut talk = Talk::bare();
     talk.flags = 2;
-    talk.say(0, Mid::DATA, "", 3);
+    talk.send(0, Mid::DATA, "", 3);
     talk.flags = 0;
-    talk.say(0, Mid::DATA, "", 3);
+    talk.send(0, Mid::DATA, "", 3);
     talk.flags = 1;
-    talk.say(0, Mid::DATA, "", 3);
+    talk.send(0, Mid::DATA, "", 3);
     assert_eq!(talk.field("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
@@ -311,8 +311,8 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
 #[test]
 fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::DIS_CONN, "", 0);
-    talk.say(1, Mid::DIS_CONN, "", 0);
+    talk.send(0, Mid::DIS_CONN, "", 0);
+    talk.send(1, Mid::DIS_CONN, "", 0);
     assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "closed"]);
     assert_eq!(talk.state().closing.graceful(0), None, "TCP is still there");
     talk.wire.fin(1);
@@ -320,8 +320,8 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     assert_eq!(([closing.graceful(0), closing.graceful(1)], closing.llp_end), ([Some(true); 2], Some(7)));
 
     let mut talk = Talk::bare();
-    talk.say(0, Mid::DIS_CONN, "", 0);
-    talk.say(0, Mid::ABORT_CONN, "", 0);
+    talk.send(0, Mid::DIS_CONN, "", 0);
+    talk.send(0, Mid::ABORT_CONN, "", 0);
     talk.wire.rst(0);
     assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "aborted"]);
     let closing = talk.state().closing;
@@ -332,8 +332,8 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
 #[test]
 fn a_connection_is_suspended() {
     let mut talk = Talk::bare();
-    talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
-    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+    talk.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
+    talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
     talk.wire.fin(0);
     assert_eq!(talk.field("iwarp_sdp.state"), ["suspending", "suspended"]);
     let closing = talk.state().closing;
@@ -344,7 +344,7 @@ fn a_connection_is_suspended() {
 #[test]
 fn a_ch_rcv_buf_ack_changes_the_size_of_buffers() {
     let mut talk = Talk::bare();
-    talk.say(1, Mid::CH_RCV_BUF_ACK, &word(8192), 0);
+    talk.send(1, Mid::CH_RCV_BUF_ACK, &word(8192), 0);
     let state = talk.state();
     assert_eq!((state.ends[0].receive_size, state.ends[1].receive_size), (Some(4096), Some(8192)));
 }
@@ -352,11 +352,11 @@ fn a_ch_rcv_buf_ack_changes_the_size_of_buffers() {
 #[test]
 fn reports_only_certain_state_after_a_missing_message() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.mseq[0] += 1;
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
-    talk.say(0, Mid::DIS_CONN, "", 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
+    talk.send(0, Mid::DIS_CONN, "", 0);
     assert_eq!(talk.field("iwarp_sdp.mode"), ["Pipelined", "-", "Combined", "Combined"]);
     assert_eq!(talk.field("iwarp_sdp.srcavails"), ["0", "-", "-", "-"]);
     assert_eq!(talk.field("iwarp_sdp.credits"), ["15", "13", "12", "11"]);
@@ -366,20 +366,20 @@ fn reports_only_certain_state_after_a_missing_message() {
 #[test]
 fn too_many_advertisements_end_their_tracking() {
     let mut talk = Talk::bare();
-    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     for _ in 0..advert::MOST_OPEN {
-        talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+        talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     }
     let state = talk.state();
     assert!(state.certain && state.ends[0].source.adverts.open().len() == advert::MOST_OPEN);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     let state = talk.state();
     assert!(!state.certain && state.ends[0].source.adverts.open().is_empty());
 }
 
 /// The state after Hello and HelloAck.
-fn begun(connection: &Connection) -> Books {
-    let mut state = Books::begin(0, Carrier::Streaming);
+fn begun(connection: &Connection) -> SdpState {
+    let mut state = SdpState::begin(0, Carrier::Streaming);
     let octets = hello_ack();
     state.message(
         1,
@@ -415,8 +415,8 @@ fn mirrored_words_are_read_as_well() {
     wire.send(0, &hex("00 00 0010 00000020 00000000 00000000 11 00 0004 00001000 00001000 0004 0004"));
     // The writer treats this as figure order: octets are sent as given.
     let mut talk = Talk::upon(wire, FieldOrder::Figure);
-    talk.say_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
-    talk.say_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
+    talk.send_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
+    talk.send_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
     assert_eq!(talk.field("iwarp_sdp.mode"), ["Pipelined"]);
     assert_eq!(talk.field("iwarp_sdp.credits"), ["15"]);
 }

@@ -2,17 +2,17 @@
 
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
 
 /// MPA lets peers agree to omit the CRC; DDP requires a digest without exception. So this is a
 /// note, once for each direction.
-fn digest(books: &Books, findings: &mut Findings<'_>) {
-    for (direction, side) in books.traffic.sides.iter().enumerate() {
+fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, side) in state.traffic.sides.iter().enumerate() {
         let Some((frame, has_field)) = side.unguarded else { continue };
-        if has_field && !books.traffic.crc_is_off() {
+        if has_field && !state.traffic.crc_is_off() {
             // The start-up frames were not captured: the CRCs may well be valid.
             continue;
         }

@@ -4,7 +4,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -26,7 +26,7 @@ pub(super) static VERSION: Rule = Rule { requirements: &[requirement!("DDP-4.1-1
 
 const CONTROL: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 1;
 
-fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (octet, opcode) = (view.header[0], view.opcode());
     let control = view.segment.control();
     let mut wrong = 0;
@@ -35,7 +35,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         let found = format!("Rsvd {:#06b}", control.reserved());
         findings.at(requirement!("DDP-4.1-10"), unit, CONTROL, "Rsvd of zero", found);
     }
-    if let Some(expected) = books.traffic.wrong_version(control.version()) {
+    if let Some(expected) = state.traffic.wrong_version(control.version()) {
         wrong += 1;
         let (expected, found) = (format!("DV {expected}"), format!("DV {}", control.version()));
         findings.at(requirement!("DDP-4.1-12"), unit, CONTROL, &expected, found);
@@ -56,7 +56,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         findings.at(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
     }
     let second = view.segment.ulp_control();
-    let is_right = |version| books.traffic.wrong_version(version).is_none();
+    let is_right = |version| state.traffic.wrong_version(version).is_none();
     let goes_with = second.version() == control.version() || !is_right(control.version()) && is_right(second.version());
     let fits = goes_with && second.reserved() == 0;
     let report_ulp_octets = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
@@ -86,9 +86,9 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     }
 }
 
-fn version(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn version(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let found = view.header[0] & 3;
-    if let Some(first) = books.traffic.version
+    if let Some(first) = state.traffic.version
         && first != found
     {
         let (expected, found) = (format!("DV {first} as in the segments before"), format!("DV {found}"));

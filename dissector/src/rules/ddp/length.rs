@@ -3,7 +3,7 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, ULPDU_AT, is_trusted};
 use crate::unit::{Fpdu, Unit};
 
@@ -20,9 +20,9 @@ pub(super) static HEADER: Rule = Rule {
 
 pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12")], judge: Judge::Fpdu(fits_mulpdu) };
 
-fn fits_mulpdu(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn fits_mulpdu(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let room = books.mpa.streams[usize::from(unit.direction)].room;
+    let room = state.mpa.streams[usize::from(unit.direction)].room;
     if let Some(room) = room.filter(|room| length > room.mulpdu)
         && is_trusted(fpdu)
     {
@@ -31,7 +31,7 @@ fn fits_mulpdu(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut F
     }
 }
 
-fn header(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn header(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let len = usize::from(fpdu.layout.ulpdu_length);
     if len >= 18 || !is_trusted(fpdu) {
         return;

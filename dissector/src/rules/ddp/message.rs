@@ -13,7 +13,7 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -71,7 +71,7 @@ pub(super) static CONSTANT: Rule = Rule {
 pub(super) static RESPONSE: Rule =
     Rule { requirements: &[requirement!("DDP-4.2-11"), requirement!("DDP-4.2-12")], judge: Judge::Remark(response) };
 
-fn offsets(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let name = |tagged| if tagged { "TO" } else { "MO" };
     match remark.what {
         What::FirstOffset(mo) => {
@@ -105,7 +105,7 @@ fn offsets(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<
     }
 }
 
-fn last(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.what {
         What::NotLast(opcode) => {
             let found = format!("L=0, and the next message begins ({opcode})");
@@ -136,7 +136,7 @@ fn last(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>
     }
 }
 
-fn numbers(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let (ids, expected, queue, found): (&[RequirementId], _, _, _) = match remark.what {
         What::MsnFirst { queue, found } => (&[requirement!("DDP-4.3-7")], 1, queue, found),
         What::MsnStep { queue, expected, found } => (&[requirement!("DDP-4.3-6")], expected, queue, found),
@@ -155,7 +155,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<
     findings.remarked(ids, unit, remark, &expected, &found);
 }
 
-fn constant(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn constant(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let (ids, expected, found): (&[RequirementId], _, _) = match remark.what {
         What::MsnChanged { from, to } => (
             &[requirement!("DDP-4.3-9"), requirement!("DDP-4.3-16")],
@@ -187,7 +187,7 @@ fn constant(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
     findings.remarked(ids, unit, remark, &expected, &found);
 }
 
-fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let What::SinkStag { expected, found, later } = remark.what {
         let id = if later { requirement!("DDP-4.2-12") } else { requirement!("DDP-4.2-11") };
         let (expected, found) = (format!("STag {expected:#010x}, the SinkSTag"), format!("STag {found:#010x}"));

@@ -3,7 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, STREAMING_HEAD, Unit};
 
@@ -21,11 +21,11 @@ pub(super) static UNENDED: Rule =
 pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], judge: Judge::End(errors) };
 
 /// Octets that are not an FPDU. Every octet before them was captured and understood.
-fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
-    let side = &books.traffic.sides[usize::from(unit.direction)];
+    let side = &state.traffic.sides[usize::from(unit.direction)];
     // After a start-up frame alone it is unknown whether the other end accepted.
-    let in_rdma_mode = side.fpdus.is_some() || books.connection.pair().is_some_and(|pair| pair.accepted());
+    let in_rdma_mode = side.fpdus.is_some() || state.connection.pair().is_some_and(|pair| pair.accepted());
     // Unexplained: they may be the beginning of an FPDU that was captured only in part.
     if !(side.strayed && in_rdma_mode) || unit.misread.is_none() {
         return;
@@ -40,8 +40,8 @@ fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 /// A message without L=1 before its sender closes gracefully. If the sender then sent another
 /// complete message, the close did not cut the first one off. If a segment with L=1 came before it,
 /// for the octets right after its own, that one came too early.
-fn unended(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, traffic) = (&books.connection, &books.traffic);
+fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&state.connection, &state.traffic);
     if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
         return;
     }
@@ -56,15 +56,15 @@ fn unended(books: &Books, findings: &mut Findings<'_>) {
             let expected = "the segment with L=1 after all others of its message";
             let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
             findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
-        } else if message.passed && books.mpa.tcp[direction].had_fin(fin, &books.mpa.tcp[1 - direction]) != Some(true) {
+        } else if message.passed && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[1 - direction]) != Some(true) {
             let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
             findings.in_frame(requirement!("DDP-4.1-4"), direction, message.control, "L=1 in the last segment", found);
         }
     }
 }
 
-fn teardown(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, traffic) = (&books.connection, &books.traffic);
+fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&state.connection, &state.traffic);
     let terminated = traffic.sides.iter().any(|side| side.terminate.is_some());
     for direction in 0..2 {
         let (own, peer) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
@@ -79,7 +79,7 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
             let found = format!("a close in the middle of a message ({opcode})");
             // The wire does not show whether the ULP requested a graceful close.
             findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
-            let tcp = &books.mpa.tcp;
+            let tcp = &state.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[1 - direction]) == Some(true) {
                 let expected = "messages that continue although the other half is closed";
                 findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
@@ -90,9 +90,9 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         // A peer that resets the connection after its FIN accepts no more answers.
         let given_up = connection.rst[1 - direction].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
-        let tcp = &books.mpa.tcp;
+        let tcp = &state.mpa.tcp;
         if traffic.is_complete()
-            && books.is_in_step()
+            && state.is_in_step()
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin
@@ -112,8 +112,8 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
 
 /// The receiver must have noticed a bad CRC, and closed without reporting it. Section 6.2.2 asks
 /// DDP to let its ULP send more messages after an error; a ULP that sends nothing complies.
-fn errors(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, traffic) = (&books.connection, &books.traffic);
+fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in 0..2 {
         let (own, receiver) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
         let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
@@ -125,7 +125,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         let (bad, end) = (bad.frame, bad.end);
         match &receiver.terminate {
             None => {
-                if let Some(closed) = closed.filter(|at| books.mpa.may_know(1 - direction, *at, bad, end)) {
+                if let Some(closed) = closed.filter(|at| state.mpa.may_know(1 - direction, *at, bad, end)) {
                     let found = format!("a close without Terminate after the bad CRC of frame {bad}");
                     let expected = "a Terminate of layer 2 about the CRC";
                     findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
@@ -133,7 +133,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
             }
             Some(seen) => {
                 let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
-                let knew = books.mpa.may_know(1 - direction, seen.frame, bad, end);
+                let knew = state.mpa.may_know(1 - direction, seen.frame, bad, end);
                 if seen.error.layer.0 != 2 && knew && !about_earlier {
                     let found = format!("{} after the bad CRC of frame {bad}", seen.error);
                     let expected = "a Terminate of layer 2 about the CRC";

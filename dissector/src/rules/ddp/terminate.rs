@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::rdmap::is_turned;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
@@ -27,8 +27,8 @@ pub(super) static STAG: Rule =
 
 pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], judge: Judge::Remark(one_more) };
 
-fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
+fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
         return;
     };
     let at = ULPDU_AT + 18;
@@ -66,8 +66,8 @@ fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut
 }
 
 /// The receiver reports that it does not know the STag, or not on this stream.
-fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
     // The STag of a message without payload has no meaning (DDP-5.2-9).
     let names_one = |header: &[u8], octets: u32| header.len() == RawTagged::LEN && octets as usize > RawTagged::LEN;
@@ -80,7 +80,7 @@ fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Find
         );
         let expected = "an STag that is valid on this stream";
         // An STag that was valid before may have become invalid, or the receiver may be wrong.
-        let was_good = books.traffic.sides[sender].log.used_before(header);
+        let was_good = state.traffic.sides[sender].log.used_before(header);
         if was_good {
             findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
         } else {
@@ -89,9 +89,9 @@ fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Find
     }
 }
 
-fn one_more(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn one_more(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::AfterTerminate(opcode) = remark.what else { return };
-    let terminate = books.traffic.sides[remark.direction].terminate;
+    let terminate = state.traffic.sides[remark.direction].terminate;
     if terminate.is_some_and(|seen| seen.error.layer == ErrorLayer::DDP) {
         let expected = "one message after the error, the Terminate";
         let ids = [requirement!("DDP-7.1-19")];

@@ -2,17 +2,17 @@
 
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], judge: Judge::End(right_edge) };
 
-fn right_edge(books: &Books, findings: &mut Findings<'_>) {
-    if books.connection.startup.iter().all(Option::is_none) {
+fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
+    if state.connection.startup.iter().all(Option::is_none) {
         // It is not certain that the connection carries DDP.
         return;
     }
-    for (direction, window) in books.mpa.windows.iter().enumerate() {
+    for (direction, window) in state.mpa.windows.iter().enumerate() {
         let Some(pulled) = window.pulled_back else { continue };
         let found = format!("an edge {} bytes before that of frame {}", pulled.octets, pulled.before);
         let expected = "a receive window whose right edge does not move back";

@@ -5,7 +5,7 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, crc};
 
-use crate::follow::{Books, Pair, StartupSeen};
+use crate::follow::{ConnectionState, Pair, StartupSeen};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{CrcStatus, Fpdu, Unit};
 
@@ -50,7 +50,7 @@ const fn figure(head: &[u8], msn_at: usize, msn: u8, marker: Option<(usize, u8)>
     octets
 }
 
-fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.crc_status != CrcStatus::Bad {
         return;
     }
@@ -60,7 +60,7 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     // Two Requests agree on nothing: messages after them (a Terminate) need not have the CRC that
     // one of them requires.
     let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;
-    if field == [0; 4] && books.connection.startup.iter().flatten().filter(requests).count() == 2 {
+    if field == [0; 4] && state.connection.startup.iter().flatten().filter(requests).count() == 2 {
         return;
     }
     let at = fpdu.body.len()..fpdu.body.len() + crc::CRC_LEN;
@@ -85,17 +85,17 @@ fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     let none = field == [0; 4];
     if none {
         also(requirement!("MPA-4.4-1"), "no CRC was generated");
-        if books.connection.startup.iter().flatten().any(StartupSeen::wants_crc) {
+        if state.connection.startup.iter().flatten().any(StartupSeen::wants_crc) {
             also(requirement!("MPA-7.1.1-12"), "no CRC was generated, though a start-up frame has C=1");
         }
-        if books.connection.peer_startup(direction).is_some_and(StartupSeen::wants_crc) {
+        if state.connection.peer_startup(direction).is_some_and(StartupSeen::wants_crc) {
             also(requirement!("MPA-4.4-9"), "no CRC was generated, though the peer sent C=1");
         }
     }
-    if books.mpa.streams[direction].bad_crcs == 1 {
+    if state.mpa.streams[direction].bad_crcs == 1 {
         let mut notes = findings.note();
         notes.at(requirement!("MPA-B.1-1"), unit, at.clone(), "each record protected by its CRC32c", hex(field));
-        if let Some(pair) = books.connection.pair().filter(Pair::is_rdmac) {
+        if let Some(pair) = state.connection.pair().filter(Pair::is_rdmac) {
             let found = || format!("{}, to a peer of the RDMA Consortium", hex(field));
             notes.at(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
             if pair.initiator == direction && pair.request.revision > 0 {

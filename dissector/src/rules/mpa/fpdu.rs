@@ -3,7 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
 
@@ -22,7 +22,7 @@ pub(super) static HAS_CRC_FIELD: Rule = Rule {
 
 pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], judge: Judge::Fpdu(one_ulpdu) };
 
-fn pad_is_zero(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     // With a bad CRC the octets may not be those that were sent; with misplaced markers they may
     // not be the pad.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
@@ -40,8 +40,8 @@ fn pad_is_zero(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findi
 }
 
 /// A sender that omits the field omits it in every FPDU; the first one is enough evidence.
-fn has_crc_field(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    if fpdu.crc_status != CrcStatus::Absent || books.mpa.streams[usize::from(unit.direction)].no_field != 1 {
+fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[usize::from(unit.direction)].no_field != 1 {
         return;
     }
     let all = 0..fpdu.body.len();
@@ -67,7 +67,7 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
 
 /// The ULPDU is one DDP segment: it has room for a header, and no second segment follows a message
 /// of fixed length.
-fn one_ulpdu(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
         return;

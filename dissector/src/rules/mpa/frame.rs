@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 
-use crate::follow::{Books, StartupSeen};
+use crate::follow::{ConnectionState, StartupSeen};
 use crate::rules::{Findings, Judge, Rule, SegmentView};
 use crate::unit::Unit;
 
@@ -33,12 +33,12 @@ const REVISION_AT: usize = KEY_LEN + 1;
 const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
 /// The start-up frame in `unit`.
-fn frame_of<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    books.connection.startup[usize::from(unit.direction)].as_ref()
+fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
+    state.connection.startup[usize::from(unit.direction)].as_ref()
 }
 
-fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(books, unit) else { return };
+fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(state, unit) else { return };
     let (flags, revision) = (frame.flags, frame.revision);
     let is_request = frame.kind == StartupKind::Request;
     let mut at = |id, from: usize, to: usize, expected: &str, found: String| {
@@ -81,8 +81,8 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 }
 
 /// A frame does not show whether an administrator configured its CRC flag; so these are notes.
-fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(books, unit) else { return };
+fn crc_by_default(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(state, unit) else { return };
     if frame.wants_crc() || frame.rejects() {
         return;
     }
@@ -90,7 +90,7 @@ fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let at = FLAGS_AT..FLAGS_AT + 1;
     let expected = "C = 1, unless an administrator disabled CRC";
     notes.at(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0".to_owned());
-    let is_off = books.connection.pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
+    let is_off = state.connection.pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
     if is_off {
         let found = || "C = 0 in Request and Reply".to_owned();
         notes.at(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found());
@@ -101,12 +101,17 @@ fn crc_by_default(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 
 /// Revision 0 announces version 0 of DDP and RDMAP. A sender that then uses version 1 should have
 /// sent another revision.
-fn revision_fits_version(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn revision_fits_version(
+    state: &ConnectionState,
+    unit: &Unit<'_>,
+    view: &SegmentView<'_>,
+    findings: &mut Findings<'_>,
+) {
     let direction = usize::from(unit.direction);
-    if books.mpa.streams[direction].fpdus != 1 {
+    if state.mpa.streams[direction].fpdus != 1 {
         return;
     }
-    let own = books.connection.startup[direction].filter(|frame| frame.revision == 0 && frame.wants_markers());
+    let own = state.connection.startup[direction].filter(|frame| frame.revision == 0 && frame.wants_markers());
     let Some(frame) = own.filter(|frame| frame.wants_crc() && view.segment.control().version() == 1) else { return };
     let found = format!("Rev = 0, then DDP version 1 in frame {}", unit.frame);
     findings.in_frame(

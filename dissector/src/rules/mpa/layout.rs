@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::{AfterStartup, Books};
+use crate::follow::{AfterStartup, ConnectionState};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
@@ -20,11 +20,11 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
 
 /// Octets that are not an FPDU count if nothing before them is missing, and only the first ones
 /// after a valid FPDU.
-fn framing_is_intact(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = usize::from(unit.direction);
     let Some(misread) = unit.misread else { return };
-    let stream = &books.mpa.streams[direction];
+    let stream = &state.mpa.streams[direction];
     // The connection's state includes this unit already. A direction whose framing broke before is
     // not judged again.
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
@@ -45,7 +45,7 @@ fn framing_is_intact(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>
         ),
         // What looks like four octets of PAD too many may be a marker, if it is unknown whether
         // there are markers.
-        Misread::Pad(4..) if books.connection.peer_startup(direction).is_none() => {}
+        Misread::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
         Misread::Pad(pad) => {
             let expected = "PAD up to a multiple of four bytes";
             found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD bytes"));

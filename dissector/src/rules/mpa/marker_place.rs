@@ -4,7 +4,7 @@
 use weft_core::marker::INTERVAL;
 use weft_core::requirement;
 
-use crate::follow::{Books, StartupSeen, Stream};
+use crate::follow::{ConnectionState, StartupSeen, Stream};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Fpdu, MarkerStatus, Unit};
 
@@ -42,9 +42,9 @@ pub(super) static NOT_REQUESTED: Rule = Rule {
 
 /// The octets in place of the first due marker in an FPDU without markers; `ULPDU_Length`, if that
 /// place is not known.
-fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
+fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
-    let Some(own) = books.connection.startup[direction] else { return 0..2 };
+    let Some(own) = state.connection.startup[direction] else { return 0..2 };
     let ahead = own.end.wrapping_sub(start) % INTERVAL;
     if start + ahead >= end {
         return 0..2;
@@ -54,21 +54,21 @@ fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<u
 }
 
 /// Misplaced markers are reported for each FPDU, their consequences once.
-fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.marker_status != MarkerStatus::Misplaced {
         return;
     }
     let direction = usize::from(unit.direction);
-    let stream = &books.mpa.streams[direction];
-    let pair = books.connection.pair();
-    if !books.markers_are_certain(direction) {
+    let stream = &state.mpa.streams[direction];
+    let pair = state.connection.pair();
+    if !state.markers_are_certain(direction) {
         return;
     }
     // The distance between actual and due markers is that between their phases.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
-    if fpdu.layout.phase().is_some() && is_declined(books, direction) {
+    if fpdu.layout.phase().is_some() && is_declined(state, direction) {
         if stream.misplaced == 1 {
             unrequested(unit, octets, first_fpdu, findings);
         }
@@ -76,13 +76,13 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     }
     let expected = "a marker at every multiple of 512 bytes after the start-up frame";
     let Some(phase) = fpdu.layout.phase() else {
-        let due = due_in(books, fpdu, direction);
+        let due = due_in(state, fpdu, direction);
         findings.at(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
         // A sender that has sent markers can send them. It missed some here, for example because it
         // does not count its CRC fields.
         if stream.unmarked > 1
             || stream.marked
-            || books.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
+            || state.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
         {
             return;
         }
@@ -114,14 +114,14 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
             );
             findings.at(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none());
         }
-        informative(books, unit, direction, findings);
+        informative(state, unit, direction, findings);
         return;
     };
     let found = || match stream.interval {
         Some(interval) if interval != INTERVAL => {
             format!("the first marker here is {interval} bytes after the last one")
         }
-        _ => match books.connection.startup[direction] {
+        _ => match state.connection.startup[direction] {
             // The distance to the due places is a multiple of four, as is the length of FPDUs and
             // markers.
             Some(own) => {
@@ -136,10 +136,10 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     if stream.interval.is_some_and(|interval| interval != INTERVAL) {
         findings.at(requirement!("MPA-2-3"), unit, octets.clone(), "512 bytes from marker to marker", found());
     }
-    if stream.misplaced == 1 && books.connection.peer_startup(direction).is_some_and(StartupSeen::wants_markers) {
+    if stream.misplaced == 1 && state.connection.peer_startup(direction).is_some_and(StartupSeen::wants_markers) {
         let id = requirement!("MPA-7.1.1-9");
         findings.at(id, unit, octets.clone(), "markers as in section 4.3, as the peer sent M=1", found());
-        informative(books, unit, direction, findings);
+        informative(state, unit, direction, findings);
     }
     if first_fpdu {
         let id = requirement!("MPA-4.3-10");
@@ -148,8 +148,8 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
 }
 
 /// Appendix C of RFC 5044 repeats when markers are due.
-fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair() else { return };
+fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: usize, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair() else { return };
     let mut notes = findings.note();
     let found = || "markers missing or misplaced".to_owned();
     if pair.is_rdmac() {
@@ -166,8 +166,8 @@ fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut 
 }
 
 /// Did the receiver of what `direction` sends declare that it wants no markers?
-fn is_declined(books: &Books, direction: usize) -> bool {
-    books.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
+fn is_declined(state: &ConnectionState, direction: usize) -> bool {
+    state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
 /// The first FPDU with markers to a peer that wants none. `octets`: its markers.
@@ -186,13 +186,13 @@ fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, 
 }
 
 /// No FPDU could be read. A marker in front of one explains this, although the receiver sent M=0.
-fn not_requested(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn not_requested(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !Stream::is_unrequested_marker(unit) {
         return;
     }
     let direction = usize::from(unit.direction);
-    let declined = is_declined(books, direction);
-    let stream = &books.mpa.streams[direction];
+    let declined = is_declined(state, direction);
+    let stream = &state.mpa.streams[direction];
     if !declined || stream.fpdus > 0 {
         return;
     }

@@ -4,7 +4,7 @@
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
 
@@ -73,16 +73,16 @@ impl Marker {
     }
 }
 
-fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if !matches!(fpdu.marker_status, MarkerStatus::BadValue | MarkerStatus::Misplaced) || fpdu.layout.phase().is_none()
     {
         return;
     }
     let direction = usize::from(unit.direction);
-    if fpdu.crc_status != CrcStatus::Good && !books.markers_are_certain(direction) {
+    if fpdu.crc_status != CrcStatus::Good && !state.markers_are_certain(direction) {
         return;
     }
-    let stream = &books.mpa.streams[direction];
+    let stream = &state.mpa.streams[direction];
     let layout = &fpdu.layout;
     let after_crc = fpdu.body.len() + 4;
     let mut inner: Option<u16> = None;

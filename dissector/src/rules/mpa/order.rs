@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
-use crate::follow::{AfterStartup, Books, Pair};
+use crate::follow::{AfterStartup, ConnectionState, Pair};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Unit};
 
@@ -39,12 +39,12 @@ pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
 };
 
 /// Was direction `direction` captured from its first octet on, without a hole?
-pub(super) fn is_complete(books: &Books, direction: usize) -> bool {
-    books.connection.syn[direction] && !books.mpa.streams[direction].broken && !books.mpa.tcp[direction].missed
+pub(super) fn is_complete(state: &ConnectionState, direction: usize) -> bool {
+    state.connection.syn[direction] && !state.mpa.streams[direction].broken && !state.mpa.tcp[direction].missed
 }
 
-fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
+fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
     let Some(responder) = (0..2).find(|d| connection.startup[*d].is_some_and(|s| s.kind == StartupKind::Reply)) else {
         return;
     };
@@ -52,13 +52,13 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     let initiator = 1 - responder;
     let request = connection.startup[initiator].map(|request| request.frame);
     // A missing Request is certain only if no octet of that direction is missing.
-    let silent = connection.beginning[initiator].is_none() && books.mpa.streams[initiator].after_startup.is_none();
-    if request.is_none() && !(is_complete(books, initiator) && silent && is_complete(books, responder)) {
+    let silent = connection.beginning[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
+    if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
     let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
     // The capture may order frames differently from the wire; acknowledgements show the real order.
-    let tcp = &books.mpa.tcp;
+    let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
     let had_not = |frame: u64| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
     let too_early = |at: u64| request.is_none_or(|frame| at < frame && had_not(at));
@@ -66,7 +66,7 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
         let expected = "a Reply only after a Request";
         findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, found());
     }
-    let own = &books.mpa.streams[responder];
+    let own = &state.mpa.streams[responder];
     if let Some(first) = own.first
         && too_early(first)
     {
@@ -75,17 +75,17 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
+fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
     if connection.streaming_hello.is_some() {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
     // The missing octets may be an SDP Hello, after which no start-up frames are needed.
-    let may_be_sdp = books.mpa.streams.iter().any(|stream| stream.begins_with_hole);
+    let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, although the connection was captured from its beginning.
-        for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        for (direction, stream) in state.mpa.streams.iter().enumerate() {
             if stream.first.is_none() || stream.after_startup != Some(AfterStartup::Fpdu) {
                 continue;
             }
@@ -102,19 +102,19 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     if let Some(initiator) = connection.initiator()
         && connection.startup[1 - initiator].is_none()
         && connection.beginning[1 - initiator].is_none()
-        && is_complete(books, 1 - initiator)
-        && books.mpa.streams[initiator].first.is_some()
+        && is_complete(state, 1 - initiator)
+        && state.mpa.streams[initiator].first.is_some()
     {
-        let first = books.mpa.streams[initiator].first_octets;
+        let first = state.mpa.streams[initiator].first_octets;
         let expected = "no FPDU before both start-up frames";
         let found = "an FPDU, and there is no Reply".to_owned();
         findings.in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
     }
     let Some(pair) = connection.pair() else { return };
     let both = pair.request.frame.max(pair.reply.frame);
-    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+    for (direction, stream) in state.mpa.streams.iter().enumerate() {
         let Some(first) = stream.first.filter(|first| *first < both) else { continue };
-        let (tcp, other) = (&books.mpa.tcp, books.connection.peer_startup(direction).map_or(0, |frame| frame.end));
+        let (tcp, other) = (&state.mpa.tcp, state.connection.peer_startup(direction).map_or(0, |frame| frame.end));
         if tcp[direction].had_received(first, &tcp[1 - direction], other) != Some(false) {
             continue;
         }
@@ -127,23 +127,23 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
 /// The Responder sends nothing before it has received a valid FPDU. Rule 4 of section 7.1.2 has no
 /// exception. It also applies to a ULP in which the Responder sends first, and to one that knows
 /// that the Initiator is ready. The note below the rule mentions that this was debated.
-fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair().filter(Pair::accepted) else { return };
-    let (own, other) = (&books.mpa.streams[pair.responder], &books.mpa.streams[pair.initiator]);
+fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair().filter(Pair::accepted) else { return };
+    let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
     // The Initiator's first octets may not have been captured.
     let known = match other.after_startup {
         Some(AfterStartup::Fpdu) => true,
         Some(_) => false,
-        None => is_complete(books, pair.initiator),
+        None => is_complete(state, pair.initiator),
     };
     if !known || allowed.is_some_and(|allowed| allowed <= first) {
         return;
     }
     // The capture may order frames differently from the wire; the Responder's acknowledgements show
     // the real order.
-    let tcp = &books.mpa.tcp;
+    let tcp = &state.mpa.tcp;
     let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
     if allowed.is_some() && had != Some(false) {
         return;
@@ -164,8 +164,8 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// A valid Request without RFC 6581's words gets a Reply, even if the ULP does not accept it.
-fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
+fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
     let Some(initiator) = connection.initiator() else { return };
     let responder = 1 - initiator;
     // A Responder that does not accept the SDP Hello before the Request closes TCP: SDP has no
@@ -183,15 +183,15 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
         && request.private_len() == usize::from(request.pd_length);
     let silent = connection.startup[responder].is_none()
         && connection.beginning[responder].is_none()
-        && is_complete(books, responder)
-        && books.mpa.streams[responder].after_startup.is_none();
+        && is_complete(state, responder)
+        && state.mpa.streams[responder].after_startup.is_none();
     // More octets than the Request announces are a reason to close.
-    let alone = books.mpa.streams[initiator].after_startup.is_none() && !books.mpa.streams[initiator].broken;
+    let alone = state.mpa.streams[initiator].after_startup.is_none() && !state.mpa.streams[initiator].broken;
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
     let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };
     // A Responder that closes before the Request reaches it owes no Reply.
-    let tcp = &books.mpa.tcp;
+    let tcp = &state.mpa.tcp;
     let had = tcp[responder].had_received(frame, &tcp[initiator], request.end) == Some(true);
     if !(good && silent && alone && had) {
         return;
@@ -212,9 +212,9 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// An FPDU directly after a rejecting Reply.
-fn nothing_after_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { head, .. } = &unit.kind else { return };
-    if books.connection.pair().is_none_or(|pair| pair.accepted()) {
+    if state.connection.pair().is_none_or(|pair| pair.accepted()) {
         return;
     }
     let head = if head.starts_with(&[0; 4]) { &head[4..] } else { head };

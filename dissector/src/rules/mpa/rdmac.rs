@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -23,8 +23,8 @@ fn flags(markers: bool, crc: bool) -> String {
     format!("M = {}, C = {}", u8::from(markers), u8::from(crc))
 }
 
-fn consortium_frames(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = &books.connection.startup[usize::from(unit.direction)] else { return };
+fn consortium_frames(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = &state.connection.startup[usize::from(unit.direction)] else { return };
     if frame.revision != 0 || frame.wants_markers() && frame.wants_crc() {
         return;
     }
@@ -36,8 +36,8 @@ fn consortium_frames(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>
     }
 }
 
-fn consortium_answers(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair() else { return };
+fn consortium_answers(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair() else { return };
     let reply = pair.reply;
     let right = reply.revision == 0 && reply.wants_markers() && reply.wants_crc();
     if right || unit.frame < reply.frame || reply.rejects() {

@@ -8,7 +8,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static COMPLETE_FPDUS: Rule = Rule {
@@ -34,8 +34,8 @@ pub(super) static TCP_RULES: Rule = Rule {
 /// How many FPDUs a direction needs before its segmentation is judged.
 const ENOUGH: u64 = 8;
 
-fn complete_fpdus(books: &Books, findings: &mut Findings<'_>) {
-    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, stream) in state.mpa.streams.iter().enumerate() {
         if let Some(frame) = stream.spilled_frame {
             let found = || {
                 format!(
@@ -69,10 +69,10 @@ fn complete_fpdus(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// The last octets before a FIN are the end of an FPDU.
-fn half_ends_with_fpdu(books: &Books, findings: &mut Findings<'_>) {
-    for (direction, stream) in books.mpa.streams.iter().enumerate() {
-        let (Some(octets), Some(fin)) = (stream.cut_short, books.connection.fin[direction]) else { continue };
-        if books.mpa.tcp[direction].lacks_its_end() {
+fn half_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+        let (Some(octets), Some(fin)) = (stream.cut_short, state.connection.fin[direction]) else { continue };
+        if state.mpa.tcp[direction].lacks_its_end() {
             continue;
         }
         let found = || format!("an FPDU without its last bytes, then FIN in frame {fin}");
@@ -89,12 +89,12 @@ fn half_ends_with_fpdu(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn tcp_rules(books: &Books, findings: &mut Findings<'_>) {
-    if books.connection.startup.iter().all(Option::is_none) {
+fn tcp_rules(state: &ConnectionState, findings: &mut Findings<'_>) {
+    if state.connection.startup.iter().all(Option::is_none) {
         // It is not certain that the connection carries MPA.
         return;
     }
-    for (direction, tcp) in books.mpa.tcp.iter().enumerate() {
+    for (direction, tcp) in state.mpa.tcp.iter().enumerate() {
         if let Some(frame) = tcp.after_fin {
             let found = "bytes after the FIN".to_owned();
             findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);

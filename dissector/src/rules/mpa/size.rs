@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::tcp::LEAST_SEGMENT;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{CrcStatus, Fpdu, Unit};
@@ -32,9 +32,9 @@ pub(super) static FILLS_SEGMENT: Rule = Rule {
 /// Octets that a ULPDU may be shorter than MULPDU: for TCP options and rounding.
 const SLACK: u16 = 64;
 
-fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let stream = &books.mpa.streams[usize::from(unit.direction)];
+    let stream = &state.mpa.streams[usize::from(unit.direction)];
     let room = stream.room;
     if length <= room.map_or(MAX_ULPDU, |room| room.mulpdu) || matches!(fpdu.crc_status, CrcStatus::Bad) {
         return;
@@ -74,8 +74,8 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
 /// EMSS is what the SYNs allow, or less if the path carries less. Certain is only what this end has
 /// sent in one segment, and what every path carries. "DDP MAY post a ULPDU of any size" (section
 /// 3), so short ones prove nothing about MULPDU itself: notes.
-fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
-    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, stream) in state.mpa.streams.iter().enumerate() {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
         let found =
@@ -87,7 +87,7 @@ fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
             findings.note().in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
             findings.note().in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
         }
-        let emss = room.emss.min(books.mpa.tcp[direction].longest.max(LEAST_SEGMENT));
+        let emss = room.emss.min(state.mpa.tcp[direction].longest.max(LEAST_SEGMENT));
         let mulpdu = mulpdu(emss, room.markers);
         if u32::from(longest) + u32::from(SLACK) < u32::from(mulpdu) {
             let expected = format!("ULPDUs of nearly {mulpdu} bytes, as TCP segments carry {emss}");

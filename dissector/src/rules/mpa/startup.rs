@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::tcp::half::ORIGIN;
 
@@ -14,8 +14,8 @@ pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
 
 /// A Reply accepts or rejects a Request. If the other side sent none, its key was not checked.
-fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
+fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
     for responder in 0..2 {
         let initiator = 1 - responder;
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
@@ -27,10 +27,10 @@ fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
         }
         // The Request may not have been captured: it came before these octets, or after them if the
         // Reply acknowledges more.
-        let tcp = &books.mpa.tcp;
+        let tcp = &state.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], beginning.end + 1) != Some(false);
         let begins_stream = beginning.position == ORIGIN;
-        if !is_complete(books, initiator) && (had_more || !begins_stream) {
+        if !is_complete(state, initiator) && (had_more || !begins_stream) {
             continue;
         }
         let key = &beginning.head[..KEY_LEN];
@@ -52,8 +52,8 @@ const MOST_WRONG: usize = 6;
 
 /// The direction begins with something similar to a key. An end that answers with a Reply took it
 /// for a key.
-fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
+fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
     for direction in 0..2 {
         let Some(beginning) = connection.beginning[direction].as_ref().filter(|_| connection.syn[direction]) else {
             continue;
@@ -88,10 +88,10 @@ pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
 /// Two Requests that cross are from two Initiators. An end that sends a Request after it has
 /// received one answers with the wrong key. An Initiator would have found that key wrong in place
 /// of a Reply, and would have closed.
-fn request_is_answered_by_a_reply(books: &Books, findings: &mut Findings<'_>) {
-    let requests = books.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
+fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let requests = state.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
     let [Some(_), Some(_)] = requests else { return };
-    let tcp = &books.mpa.tcp;
+    let tcp = &state.mpa.tcp;
     for (direction, other) in [(0, 1), (1, 0)] {
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {

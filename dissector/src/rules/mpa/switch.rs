@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
-use crate::follow::{AfterStartup, Books};
+use crate::follow::{AfterStartup, ConnectionState};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
@@ -31,11 +31,11 @@ pub(super) static FRAME_IS_NO_LONGER: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_no_longer) };
 
 /// Octets directly after a start-up frame that are not an FPDU, on an accepted connection.
-fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = usize::from(unit.direction);
-    let stream = &books.mpa.streams[direction];
-    let Some(own) = books.connection.startup[direction] else { return };
+    let stream = &state.mpa.streams[direction];
+    let Some(own) = state.connection.startup[direction] else { return };
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     // Mistakes within an FPDU are reported elsewhere.
     if !first || unit.misread != Some(Misread::Unexplained) {
@@ -48,14 +48,14 @@ fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<
     found(requirement!("MPA-7.1-1"), expected, stray());
     found(requirement!("MPA-7.1-2"), "FPDUs in both directions after the start-up frames", stray());
     if own.kind == StartupKind::Request {
-        let accepted = books.connection.pair().is_some_and(|pair| pair.accepted());
+        let accepted = state.connection.pair().is_some_and(|pair| pair.accepted());
         if accepted && stream.fpdus == 0 {
             found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
     }
     // What came together with the frame, or before the peer could answer it, was meant to belong to
     // it.
-    let early = books
+    let early = state
         .connection
         .peer_startup(direction)
         .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
@@ -73,20 +73,20 @@ fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<
 }
 
 /// Octets like those of a marker, directly before the key.
-fn frame_is_plain(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    if let Some(frame) = books.mpa.streams[direction].zeros_before {
+    if let Some(frame) = state.mpa.streams[direction].zeros_before {
         let found = "00 00 00 00, as in a marker, before the key".to_owned();
         findings.in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
     }
 }
 
 /// The sender closed before the Private Data was complete.
-fn frame_is_complete(books: &Books, findings: &mut Findings<'_>) {
+fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
     for direction in 0..2 {
-        let Some(frame) = books.connection.startup[direction] else { continue };
+        let Some(frame) = state.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
-        let closed = books.connection.fin[direction].is_some() && !books.mpa.tcp[direction].lacks_its_end();
+        let closed = state.connection.fin[direction].is_some() && !state.mpa.tcp[direction].lacks_its_end();
         if frame.len < HEADER_LEN || there >= announced || !closed || !frame.complete {
             continue;
         }
@@ -98,10 +98,10 @@ fn frame_is_complete(books: &Books, findings: &mut Findings<'_>) {
 
 /// More octets follow a Request than PD_Length announces, and they cannot be an FPDU. The other end
 /// closed without an answer, and the sender sent no more octets.
-fn frame_is_no_longer(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, tcp) = (&books.connection, &books.mpa.tcp);
+fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, tcp) = (&state.connection, &state.mpa.tcp);
     for direction in 0..2 {
-        let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
+        let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[1 - direction]);
         let Some(AfterStartup::Unparsed { len, .. }) = own.after_startup else { continue };
         let request =
             connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.complete);

@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::{Books, Ending};
+use crate::follow::{ConnectionState, Ending};
 use crate::rules::view::ULPDU_AT;
 use crate::rules::{Findings, Judge, Rule, SegmentView};
 use crate::unit::Unit;
@@ -26,7 +26,7 @@ const CONTROL_AT: usize = ULPDU_AT + 18;
 /// specification gives a time.
 const TEAR_DOWN: u64 = 120_000_000_000;
 
-fn error_is_known(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view).filter(|error| error.layer == LLP) else { return };
     if error.etype == 0 && (1..=7).contains(&error.code) || error.is_exchanged() {
         return;
@@ -37,12 +37,12 @@ fn error_is_known(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
 }
 
 /// An end that sent M=0 gets no markers and cannot report their absence.
-fn markers_as_declared(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view) else { return };
-    let own = books.connection.startup[usize::from(unit.direction)];
+    let own = state.connection.startup[usize::from(unit.direction)];
     if (error.layer, error.etype, error.code) != (LLP, 0, MARKER_MISMATCH)
         || own.is_none_or(|frame| frame.wants_markers())
-        || books.connection.pair().is_none_or(|pair| pair.is_rdmac())
+        || state.connection.pair().is_none_or(|pair| pair.is_rdmac())
     {
         return;
     }
@@ -51,9 +51,9 @@ fn markers_as_declared(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, f
     findings.at(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
-fn ends_connection(books: &Books, findings: &mut Findings<'_>) {
-    let connection = &books.connection;
-    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+fn ends_connection(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let connection = &state.connection;
+    for (direction, stream) in state.mpa.streams.iter().enumerate() {
         let Some(error) = stream.terminate.filter(|error| error.layer == LLP) else { continue };
         let id = requirement!("MPA-8-15");
         if let Some(frame) = stream.after_terminate {

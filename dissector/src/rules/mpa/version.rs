@@ -3,7 +3,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::view::ULPDU_AT;
 use crate::rules::{Findings, Judge, Rule, SegmentView};
 use crate::unit::Unit;
@@ -26,12 +26,12 @@ pub(super) static SAME_BOTH_WAYS: Rule =
     Rule { requirements: &[requirement!("MPA-C.1-7")], judge: Judge::Segment(same_both_ways) };
 
 /// The first segment of a direction whose versions are not those that the start-up negotiated.
-fn as_negotiated(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    if books.mpa.streams[direction].versions != 1 || !books.mpa.streams[direction].version_breaks {
+    if state.mpa.streams[direction].versions != 1 || !state.mpa.streams[direction].version_breaks {
         return;
     }
-    let Some(pair) = books.connection.pair() else { return };
+    let Some(pair) = state.connection.pair() else { return };
     let (ddp, rdmap) = (view.segment.control().version(), view.segment.ulp_control().version());
     let at = ULPDU_AT..ULPDU_AT + 2;
     let due = u8::from(!pair.is_rdmac());
@@ -54,14 +54,14 @@ fn as_negotiated(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     }
     notes.at(requirement!("MPA-C.2-2"), unit, at.clone(), &expected, found());
     notes.at(requirement!("MPA-C.3-1"), unit, at.clone(), &expected, found());
-    if books.connection.startup[direction].is_some_and(|frame| frame.revision == 1) {
+    if state.connection.startup[direction].is_some_and(|frame| frame.revision == 1) {
         notes.at(requirement!("MPA-C.1-2"), unit, at, &expected, found());
     }
 }
 
-fn same_both_ways(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
+    let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[1 - direction]);
     let version = view.segment.control().version();
     // Reported once, for the end that sends second.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {

@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
 
-use crate::follow::{Books, StartupSeen};
+use crate::follow::{ConnectionState, StartupSeen};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -40,12 +40,12 @@ const FLAGS: std::ops::Range<usize> = 16..17;
 const PD_LENGTH: std::ops::Range<usize> = 18..20;
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
-fn frame_of<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    books.connection.startup[usize::from(unit.direction)].as_ref()
+fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
+    state.connection.startup[usize::from(unit.direction)].as_ref()
 }
 
-fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(books, unit) else { return };
+fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(state, unit) else { return };
     let length = frame.pd_length;
     if frame.revision < 2 {
         if frame.revision == 1 && frame.flags & 0x1f != 0 {
@@ -87,8 +87,8 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn words(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(books, unit) else { return };
+fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(state, unit) else { return };
     let Some(words) = frame.words else { return };
     let offers = words.rtr_send || words.rtr_write || words.rtr_read;
     let is_request = frame.kind == StartupKind::Request;

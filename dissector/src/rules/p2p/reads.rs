@@ -3,7 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
-use crate::follow::{Books, Excess};
+use crate::follow::{ConnectionState, Excess};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -27,10 +27,10 @@ pub(super) static WITHIN_DEPTHS: Rule = Rule {
     judge: Judge::End(within_depths),
 };
 
-fn within_depths(books: &Books, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair() else { return };
-    for (direction, reads) in books.mpa.reads.iter().enumerate() {
-        let is_in_step = |excess: &Excess| !books.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair() else { return };
+    for (direction, reads) in state.mpa.reads.iter().enumerate() {
+        let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
         let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_step));
         let is_initiator = direction == pair.initiator;
         let mut report = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
@@ -68,14 +68,14 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// A Terminate reports no room for a Read Request, although no more than IRD were outstanding.
-fn accepted(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let requester = usize::from(unit.direction == 0);
-    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
+    let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
         return;
     };
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
-    let (reads, sender) = (&books.mpa.reads[requester], &books.traffic.sides[requester]);
+    let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.sides[requester]);
     // A Request with wrong numbers or a wrong length is not accepted either.
     let is_right = sender.fault.is_none() && !sender.lost;
     let target = seen.target().filter(|target| target.ulpdu_len == REQUEST);

@@ -3,7 +3,7 @@
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
 
-use crate::follow::{Books, Pair};
+use crate::follow::{ConnectionState, Pair};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -46,9 +46,9 @@ pub(super) static MODEL: Rule = Rule {
 };
 
 /// Both frames, once: when the later one arrives. The findings are then in the frame of the Reply.
-fn pair<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<Pair<'b>> {
-    let pair = books.connection.pair()?;
-    let own = books.connection.startup[usize::from(unit.direction)]?;
+fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<Pair<'b>> {
+    let pair = state.connection.pair()?;
+    let own = state.connection.startup[usize::from(unit.direction)]?;
     (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
 }
 
@@ -68,8 +68,8 @@ fn report(
     }
 }
 
-fn same_variant(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = pair(books, unit) else { return };
+fn same_variant(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(state, unit) else { return };
     let (request, reply) = (pair.request, pair.reply);
     let enhanced = reply.is_enhanced();
     let found = || format!("a Reply of Rev {}, S = {}", reply.revision, reply.flags >> 4 & 1);
@@ -88,8 +88,8 @@ fn same_variant(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn depths(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
+fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(state, unit).filter(Pair::accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     let (ird, ord) = (20..22, 22..24);
     let mut warn =
@@ -137,8 +137,8 @@ fn swapped(words: Enhanced) -> Enhanced {
     Enhanced::from_raw(raw)
 }
 
-fn model(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
+fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(state, unit).filter(Pair::accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     if !request.peer_to_peer {
         if reply.peer_to_peer {

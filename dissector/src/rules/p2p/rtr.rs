@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{Books, Opener, Pair};
+use crate::follow::{ConnectionState, Opener, Pair};
 use crate::rules::view::ULPDU_AT;
 use crate::rules::{Findings, Judge, Rule, SegmentView};
 use crate::unit::Unit;
@@ -44,13 +44,13 @@ fn describe(opener: &Opener) -> String {
     format!("{} of {} bytes", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
 }
 
-fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    if books.mpa.streams[direction].fpdus != 1 {
+    if state.mpa.streams[direction].fpdus != 1 {
         return;
     }
-    let Some(opener) = books.mpa.openers[direction].first.filter(Opener::is_known) else { return };
-    let Some(pair) = books.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+    let Some(opener) = state.mpa.openers[direction].first.filter(Opener::is_known) else { return };
+    let Some(pair) = state.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
         return;
     };
     let at = ULPDU_AT..ULPDU_AT + view.header_len;
@@ -115,14 +115,14 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
 }
 
 /// Two different ready-to-receive messages, one directly after the other.
-fn only_one(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    if books.mpa.streams[direction].fpdus != 2 {
+    if state.mpa.streams[direction].fpdus != 2 {
         return;
     }
-    let openers = &books.mpa.openers[direction];
+    let openers = &state.mpa.openers[direction];
     let (Some(first), Some(second)) = (openers.first, openers.second) else { return };
-    let is_initiator = books.connection.pair().is_some_and(|p| p.is_peer_to_peer() && p.initiator == direction);
+    let is_initiator = state.connection.pair().is_some_and(|p| p.is_peer_to_peer() && p.initiator == direction);
     let ready = |opener: &Opener| opener.is_empty_write() || opener.is_empty_read();
     if is_initiator && ready(&first) && ready(&second) && first.opcode != second.opcode {
         let at = ULPDU_AT..ULPDU_AT + view.header_len;
@@ -139,10 +139,10 @@ fn only_one(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &m
 
 /// The ready-to-receive message comes after the Reply and before the Responder's first FPDU; it
 /// must not be missing.
-fn is_sent(books: &Books, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
-    let (own, other) = (&books.mpa.streams[pair.initiator], &books.mpa.streams[pair.responder]);
-    let tcp = &books.mpa.tcp;
+fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
+    let (own, other) = (&state.mpa.streams[pair.initiator], &state.mpa.streams[pair.responder]);
+    let tcp = &state.mpa.tcp;
     let had_no_reply =
         |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false);
     if own.first.is_some_and(|first| first < pair.reply.frame && had_no_reply(first)) {
@@ -176,9 +176,9 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     if own.first.is_none()
         && !own.broken
         && own.after_startup.is_none()
-        && let Some(fin) = books.connection.fin[pair.initiator]
-        && books.connection.fin[pair.responder].is_none_or(|other| fin < other)
-        && books.connection.rst == [None; 2]
+        && let Some(fin) = state.connection.fin[pair.initiator]
+        && state.connection.fin[pair.responder].is_none_or(|other| fin < other)
+        && state.connection.rst == [None; 2]
     {
         let found = "FIN without any message".to_owned();
         let expected = "a first message from the initiating side";
@@ -187,9 +187,9 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// A Read as ready-to-receive message is answered with an empty Read Response to its sink.
-fn is_answered(books: &Books, findings: &mut Findings<'_>) {
-    let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
-    let openers = &books.mpa.openers;
+fn is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
+    let openers = &state.mpa.openers;
     let Some(read) = openers[pair.initiator].first.filter(Opener::is_empty_read) else { return };
     let Some(response) = openers[pair.responder].response else { return };
     let (frame, responder) = (response.frame, pair.responder);

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
-use crate::follow::{Books, Ending};
+use crate::follow::{ConnectionState, Ending};
 use crate::rules::view::ULPDU_AT;
 use crate::rules::{Findings, Judge, Rule, SegmentView};
 use crate::unit::Unit;
@@ -27,7 +27,7 @@ const CONTROL_AT: usize = ULPDU_AT + 18;
 /// Octets after the DDP header of a Terminate that copies no header.
 const BARE: u32 = 4;
 
-fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view).filter(|error| error.layer == 2) else { return };
     if !(5..=7).contains(&error.code) || error.is_exchanged() {
         return;
@@ -51,13 +51,13 @@ fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findi
 
 /// The Initiator's first FPDU is a Terminate: it does not accept the Reply, and the code is the
 /// reason.
-fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = usize::from(unit.direction);
-    if books.mpa.streams[direction].fpdus != 1 || books.mpa.streams[1 - direction].fpdus > 0 {
+    if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[1 - direction].fpdus > 0 {
         return;
     }
     let Some(error) = Ending::of(unit, view) else { return };
-    let Some(pair) = books.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+    let Some(pair) = state.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
         return;
     };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };

@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Kind, Unit};
 
@@ -14,7 +14,7 @@ pub(super) static IN_IWARP_MODE: Rule =
 pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
 
 /// At an address from a PMAccept, only the Hello is sent in streaming mode.
-fn in_iwarp_mode(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
     let context = state.context();
     // A Hello shows that the connection is SDP. The Linux daemon also maps connections of other
@@ -30,7 +30,7 @@ fn in_iwarp_mode(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 }
 
 /// 48 octets to port 3935 that satisfy each rule for a PMReq.
-fn in_udp(_: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn in_udp(_: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { len: 48, head, .. } = unit.kind else { return };
     if unit.ends.dst.port() != UDP_PORT || head.len() < RawMessage::LEN {
         return;

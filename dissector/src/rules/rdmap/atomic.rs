@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
 use zerocopy::FromBytes;
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -50,7 +50,7 @@ fn request<'a>(view: &SegmentView<'a>) -> Option<&'a RawAtomicRequest> {
     RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()
 }
 
-fn fields(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = request(view) else { return };
     if raw.reserved() != 0 {
         let found = format!("{:#09x}", raw.reserved());
@@ -84,7 +84,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
 }
 
 /// The base address of the buffer is not on the wire, so an odd TO is only a note.
-fn alignment(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn alignment(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = request(view) else { return };
     let offset = raw.remote_tagged_offset.get();
     if offset % 8 == 0 {
@@ -102,7 +102,7 @@ fn alignment(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
     }
 }
 
-fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.what {
         What::Identifier { expected, found } => {
             let (expected, found) = (format!("Request Identifier {expected}"), found.to_string());

@@ -4,7 +4,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
-use crate::follow::{Books, RequestKind, TerminateSeen};
+use crate::follow::{ConnectionState, RequestKind, TerminateSeen};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -40,9 +40,9 @@ pub(super) static INVALIDATION: Rule = Rule {
     judge: Judge::Opcode(TERMINATE, invalidation),
 };
 
-fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = books.traffic.terminate_at(unit) else { return };
-    let sender = &books.traffic.sides[usize::from(unit.direction == 0)];
+fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = state.traffic.terminate_at(unit) else { return };
+    let sender = &state.traffic.sides[usize::from(unit.direction == 0)];
     if let Some(target) = seen.target() {
         if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
             && u32::from(length) != target.ulpdu_len
@@ -61,14 +61,14 @@ fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut F
             findings.at(requirement!("RDMAP-7.1-6"), unit, AT + 6..AT + 20, &expected, found);
         }
     }
-    by_opcode(books, unit, seen, findings);
+    by_opcode(state, unit, seen, findings);
 }
 
 /// Only at the end is it known what the other direction sent, provided that all of it was captured.
-fn synthetic(books: &Books, findings: &mut Findings<'_>) {
-    for (direction, side) in books.traffic.sides.iter().enumerate() {
+fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, side) in state.traffic.sides.iter().enumerate() {
         let Some(seen) = &side.terminate else { continue };
-        let other = &books.traffic.sides[1 - direction];
+        let other = &state.traffic.sides[1 - direction];
         if other.messages.is_complete() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header of no segment that was sent".to_owned();
@@ -78,7 +78,7 @@ fn synthetic(books: &Books, findings: &mut Findings<'_>) {
 }
 
 /// What the opcode in the copied header requires.
-fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
+fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let Some(opcode) = seen.opcode else { return };
     let (bits, error) = (seen.control, seen.error);
     let at = AT + 2..AT + 3;
@@ -115,7 +115,7 @@ fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mu
                 let expected = "no RDMA header about a message of RFC 7306";
                 findings.at(requirement!("RDMAP-7306.8.1-3"), unit, at, expected, found);
             }
-            misaligned(books, unit, seen, findings);
+            misaligned(state, unit, seen, findings);
         }
         _ => {}
     }
@@ -123,8 +123,8 @@ fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mu
 
 /// A misaligned TO, and an error of the same kind other than the one for it. The alignment of the
 /// address is not on the wire.
-fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
-    let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
+fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
+    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
     let Some(RequestKind::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.kind) else {
         return;
@@ -139,9 +139,9 @@ fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &m
 
 /// The Read Request that the Terminate copies: unchanged, or advanced by the octets already
 /// answered.
-fn read(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
-    let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
+fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
+    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
     let Some(octets) = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..)) else { return };
     let parts = RawTerminateParts::split(seen.control, octets);
     let (Ok(copied), Some(msn)) =
@@ -178,8 +178,8 @@ fn read(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut F
 }
 
 /// The receiver of a Send with Invalidate reports that the STag does not belong to this stream.
-fn invalidation(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.target().filter(|target| target.opcode().invalidates()) else { return };
     let ids: &[RequirementId] = match (seen.error.layer, seen.error.error_type, seen.error.code) {
         (ErrorLayer::RDMAP, 1, 0 | 3) => &[requirement!("RDMAP-4.1-15"), requirement!("RDMAP-5.3-18")],

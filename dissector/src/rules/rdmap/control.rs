@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -22,12 +22,12 @@ pub(super) static FIXED_FIELDS: Rule = Rule {
     judge: Judge::Header(fixed_fields),
 };
 
-fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (control, opcode) = (view.segment.ulp_control(), view.opcode());
     let is_of_7306 = (Opcode::IMMEDIATE.0..=Opcode::ATOMIC_RESPONSE.0).contains(&opcode.0);
     let at = ULPDU_AT + 1..ULPDU_AT + 2;
     let mut wrong = u8::from(opcode.is_tagged().is_none());
-    if let Some(expected) = books.traffic.wrong_version(control.version()) {
+    if let Some(expected) = state.traffic.wrong_version(control.version()) {
         wrong += 1;
         let (expected, found) = (format!("RV {expected}"), format!("RV {}", control.version()));
         findings.at(requirement!("RDMAP-4.1-3"), unit, at.clone(), &expected, found.clone());
@@ -49,7 +49,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     }
     let version = view.segment.control().version();
     // If MPA agreed on one of the two versions, the other one is wrong.
-    let is_right = |version| books.traffic.wrong_version(version).is_none();
+    let is_right = |version| state.traffic.wrong_version(version).is_none();
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
         let expected = format!("RV {version}, since DV is {version}");
         let found = format!("RV {}", control.version());

@@ -4,7 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{Books, Overrun, RequestKind};
+use crate::follow::{ConnectionState, Overrun, RequestKind};
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
@@ -20,10 +20,10 @@ pub(super) static ANSWERED: Rule = Rule {
 pub(super) static DEPTH: Rule =
     Rule { requirements: &[requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3")], judge: Judge::End(depth) };
 
-fn answered(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, traffic) = (&books.connection, &books.traffic);
+fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&state.connection, &state.traffic);
     // Units of which octets were cut off, or whose SYN was not captured, are delivered late.
-    let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
+    let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }
@@ -46,7 +46,7 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         // DDP's half-closed state.
         let gave_up = connection.fin[requester].is_some_and(|first| first < fin);
         // A responder that closes before a request reaches it owes no response.
-        let tcp = &books.mpa.tcp;
+        let tcp = &state.mpa.tcp;
         let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
         let missed = operations.unanswered().filter(|request| request.frame < fin && had(request.end)).take(1);
         for request in missed.filter(|request| !gave_up || request.answered == 0) {
@@ -62,9 +62,9 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn depth(books: &Books, findings: &mut Findings<'_>) {
-    for (requester, side) in books.traffic.sides.iter().enumerate() {
-        let in_step = |overrun: &Overrun| !books.mpa.tcp[1 - requester].may_be_late_at(overrun.frame);
+fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (requester, side) in state.traffic.sides.iter().enumerate() {
+        let in_step = |overrun: &Overrun| !state.mpa.tcp[1 - requester].may_be_late_at(overrun.frame);
         if let Some(overrun) = side.operations.overrun().filter(in_step) {
             let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
             let found = overrun.outstanding.to_string();

@@ -5,7 +5,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -31,7 +31,7 @@ pub(super) static ORDER: Rule = Rule {
     judge: Judge::Remark(order),
 };
 
-fn same(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.what {
         What::UlpChanged { tagged, from, to } => {
             let (expected, found) = (format!("{:02x} {:08x}", from.0, from.1), format!("{:02x} {:08x}", to.0, to.1));
@@ -60,7 +60,7 @@ fn same(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>
     }
 }
 
-fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::MsnBack { opcode, queue, found } = remark.what else { return };
     let of_opcode: &[RequirementId] = match opcode {
         Opcode::READ_REQUEST => &[requirement!("RDMAP-5.2.1-13")],

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT, queue_of};
 use crate::unit::Unit;
 
@@ -132,7 +132,7 @@ pub(super) static RESERVED: Rule = Rule {
 
 const OCTETS: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 2;
 
-fn queues(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let opcode = view.opcode();
     let (Some(row), Some(should)) = (ROWS.get(usize::from(opcode.0)), opcode.is_tagged()) else { return };
     let is_of_5040 = opcode.0 <= Opcode::TERMINATE.0;
@@ -172,7 +172,7 @@ fn queues(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
     findings.at(id, unit, OCTETS, expected, opcode.to_string());
 }
 
-fn reserved(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let opcode = view.opcode();
     let range = ULPDU_AT + 1..ULPDU_AT + 2;
     let found = format!("opcode {:#x}", opcode.0);

@@ -4,7 +4,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -33,7 +33,7 @@ pub(super) static ORDER: Rule = Rule {
 pub(super) static SOURCE: Rule =
     Rule { requirements: &[requirement!("RDMAP-5.2.1-16")], judge: Judge::Opcode(1 << 1, source) };
 
-fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.what {
         What::SinkStag { expected, found, .. } => {
             let (expected, found) = (format!("STag {expected:#010x}, the SinkSTag"), format!("STag {found:#010x}"));
@@ -67,7 +67,7 @@ fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
     }
 }
 
-fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let What::ResponseOrder { atomic: false, earlier_atomic: false } = remark.what {
         let ids = [
             requirement!("RDMAP-5.2.1-14"),
@@ -81,7 +81,7 @@ fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_
 }
 
 /// No buffer contains a range that wraps around.
-fn source(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn source(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let at = view.header_len;
     let Some(octets) = view.payload.get(0..RawReadRequest::LEN) else { return };
     let Ok(read) = ReadRequest::parse(octets) else { return };

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, RawAtomicResponse, RawImmediate, RawReadRequest, RawTerminate};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -31,7 +31,7 @@ pub(super) static HEADERS: Rule = Rule {
     judge: Judge::Opcode(WITH_HEADER, headers),
 };
 
-fn headers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Segment::Untagged(header, _) = view.segment else { return };
     let opcode = view.opcode();
     let (size, ids): (usize, &[RequirementId]) = match opcode {

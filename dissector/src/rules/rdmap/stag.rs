@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -18,9 +18,9 @@ const ENOUGH: usize = 8;
 /// their count.
 const DENSE: u32 = 16;
 
-fn choice(books: &Books, findings: &mut Findings<'_>) {
+fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
     for owner in 0..2 {
-        let stags = books.traffic.stags.advertised(owner);
+        let stags = state.traffic.stags.advertised(owner);
         let (Some((first, _)), Some((last, frame))) = (stags.first(), stags.last()) else { continue };
         if stags.len() < ENOUGH {
             continue;
@@ -50,15 +50,15 @@ fn choice(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn invalidated(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::Invalidated { stag, by } = remark.what else { return };
     // The message that made it valid again may be missing.
-    if !books.is_in_step() {
+    if !state.is_in_step() {
         return;
     }
     // Without CRC an FPDU is read only when the next one has arrived. Its owner may have sent an
     // FPDU that is not read yet.
-    if books.mpa.tcp[1 - remark.direction].latest_octets.is_some_and(|latest| latest > by) {
+    if state.mpa.tcp[1 - remark.direction].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");

@@ -3,7 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 
-use crate::follow::{Books, Remark, What};
+use crate::follow::{ConnectionState, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -16,7 +16,7 @@ pub(super) static AFTER_TERMINATE: Rule =
 pub(super) static ERRORS: Rule =
     Rule { requirements: &[requirement!("RDMAP-6.2.1-1"), requirement!("RDMAP-6.2.1-8")], judge: Judge::End(errors) };
 
-fn after_terminate(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let What::AfterTerminate(opcode) = remark.what {
         let expected = "no message after a Terminate";
         findings.remarked(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
@@ -24,19 +24,19 @@ fn after_terminate(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut F
 }
 
 /// Did this side send an AbortConn? Then its reset was announced (section 8.2.2 of the SDP draft).
-fn aborts_sdp(books: &Books, side: usize) -> bool {
-    books.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
+fn aborts_sdp(state: &ConnectionState, side: usize) -> bool {
+    state.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
 }
 
-fn errors(books: &Books, findings: &mut Findings<'_>) {
-    let (connection, traffic) = (&books.connection, &books.traffic);
+fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&state.connection, &state.traffic);
     for side in 0..2 {
         let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
             // An RST at another position follows something that was not captured, most likely a
             // FIN.
-            let alone = fin.is_none() && !books.mpa.tcp[side].reset_elsewhere;
+            let alone = fin.is_none() && !state.mpa.tcp[side].reset_elsewhere;
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close after the Terminate";
                 let found = format!("a reset after the Terminate of frame {}", seen.frame);
@@ -57,14 +57,14 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";
         if let Some(error) = peer.fault.into_iter().chain(bad_crc).min_by_key(|error| error.frame)
-            && let Some(closed) = closed.filter(|closed| books.mpa.may_know(side, *closed, error.frame, error.end))
+            && let Some(closed) = closed.filter(|closed| state.mpa.may_know(side, *closed, error.frame, error.end))
         {
             let found = format!("a close without Terminate after the error of frame {}", error.frame);
             findings.in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
         } else if let Some(rst) =
             rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
             && peer.terminate.is_none()
-            && !aborts_sdp(books, side)
+            && !aborts_sdp(state, side)
             && peer.fpdus.is_some_and(|(first, _)| first < rst)
         {
             // The reason for the reset is not on the wire; the ULP may have requested it.
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn an_abort_of_sdp_announces_its_reset() {
         let mut talk = Talk::begun(FieldOrder::Figure);
-        talk.say(0, Mid::DIS_CONN, "", 0);
-        talk.say(0, Mid::ABORT_CONN, "", 0);
+        talk.send(0, Mid::DIS_CONN, "", 0);
+        talk.send(0, Mid::ABORT_CONN, "", 0);
         talk.wire.rst(0);
         let found = talk.wire.findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.2.1-1")), "{found:#?}");

@@ -5,7 +5,7 @@ use weft_core::wire::ddp::{RawHeader, Segment};
 use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts};
 use zerocopy::FromBytes;
 
-use crate::follow::{Books, Ending};
+use crate::follow::{ConnectionState, Ending};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -60,7 +60,7 @@ fn fixed<'a>(view: &SegmentView<'a>) -> Option<&'a RawTerminate> {
     RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok().map(|(fixed, _)| fixed)
 }
 
-fn numbers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Segment::Untagged(header, _) = view.segment else { return };
     let (msn, mo) = (header.msn.get(), header.mo.get());
     if (msn, mo, view.last()) != (1, 0, true) {
@@ -80,7 +80,7 @@ pub(in crate::rules) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bo
     no_parts || Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged())
 }
 
-fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, reserved) = (fixed.error(), fixed.reserved_bits());
     if reserved != 0 {
@@ -110,7 +110,7 @@ fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
     }
 }
 
-fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (Some(fixed), Some(octets)) = (fixed(view), view.payload.all()) else { return };
     let (bits, rest) = (fixed.header_control, &octets[RawTerminate::LEN..]);
     let parts = RawTerminateParts::split(bits, rest);
@@ -162,7 +162,7 @@ fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
 }
 
 /// Which errors copy the length and the DDP header of the segment (Figure 10).
-fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
     let at = AT + 2..AT + 3;

@@ -10,7 +10,7 @@ use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
 
 use super::SdpView;
 use crate::follow::sdp::Advert;
-use crate::follow::{Books, RequestKind};
+use crate::follow::{ConnectionState, RequestKind};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -44,7 +44,7 @@ pub(super) static REFUSED_BY_ITS_OWNER: Rule = Rule {
     judge: Judge::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner),
 };
 
-fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, ids) = match view.mid() {
         Mid::SRC_AVAIL => {
             let Some(raw) = view.extension::<RawSrcAvail>() else { return };
@@ -70,7 +70,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 }
 
 /// RDMA uses a buffer that the peer did not advertise.
-fn stray(state: &Books, findings: &mut Findings<'_>) {
+fn stray(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;
     };
@@ -94,7 +94,7 @@ fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
 }
 
 /// A Terminate denies a buffer that its sender advertises.
-fn refused_by_its_owner(state: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let owner = usize::from(unit.direction);
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
@@ -157,17 +157,17 @@ mod tests {
     /// In Pipelined Mode, the Accepting Peer sends a SinkAvail.
     fn sink_avail(len: u32, non_discards: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
-            talk.hears(1);
-            talk.say(1, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), 0);
-            talk.hears(0);
+            talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
+            talk.receive_all(1);
+            talk.send(1, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), 0);
+            talk.receive_all(0);
         }
     }
 
     fn src_avail(len: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::SRC_AVAIL, &advert(len, None), 1);
-            talk.hears(1);
+            talk.send(0, Mid::SRC_AVAIL, &advert(len, None), 1);
+            talk.receive_all(1);
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn non_discards_begin_at_0() {
         let upon_data = |talk: &mut Talk| {
-            talk.say(0, Mid::DATA, "", 1);
+            talk.send(0, Mid::DATA, "", 1);
             sink_avail(9000, 1)(talk);
         };
         proves(requirement!("SDP-6.3.3.4-1"), sink_avail(9000, 1), upon_data);
@@ -210,7 +210,7 @@ mod tests {
     fn an_advertisement_may_be_captured_late() {
         let mut talk = Talk::bare();
         src_avail(100)(&mut talk);
-        talk.asks(1, STAG, VA, 100);
+        talk.request_read(1, STAG, VA, 100);
         let wire = talk.wire.changed(|mut frames| {
             let last = frames.len() - 1;
             frames.swap(last - 1, last);
@@ -233,7 +233,7 @@ mod tests {
         let read = |error: &'static str, to: u64| {
             move |talk: &mut Talk| {
                 src_avail(100)(talk);
-                talk.asks(1, STAG, to, 100);
+                talk.request_read(1, STAG, to, 100);
                 let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {to:016x}");
                 let header = "002e 4141 00000000 00000001 00000001 00000000";
                 terminate(talk, 0, error, "e000", &format!("{header} {request}"));
@@ -242,8 +242,8 @@ mod tests {
         proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
         let reported_as_read = |talk: &mut Talk| {
             src_avail(100)(talk);
-            talk.say(1, Mid::RDMA_RD_COMPL, &word(99), 0);
-            talk.asks(1, STAG, VA, 100);
+            talk.send(1, Mid::RDMA_RD_COMPL, &word(99), 0);
+            talk.request_read(1, STAG, VA, 100);
             let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {VA:016x}");
             let header = "002e 4141 00000000 00000001 00000001 00000000";
             terminate(talk, 0, "0100", "e000", &format!("{header} {request}"));

@@ -6,7 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawChRcvBufAck, RawHello, RawHelloAck};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -24,7 +24,7 @@ pub(super) static NUMBER: Rule = Rule {
 pub(super) static SIZE: Rule =
     Rule { requirements: &[requirement!("SDP-10-2"), requirement!("SDP-10-7")], judge: Judge::Sdp(size) };
 
-fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn number(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let own: RequirementId = match view.mid() {
         Mid::HELLO => requirement!("SDP-10.3-1"),
         Mid::HELLO_ACK => requirement!("SDP-10.3-2"),
@@ -41,7 +41,7 @@ fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let announced = match view.mid() {
         Mid::HELLO => view.extension::<RawHello>().map(|raw| (raw.local_rcv_sz.get(), 24..28)),
         Mid::HELLO_ACK => view.extension::<RawHelloAck>().map(|raw| (raw.act_rcv_sz.get(), 20..24)),
@@ -77,7 +77,7 @@ mod tests {
             if !hello {
                 put(&mut answer);
             }
-            talk.say_octets(5, 1, &answer);
+            talk.send_octets(5, 1, &answer);
             talk
         }
     }
@@ -106,9 +106,9 @@ mod tests {
         }
         let answers = |size: u32| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(1 - way, Mid::CH_RCV_BUF, &word(30), 0);
-                talk.both_hear();
-                talk.say(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+                talk.send(1 - way, Mid::CH_RCV_BUF, &word(30), 0);
+                talk.both_receive_all();
+                talk.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
             }
         };
         proves_each_way(requirement!("SDP-10-7"), answers(36), answers(37));

@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -25,7 +25,7 @@ pub(super) static SINK_CANCEL_ACK: Rule = Rule {
 
 /// A receiver acknowledges a SrcAvailCancel after its RDMA Reads have finished and it has reported
 /// them.
-fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let is_new = before.cancels.src_avail_received && !before.cancels.src_avail_was_received;
     // The message itself may report them, or end the SrcAvail.
@@ -42,7 +42,7 @@ fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut F
     findings.each(&ids, unit, view.place(12..16), expected, &found);
 }
 
-fn sink_cancel_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn sink_cancel_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::SINK_CANCEL_ACK || !before.certain {
         return;
@@ -75,13 +75,13 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
                 talk.reads(way, STAG, VA + 10, 20);
-                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 if early {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
                 completes(talk, way, Mid::RDMA_RD_COMPL, 20);
-                talk.say(way, Mid::SEND_SM, "", 0);
+                talk.send(way, Mid::SEND_SM, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-5"), acknowledges(true), acknowledges(false));
@@ -96,9 +96,9 @@ mod tests {
                 if open {
                     sink_avail(talk, 1 - way, 9000, 0, 0);
                 }
-                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_hear();
-                (0..count).for_each(|_| talk.say(way, Mid::SINK_CANCEL_ACK, "", 0));
+                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_receive_all();
+                (0..count).for_each(|_| talk.send(way, Mid::SINK_CANCEL_ACK, "", 0));
             }
         };
         proves_each_way(requirement!("SDP-9.5.5-10"), answers(true, 2), answers(true, 1));
@@ -112,12 +112,12 @@ mod tests {
                 pipelined(talk, way);
                 (0..2).for_each(|_| sink_avail(talk, 1 - way, 9000, 0, 0));
                 talk.write(way, STAG, VA, 50);
-                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_hear();
+                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_receive_all();
                 if reports {
                     completes(talk, way, Mid::RDMA_WR_COMPL, 50);
                 }
-                talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+                talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
             }
         };
         for id in [requirement!("SDP-9.5.5-5"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-8")] {

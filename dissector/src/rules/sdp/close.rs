@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -30,7 +30,7 @@ pub(super) static ABORT_CONN: Rule =
 pub(super) static END_OF_TCP: Rule =
     Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], judge: Judge::End(end_of_tcp) };
 
-fn after_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     if !before.sent.has(Mid::DIS_CONN) || view.is_set_up() {
         return;
@@ -51,7 +51,7 @@ fn after_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
 }
 
 /// An end sends one DisConn, after all of its data.
-fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::DIS_CONN {
         return;
@@ -70,14 +70,14 @@ fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findi
     }
 }
 
-fn after_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.before().sent.has(Mid::ABORT_CONN) && !view.is_set_up() {
         let expected = "the end of TCP after its own AbortConn";
         findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
     }
 }
 
-fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() == Mid::ABORT_CONN && before.certain && !before.sent.has(Mid::DIS_CONN) {
         let expected = "an earlier DisConn from the same end";
@@ -92,7 +92,7 @@ fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
 }
 
 /// The end that sends the first FIN has sent the messages that must precede it.
-fn end_of_tcp(state: &Books, findings: &mut Findings<'_>) {
+fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     let (connection, sides, closing) = (&state.connection, &state.traffic.sides, &sdp.closing);
     let is_plain = closing.hello_ack.is_some()
@@ -134,8 +134,8 @@ mod tests {
     /// A DisConn, then a message with `mid`.
     fn dis_conn_then(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::DIS_CONN, "", 0);
-            talk.say(0, mid, extension, payload);
+            talk.send(0, Mid::DIS_CONN, "", 0);
+            talk.send(0, mid, extension, payload);
         }
     }
 
@@ -157,8 +157,8 @@ mod tests {
             move |talk: &mut Talk| {
                 src_avail(talk, 0, 50, 10);
                 settle(talk);
-                talk.both_hear();
-                talk.say(0, Mid::DIS_CONN, "", 0);
+                talk.both_receive_all();
+                talk.send(0, Mid::DIS_CONN, "", 0);
             }
         };
         let read = closes(|talk| {
@@ -167,7 +167,7 @@ mod tests {
         });
         let open = closes(|_| {});
         proves(requirement!("SDP-8.2.1-5"), open, read);
-        let canceled = closes(|talk| talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0));
+        let canceled = closes(|talk| talk.send(0, Mid::SRC_AVAIL_CANCEL, "", 0));
         proves(requirement!("SDP-8.2.1-5"), closes(|_| {}), canceled);
     }
 
@@ -175,8 +175,8 @@ mod tests {
     fn tcp_ends_after_an_abort_conn() {
         let aborts = |mids: &'static [Mid]| {
             move |talk: &mut Talk| {
-                talk.say(0, Mid::DIS_CONN, "", 0);
-                mids.iter().for_each(|mid| talk.say(0, *mid, "", 0));
+                talk.send(0, Mid::DIS_CONN, "", 0);
+                mids.iter().for_each(|mid| talk.send(0, *mid, "", 0));
             }
         };
         let id = requirement!("SDP-8.2.2-13");
@@ -184,7 +184,7 @@ mod tests {
         // The other end may not have received it yet.
         let crossed = |talk: &mut Talk| {
             aborts(&[Mid::ABORT_CONN])(talk);
-            talk.say(1, Mid::DATA, "", 1);
+            talk.send(1, Mid::DATA, "", 1);
         };
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::ABORT_CONN]), crossed);
     }
@@ -193,19 +193,19 @@ mod tests {
     fn tcp_ends_after_both_dis_conns() {
         let both = |mid: Mid, extension: &'static str| {
             move |talk: &mut Talk| {
-                talk.say(1, Mid::DIS_CONN, "", 0);
-                talk.hears(0);
-                talk.say(0, Mid::DIS_CONN, "", 0);
-                talk.say(0, mid, extension, 0);
+                talk.send(1, Mid::DIS_CONN, "", 0);
+                talk.receive_all(0);
+                talk.send(0, Mid::DIS_CONN, "", 0);
+                talk.send(0, mid, extension, 0);
             }
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
         assert_eq!(word(4), "00000004");
         // The DisConns cross: an end may still send messages until the other DisConn arrives.
         let crossed = |talk: &mut Talk| {
-            talk.say(1, Mid::DIS_CONN, "", 0);
-            talk.say(0, Mid::DIS_CONN, "", 0);
-            talk.say(0, Mid::SEND_SM, "", 0);
+            talk.send(1, Mid::DIS_CONN, "", 0);
+            talk.send(0, Mid::DIS_CONN, "", 0);
+            talk.send(0, Mid::SEND_SM, "", 0);
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::SEND_SM, ""), crossed);
     }
@@ -214,7 +214,7 @@ mod tests {
     fn an_abort_conn_follows_a_dis_conn() {
         proves(
             requirement!("SDP-6.2.4-2"),
-            |talk| talk.say(0, Mid::ABORT_CONN, "", 0),
+            |talk| talk.send(0, Mid::ABORT_CONN, "", 0),
             dis_conn_then(Mid::ABORT_CONN, "", 0),
         );
     }
@@ -224,8 +224,8 @@ mod tests {
         let ends = |messages: &'static [(usize, Mid)]| {
             move |talk: &mut Talk| {
                 for (direction, mid) in messages {
-                    talk.say(*direction, *mid, "", 0);
-                    talk.both_hear();
+                    talk.send(*direction, *mid, "", 0);
+                    talk.both_receive_all();
                 }
                 talk.wire.fin(0);
                 talk.wire.fin(1);

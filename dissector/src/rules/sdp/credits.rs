@@ -6,7 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -35,7 +35,7 @@ fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-fn spends(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn spends(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let known = view.before();
     let (Some(granted), true) = (known.granted, known.certain && !is_set_up(view)) else { return };
     let mseq = view.bsdh.mseq.get();
@@ -74,7 +74,7 @@ fn is_set_up(view: &SdpView<'_>) -> bool {
 }
 
 /// MSeq grows by one from each Send to the next.
-fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (Some(sent), Some(last)) = (view.state.latest.sent, view.before().mseq) else { return };
     let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
     if sent.follows && mseq != expected && !is_set_up(view) {
@@ -84,7 +84,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 }
 
 /// Only an arriving message uses up a posted buffer.
-fn reported(state: &Books, findings: &mut Findings<'_>) {
+fn reported(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
@@ -106,9 +106,9 @@ mod tests {
     /// `payload` octets follows. If `gives`, that message grants credit.
     fn spends(count: u32, payload: usize, gives: bool) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
-            (0..count).for_each(|_| talk.say(way, Mid::DATA, "", 0));
+            (0..count).for_each(|_| talk.send(way, Mid::DATA, "", 0));
             talk.bufs += u16::from(gives);
-            talk.say(way, Mid::DATA, "", payload);
+            talk.send(way, Mid::DATA, "", payload);
         }
     }
 
@@ -120,13 +120,13 @@ mod tests {
         }
         let update = |received: bool| {
             move |talk: &mut Talk, way: usize| {
-                (0..14).for_each(|_| talk.say(way, Mid::DATA, "", 0));
-                talk.hears(1 - way);
-                talk.say(1 - way, Mid::DATA, "", 0);
+                (0..14).for_each(|_| talk.send(way, Mid::DATA, "", 0));
+                talk.receive_all(1 - way);
+                talk.send(1 - way, Mid::DATA, "", 0);
                 if received {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::DATA, "", 10);
+                talk.send(way, Mid::DATA, "", 10);
             }
         };
         proves_each_way(requirement!("SDP-10.5-5"), update(false), update(true));
@@ -153,16 +153,16 @@ mod tests {
     fn mseq_rises_with_each_send() {
         let skips = |skip: u32| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
                 talk.mseq[way] += skip;
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-10.1-1"), skips(1), skips(0));
         let missing = |talk: &mut Talk, way: usize| {
-            talk.say(way, Mid::DATA, "", 0);
+            talk.send(way, Mid::DATA, "", 0);
             talk.lose(way, Mid::DATA, "", 0);
-            talk.say(way, Mid::DATA, "", 0);
+            talk.send(way, Mid::DATA, "", 0);
         };
         proves_each_way(requirement!("SDP-10.1-1"), skips(1), missing);
     }
@@ -171,11 +171,11 @@ mod tests {
     fn buffers_do_not_vanish() {
         let offers = |bufs: u16| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(way, Mid::DATA, "", 0);
-                talk.say(1 - way, Mid::DATA, "", 0);
-                talk.hears(way);
+                talk.send(way, Mid::DATA, "", 0);
+                talk.send(1 - way, Mid::DATA, "", 0);
+                talk.receive_all(way);
                 talk.bufs = bufs;
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-10-1"), offers(14), offers(15));

@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, Mid};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -25,7 +25,7 @@ pub(super) static FLAGS: Rule = Rule {
     judge: Judge::Sdp(flags),
 };
 
-fn flags(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, flags) = (view.mid(), view.bsdh.flags);
     if flags == 0 {
         return;
@@ -76,7 +76,7 @@ mod tests {
         move |talk: &mut Talk| {
             for octet in flags {
                 talk.flags = *octet;
-                talk.say(0, Mid::DATA, "", payload);
+                talk.send(0, Mid::DATA, "", payload);
             }
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     fn in_a(mid: Mid, extension: &'static str, flags: u8) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.flags = flags;
-            talk.say(0, mid, extension, 0);
+            talk.send(0, mid, extension, 0);
         }
     }
 

@@ -8,7 +8,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawAdverts, RawHello, RawHelloAck};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::Setup;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Carrier, Unit};
@@ -126,7 +126,7 @@ impl Check<'_, '_, '_> {
     }
 }
 
-fn hello(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.carrier == Carrier::Send || view.direction != view.state.connecting {
         return;
     }
@@ -164,7 +164,7 @@ fn hello(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     check.that(raw.loc_ord.get() > 0, &ids, 30..32, "LocORD of 1 or more", 0);
 }
 
-fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let is_first = view.carrier != Carrier::Send && view.direction != view.state.connecting;
     if !is_first && view.mid() != Mid::HELLO_ACK {
         return;
@@ -198,7 +198,7 @@ fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
 
 /// A peer must not continue after a Hello or HelloAck with a faulty version, MaxAdverts, LocIRD or
 /// LocORD.
-fn refused(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.state.connecting;
     let goes_on = !view.is_set_up() && view.direction == view.state.connecting && view.before().mseq.is_none();
     let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.state.ends[view.peer()].setup else { return };
@@ -259,7 +259,7 @@ mod tests {
         let mut talk = Talk::greeted(order, |_| {});
         let mut message = hello_ack();
         message[at..at + octets.len()].copy_from_slice(octets);
-        talk.say_octets(5, 1, &message);
+        talk.send_octets(5, 1, &message);
         talk
     }
 
@@ -271,9 +271,9 @@ mod tests {
     /// A connection that is suspended to port 5000, and a Hello with this MSeq to `port`.
     fn resumed(port: u16, mseq: u8) -> Talk {
         let mut talk = Talk::bare();
-        talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
-        talk.hears(0);
-        talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+        talk.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
+        talk.receive_all(0);
+        talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
         talk.wire.fin(0);
         talk.wire.fin(1);
         talk.wire.connect_to(port);
@@ -352,7 +352,7 @@ mod tests {
             move |order: FieldOrder| {
                 let mut talk = Talk::greeted(order, |message| message[at..at + octets.len()].copy_from_slice(octets));
                 if answers {
-                    talk.say_octets(5, 1, &hello_ack());
+                    talk.send_octets(5, 1, &hello_ack());
                 } else {
                     talk.wire.fin(1);
                 }
@@ -376,7 +376,7 @@ mod tests {
             move |order: FieldOrder| {
                 let mut talk = answered(order, octets);
                 if goes_on {
-                    talk.say(0, Mid::DATA, "", 0);
+                    talk.send(0, Mid::DATA, "", 0);
                 } else {
                     talk.wire.fin(0);
                 }

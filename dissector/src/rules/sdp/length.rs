@@ -7,7 +7,7 @@ use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -81,7 +81,7 @@ pub(super) static LENGTHS: Rule = Rule {
 };
 
 /// A Send of one segment is too short for a BSDH.
-fn begins_with_bsdh(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let weft_core::wire::ddp::Segment::Untagged(header, _) = view.segment else { return };
     if state.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
         return;
@@ -107,7 +107,7 @@ fn misfit(mid: Mid, size: usize) -> Option<String> {
     }
 }
 
-fn header(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, len, size) = (view.mid(), view.bsdh.len.get(), view.size());
     let fits = |bsdh: &RawBsdh| bsdh.len.get() as usize == size;
     let is_unknown = |mid: Mid| !mid.is_assigned() && !mid.is_experimental();
@@ -190,7 +190,7 @@ fn rows(mid: Mid) -> &'static [RequirementId] {
     }
 }
 
-fn lengths(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, len, size) = (view.mid(), view.bsdh.len.get() as usize, view.size());
     let (range, expected, found) = if let Some(expected) = misfit(mid, len) {
         (4..8, expected, format!("Len {len}"))
@@ -222,12 +222,12 @@ mod tests {
     fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
         for id in ids {
             let wrong = |talk: &mut Talk| {
-                talk.say_changed(0, mid, extension, |octets| {
+                talk.send_changed(0, mid, extension, |octets| {
                     octets.resize(if more { octets.len() + 1 } else { octets.len() - 1 }, 0);
                     octets[7] = u8::try_from(octets.len()).unwrap();
                 });
             };
-            proves(*id, wrong, |talk| talk.say(0, mid, extension, 0));
+            proves(*id, wrong, |talk| talk.send(0, mid, extension, 0));
         }
     }
 
@@ -269,9 +269,9 @@ mod tests {
         let src = advert(9000, None);
         length(&[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")], Mid::SRC_AVAIL, &src, false);
         // Its Len is smaller than a BSDH.
-        let short = |talk: &mut Talk| talk.say_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
+        let short = |talk: &mut Talk| talk.send_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
         for id in [requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1"), requirement!("SDP-6.1.1-1")] {
-            proves(id, short, |talk| talk.say(0, Mid::DATA, "", 1));
+            proves(id, short, |talk| talk.send(0, Mid::DATA, "", 1));
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
                 let mut octets = hello_ack();
                 octets.resize(len, 0);
                 octets[7] = u8::try_from(len).unwrap();
-                talk.say_octets(5, 1, &octets);
+                talk.send_octets(5, 1, &octets);
                 talk
             }
         };
@@ -299,13 +299,13 @@ mod tests {
 
     #[test]
     fn a_mid_of_figure_3_and_the_size_of_the_message() {
-        let mid = |mid: u8| move |talk: &mut Talk| talk.say(0, Mid(mid), "", 0);
+        let mid = |mid: u8| move |talk: &mut Talk| talk.send(0, Mid(mid), "", 0);
         proves(requirement!("SDP-6.1.1-17"), mid(0x0f), mid(0xff));
         proves(requirement!("SDP-6.1.1-18"), mid(0x10), mid(0x40));
         proves(requirement!("SDP-6.1.1-20"), mid(0xfc), mid(0x7f));
         let len = |mid: u8, octets: [u8; 4]| {
             move |talk: &mut Talk| {
-                talk.say_changed(0, Mid(mid), "", |message| message[4..8].copy_from_slice(&octets));
+                talk.send_changed(0, Mid(mid), "", |message| message[4..8].copy_from_slice(&octets));
             }
         };
         proves(requirement!("SDP-6.1.1-19"), len(0x40, [0, 0, 0, 17]), len(0x40, [0, 0, 0, 16]));
@@ -318,17 +318,17 @@ mod tests {
         let octets = |octets: &'static [u8]| {
             move |talk: &mut Talk| {
                 talk.mseq[0] += 1;
-                talk.say_octets(3, 0, octets);
+                talk.send_octets(3, 0, octets);
             }
         };
-        let data = |talk: &mut Talk| talk.say(0, Mid::DATA, "", 0);
+        let data = |talk: &mut Talk| talk.send(0, Mid::DATA, "", 0);
         proves(requirement!("SDP-6-1"), octets(&[0, 16, 0, 0xff, 0, 0, 0, 15, 0, 0, 0, 1, 0, 0, 0]), data);
         proves(requirement!("SDP-6-1"), octets(b"GET / HTTP/1.1\r\n"), data);
         // A SendSm whose first word is in the other field order.
         let turned = |talk: &mut Talk| {
             let word = if talk.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
-            talk.say_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
+            talk.send_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
         };
-        proves(requirement!("SDP-6.1-1"), turned, |talk| talk.say(0, Mid::SEND_SM, "", 0));
+        proves(requirement!("SDP-6.1-1"), turned, |talk| talk.send(0, Mid::SEND_SM, "", 0));
     }
 }

@@ -32,7 +32,7 @@
 //!
 //! A rule about the content of one message ([`SdpView`]) judges it at once. If the order of the
 //! frames does not show what happened first, the rule waits for the end of the capture
-//! ([`crate::follow::sdp::Books::strays`]).
+//! ([`crate::follow::sdp::SdpState::strays`]).
 
 mod advert;
 mod buffers;

@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -54,7 +54,7 @@ impl Change {
     }
 }
 
-fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.mid() != Mid::MODE_CHANGE {
         return;
     }
@@ -76,7 +76,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn master(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn master(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(Change { from, to, by_sink }) = Change::of(view) else { return };
     let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, mode(from));
     let found = || format!("{} from the {by} in {in_force} Mode", mode(Some(to)));
@@ -127,8 +127,8 @@ mod tests {
     fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             for (direction, value) in words {
-                talk.say(*direction, Mid::MODE_CHANGE, &word(*value), 0);
-                talk.both_hear();
+                talk.send(*direction, Mid::MODE_CHANGE, &word(*value), 0);
+                talk.both_receive_all();
             }
         }
     }

@@ -7,7 +7,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, RawRdmaRdCompl, RawRdmaWrCompl};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -29,7 +29,7 @@ pub(super) static READ: Rule = Rule {
     judge: Judge::Sdp(read),
 };
 
-fn written(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn written(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.mid() != Mid::RDMA_WR_COMPL {
         return;
     }
@@ -49,7 +49,7 @@ fn written(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn read(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.mid() != Mid::RDMA_RD_COMPL {
         return;
     }
@@ -98,16 +98,16 @@ mod tests {
     /// RdmaWrCompl with `len`.
     fn written(writes: &'static [usize], len: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
-            talk.hears(1);
-            talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
-            talk.hears(0);
+            talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
+            talk.receive_all(1);
+            talk.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            talk.receive_all(0);
             let mut to = VA;
             for len in writes {
                 talk.write(0, STAG, to, *len);
                 to += *len as u64;
             }
-            talk.say(0, Mid::RDMA_WR_COMPL, &word(len), 0);
+            talk.send(0, Mid::RDMA_WR_COMPL, &word(len), 0);
         }
     }
 
@@ -126,15 +126,15 @@ mod tests {
 
     fn read_in(opcode: u8, payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::SRC_AVAIL, &advert(100, None), payload);
-            talk.hears(1);
+            talk.send(0, Mid::SRC_AVAIL, &advert(100, None), payload);
+            talk.receive_all(1);
             let mut from = VA;
             for len in reads {
                 talk.reads(1, STAG, from, *len);
                 from += u64::from(*len);
             }
             for len in reported {
-                talk.say_in(opcode, 1, Mid::RDMA_RD_COMPL, &word(*len), 0);
+                talk.send_in(opcode, 1, Mid::RDMA_RD_COMPL, &word(*len), 0);
             }
         }
     }

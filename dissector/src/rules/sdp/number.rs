@@ -3,7 +3,7 @@
 use weft_core::requirement;
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::reached;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -27,7 +27,7 @@ pub(super) static AT_THE_END: Rule = Rule {
     judge: Judge::End(at_the_end),
 };
 
-fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mseq, mseq_ack, before) = (view.bsdh.mseq.get(), view.bsdh.mseq_ack.get(), view.before());
     if view.is_set_up() {
         if mseq != 0 {
@@ -61,7 +61,7 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
+fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
@@ -87,7 +87,7 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA, hello_ack};
 
     fn data(talk: &mut Talk, direction: usize) {
-        talk.say(direction, Mid::DATA, "", 4);
+        talk.send(direction, Mid::DATA, "", 4);
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
                 let mut talk = Talk::greeted(order, |_| {});
                 let mut octets = hello_ack();
                 octets[at] ^= 1;
-                talk.say_octets(5, 1, &octets);
+                talk.send_octets(5, 1, &octets);
                 talk
             }
         };
@@ -137,7 +137,7 @@ mod tests {
             move |talk: &mut Talk| {
                 data(talk, 0);
                 talk.write(0, STAG, VA, 8);
-                talk.asks(0, STAG, VA, 8);
+                talk.request_read(0, STAG, VA, 8);
                 talk.mseq[0] += skip;
                 data(talk, 0);
             }
@@ -171,7 +171,7 @@ mod tests {
     fn an_acknowledgement_may_be_captured_before_what_it_acknowledges() {
         let mut talk = Talk::begun(FieldOrder::Figure);
         data(&mut talk, 1);
-        talk.hears(0);
+        talk.receive_all(0);
         data(&mut talk, 0);
         let wire = talk.wire.changed(|mut frames| {
             let last = frames.len() - 1;
@@ -200,9 +200,9 @@ mod tests {
             move |talk: &mut Talk| {
                 data(talk, 0);
                 if cancel {
-                    talk.say(1, Mid::SRC_AVAIL_CANCEL, "", 0);
+                    talk.send(1, Mid::SRC_AVAIL_CANCEL, "", 0);
                 } else {
-                    talk.say(1, Mid::DATA, "", 0);
+                    talk.send(1, Mid::DATA, "", 0);
                 }
                 talk.bufs = 15;
                 data(talk, 0);

@@ -19,26 +19,26 @@ fn swapped(order: FieldOrder) -> Talk {
     wire.send(1, &request());
     wire.send(0, &reply());
     let mut talk = Talk::upon(wire, order);
-    talk.say_octets(5, 1, &hello_ack());
+    talk.send_octets(5, 1, &hello_ack());
     talk
 }
 
 /// Acknowledges every received message, then sends Data.
 fn data(talk: &mut Talk, direction: usize, payload: usize) {
-    talk.hears(direction);
-    talk.say(direction, Mid::DATA, "", payload);
+    talk.receive_all(direction);
+    talk.send(direction, Mid::DATA, "", payload);
 }
 
 /// Acknowledges every received message, then sends one.
 fn send(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: usize) {
-    talk.hears(direction);
-    talk.say(direction, mid, extension, payload);
+    talk.receive_all(direction);
+    talk.send(direction, mid, extension, payload);
 }
 
 /// Sends the last RdmaRdCompl, or the RdmaWrCompl, for a buffer: it invalidates the STag.
 fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
-    talk.hears(direction);
-    talk.say_in(6, direction, mid, &word(len), 0);
+    talk.receive_all(direction);
+    talk.send_in(6, direction, mid, &word(len), 0);
 }
 
 fn closed(mut talk: Talk) -> Wire {
@@ -70,13 +70,13 @@ fn all_modes(order: FieldOrder) -> Wire {
     send(&mut talk, 1, Mid::MODE_CHANGE, &word(SINK_TO_COMBINED), 0);
     send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
     send(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 0);
-    talk.hears(0);
+    talk.receive_all(0);
     talk.write(0, STAG, VA, 5000);
     talk.write(0, STAG, VA + 5000, 2000);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 7000);
     // A Transaction is a SinkAvail with payload.
     send(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
-    talk.hears(0);
+    talk.receive_all(0);
     talk.write(0, STAG, VA, 1);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 1);
     send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 0);
@@ -91,13 +91,13 @@ fn all_modes(order: FieldOrder) -> Wire {
 fn crossing(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     send(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
-    talk.hears(1);
+    talk.receive_all(1);
     for _ in 0..2 {
-        talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+        talk.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
     }
-    talk.say(0, Mid::DATA, "", 9);
-    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
-    talk.both_hear();
+    talk.send(0, Mid::DATA, "", 9);
+    talk.send(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.both_receive_all();
     talk.write(0, STAG, VA, 3000);
     completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 3000);
     data(&mut talk, 1, 0);
@@ -113,16 +113,16 @@ fn held_back(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 1, 0);
     send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
-    talk.hears(1);
-    talk.asks(1, STAG, VA, 100);
-    talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0);
-    talk.say(0, Mid::DATA, "", 0);
+    talk.receive_all(1);
+    talk.request_read(1, STAG, VA, 100);
+    talk.send(0, Mid::SRC_AVAIL_CANCEL, "", 0);
+    talk.send(0, Mid::DATA, "", 0);
     // The Response of the Read above.
     let mut response = hex("c142 00005101 0000000000000000");
     response.resize(response.len() + 100, 0x5a);
     talk.wire.send(0, &fpdu(&response));
     talk.bufs = 14;
-    talk.say(1, Mid::RDMA_RD_COMPL, &word(90), 0);
+    talk.send(1, Mid::RDMA_RD_COMPL, &word(90), 0);
     talk.bufs = 16;
     send(&mut talk, 1, Mid::SEND_SM, "", 0);
     data(&mut talk, 0, 20);
@@ -146,7 +146,7 @@ fn small_things(order: FieldOrder) -> Wire {
     send(&mut talk, 0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
     send(&mut talk, 0, Mid::CH_RCV_BUF, &word(100), 0);
     send(&mut talk, 1, Mid::CH_RCV_BUF_ACK, &word(2048), 0);
-    talk.say_in_two(0, 40);
+    talk.send_in_two(0, 40);
     send(&mut talk, 1, Mid(0x41), "", 5);
     closed(talk)
 }
@@ -155,8 +155,8 @@ fn small_things(order: FieldOrder) -> Wire {
 fn crossed_dis_conns(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 0, 10);
-    talk.say(0, Mid::DIS_CONN, "", 0);
-    talk.say(1, Mid::DIS_CONN, "", 0);
+    talk.send(0, Mid::DIS_CONN, "", 0);
+    talk.send(1, Mid::DIS_CONN, "", 0);
     data(&mut talk, 0, 0);
     send(&mut talk, 1, Mid::ABORT_CONN, "", 0);
     talk.wire.rst(1);
@@ -170,7 +170,7 @@ fn half_closed(order: FieldOrder) -> Wire {
     data(&mut talk, 1, 10);
     data(&mut talk, 0, 0);
     send(&mut talk, 1, Mid::SRC_AVAIL, &advert(100, None), 10);
-    talk.hears(0);
+    talk.receive_all(0);
     talk.reads(0, STAG, VA + 10, 90);
     completes(&mut talk, 0, Mid::RDMA_RD_COMPL, 90);
     send(&mut talk, 1, Mid::DIS_CONN, "", 0);
@@ -184,7 +184,7 @@ fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     let mut talk = swapped(order);
     data(&mut talk, 1, 10);
     if crossing {
-        talk.say(0, Mid::SUSP_COMM, SUSP_COMM, 0);
+        talk.send(0, Mid::SUSP_COMM, SUSP_COMM, 0);
     }
     send(&mut talk, 1, Mid::SUSP_COMM, SUSP_COMM, 0);
     send(&mut talk, 0, Mid::SUSP_COMM_ACK, "", 0);
@@ -224,7 +224,7 @@ fn other_start(order: FieldOrder, private_data: bool) -> Wire {
     let mut talk = Talk::upon(wire, order);
     if private_data {
         data(&mut talk, 0, 0);
-        talk.say_octets(5, 1, &hello_ack());
+        talk.send_octets(5, 1, &hello_ack());
         data(&mut talk, 1, 10);
         return closed(talk);
     }
@@ -238,7 +238,7 @@ fn numbers_from_0(order: FieldOrder) -> Wire {
     talk.mseq = [u32::MAX; 2];
     for (direction, ack) in [(0, 0), (1, 0), (0, 0), (1, 1)] {
         talk.ack[direction] = ack;
-        talk.say(direction, Mid::DATA, "", 4);
+        talk.send(direction, Mid::DATA, "", 4);
     }
     talk.wire
 }

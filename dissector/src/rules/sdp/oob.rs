@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -20,7 +20,7 @@ pub(super) static ANNOUNCED: Rule = Rule {
 
 pub(super) static PLACE: Rule = Rule { requirements: &[requirement!("SDP-9.5.3-8")], judge: Judge::Sdp(place) };
 
-fn announced(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (flags, urgent) = (view.bsdh.flags, before.urgent);
     if !before.certain || urgent.lost {
@@ -65,7 +65,7 @@ fn announced(state: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
     }
 }
 
-fn place(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn place(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let present = view.bsdh.flags & FLAG_OOB_PRES != 0;
     if present && (view.mid() != Mid::DATA || view.payload_len() == 0) {
         let found = format!("{} with {} bytes after its header", view.mid(), view.payload_len());
@@ -87,9 +87,9 @@ mod tests {
 
     fn send(talk: &mut Talk, way: usize, flags: u8, payload: usize) {
         talk.flags = flags;
-        talk.say(way, Mid::DATA, "", payload);
+        talk.send(way, Mid::DATA, "", payload);
         talk.flags = 0;
-        talk.both_hear();
+        talk.both_receive_all();
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 before.iter().for_each(|flags| send(talk, way, *flags, 0));
                 send(talk, way, flags, 5);
-                talk.say(way, Mid::DIS_CONN, "", 0);
+                talk.send(way, Mid::DIS_CONN, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-9.5.3-5"), with(&[0], PRES), with(&[PEND], PRES));
@@ -113,10 +113,10 @@ mod tests {
         let given_back = |talk: &mut Talk, way: usize| {
             send(talk, way, PEND, 0);
             src_avail(talk, way, 65_532, 1);
-            talk.say(way, Mid::SRC_AVAIL_CANCEL, "", 0);
-            talk.both_hear();
-            talk.say(1 - way, Mid::SEND_SM, "", 0);
-            talk.both_hear();
+            talk.send(way, Mid::SRC_AVAIL_CANCEL, "", 0);
+            talk.both_receive_all();
+            talk.send(1 - way, Mid::SEND_SM, "", 0);
+            talk.both_receive_all();
             send(talk, way, PRES, 5);
         };
         // An FPDU cannot hold 65,532 octets.

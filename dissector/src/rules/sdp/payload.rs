@@ -6,7 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -35,7 +35,7 @@ pub(super) static OWED: Rule = Rule {
 
 pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], judge: Judge::Sdp(len) };
 
-fn after_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(src_avail), true) = (before.src_avails.oldest, before.certain) else { return };
     // The sender may send the Data that a SendSm requested.
@@ -63,7 +63,7 @@ fn after_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     }
 }
 
-fn owed(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain || before.owed == 0 {
         return;
@@ -87,7 +87,7 @@ fn owed(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
 }
 
-fn len(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn len(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, size) = (view.bsdh.len.get() as usize, view.size());
     if view.mid() == Mid::DATA && len != size {
         let expected = format!("{size}: the header of 16 bytes and {} bytes of payload", view.payload_len());
@@ -110,7 +110,7 @@ mod tests {
                 pipelined(talk, way);
             }
             src_avail(talk, way, 50, if in_pipelined { 0 } else { 10 });
-            talk.say(way, Mid::DATA, "", octets);
+            talk.send(way, Mid::DATA, "", octets);
         }
     }
 
@@ -126,9 +126,9 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, way, 50, 10);
                 talk.reads(1 - way, STAG, VA + 10, len);
-                talk.say(1 - way, Mid::RDMA_RD_COMPL, &word(len), 0);
-                talk.both_hear();
-                talk.say(way, Mid::DATA, "", 5);
+                talk.send(1 - way, Mid::RDMA_RD_COMPL, &word(len), 0);
+                talk.both_receive_all();
+                talk.send(way, Mid::DATA, "", 5);
             }
         };
         proves_each_way(requirement!("SDP-9.2-22"), partly(39), partly(40));
@@ -141,9 +141,9 @@ mod tests {
                 pipelined(talk, way);
                 src_avail(talk, way, 50, 0);
                 src_avail(talk, way, 60, 0);
-                talk.say(1 - way, Mid::SEND_SM, "", 0);
-                talk.both_hear();
-                talk.say(way, Mid::DATA, "", octets);
+                talk.send(1 - way, Mid::SEND_SM, "", 0);
+                talk.both_receive_all();
+                talk.send(way, Mid::DATA, "", octets);
             }
         };
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
@@ -153,13 +153,13 @@ mod tests {
     fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             src_avail(talk, way, 50, 10);
-            talk.say(1 - way, Mid::SEND_SM, "", 0);
-            talk.both_hear();
-            talk.say(way, Mid::DATA, "", octets);
+            talk.send(1 - way, Mid::SEND_SM, "", 0);
+            talk.both_receive_all();
+            talk.send(way, Mid::DATA, "", octets);
             if mid == Mid::SRC_AVAIL {
-                talk.say(way, mid, &advert(50, None), 10);
+                talk.send(way, mid, &advert(50, None), 10);
             } else {
-                talk.say(way, mid, "", 0);
+                talk.send(way, mid, "", 0);
             }
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     fn len_of_data_is_payload_and_16() {
         let with = |len: u32| {
             move |talk: &mut Talk, way: usize| {
-                talk.say_changed(way, Mid::DATA, "", |octets| {
+                talk.send_changed(way, Mid::DATA, "", |octets| {
                     octets[4..8].copy_from_slice(&len.to_be_bytes());
                     octets.extend([1, 2, 3]);
                 });

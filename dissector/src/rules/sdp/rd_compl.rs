@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawRdmaRdCompl};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, Before, Why};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -58,7 +58,7 @@ fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
     before.sources.oldest.filter(|_| before.certain).map(|source| (raw.len.get().into(), source))
 }
 
-fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some((len, source)) = about(view) else { return };
     let (before, range) = (view.before(), view.place(16..20));
     let found = format!("{len} bytes of the SrcAvail of frame {}", source.frame);
@@ -83,7 +83,7 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(sent) = view.state.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
     let range = view.place(3..4);
     if matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE) {
@@ -116,7 +116,7 @@ fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
     }
 }
 
-fn awaited(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn awaited(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() == Mid::RDMA_RD_COMPL && before.certain && before.awaited > 0 {
         let ids = [requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")];
@@ -126,7 +126,7 @@ fn awaited(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
 }
 
 /// No SrcAvail is open that the message could answer.
-fn without_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn without_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let is_send_sm = mid == Mid::SEND_SM;
     if !(is_send_sm || mid == Mid::RDMA_RD_COMPL) || !before.certain || before.sources.count > 0 {
@@ -181,7 +181,7 @@ mod tests {
                 at += u64::from(*len);
             }
             for len in &reported {
-                talk.say_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
+                talk.send_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
             }
         }
     }
@@ -210,7 +210,7 @@ mod tests {
                 if comes {
                     talk.reads(way, STAG, VA + 10, 40);
                 } else {
-                    talk.asks(way, STAG, VA + 10, 40);
+                    talk.request_read(way, STAG, VA + 10, 40);
                 }
                 completes(talk, way, Mid::RDMA_RD_COMPL, 40);
             }
@@ -227,7 +227,7 @@ mod tests {
             wire.send(1, &reply_frame(0, 1, &[]));
             let mut talk = Talk::after(wire);
             src_avail(&mut talk, 0, 50, 10);
-            talk.asks(1, STAG, VA + 10, 40);
+            talk.request_read(1, STAG, VA + 10, 40);
             if !comes.is_empty() {
                 talk.wire.send(0, comes);
             }
@@ -252,9 +252,9 @@ mod tests {
             stags.reverse();
         }
         for stag in stags {
-            talk.say(1 - way, Mid::SRC_AVAIL, &advert_of(stag, 50, None), 0);
+            talk.send(1 - way, Mid::SRC_AVAIL, &advert_of(stag, 50, None), 0);
         }
-        talk.both_hear();
+        talk.both_receive_all();
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
                 talk.reads(way, STAG, VA + 10, 40);
-                talk.say_in(opcode, way, Mid::RDMA_RD_COMPL, &word(reported), 0);
+                talk.send_in(opcode, way, Mid::RDMA_RD_COMPL, &word(reported), 0);
             }
         };
         proves_each_way(requirement!("SDP-9.2-26"), ends(5, 40), ends(6, 40));
@@ -298,10 +298,10 @@ mod tests {
         let completes_with = |data: usize| {
             move |talk: &mut Talk, way: usize| {
                 two(talk, way, true);
-                talk.say(way, Mid::SEND_SM, "", 0);
-                talk.both_hear();
-                talk.say(1 - way, Mid::DATA, "", data);
-                talk.both_hear();
+                talk.send(way, Mid::SEND_SM, "", 0);
+                talk.both_receive_all();
+                talk.send(1 - way, Mid::DATA, "", data);
+                talk.both_receive_all();
                 talk.reads(way, STAG, VA, 50);
                 completes(talk, way, Mid::RDMA_RD_COMPL, 50);
             }
@@ -318,7 +318,7 @@ mod tests {
                 talk.reads(way, STAG, VA + 10, 40);
                 for mid in mids {
                     let extension = if *mid == Mid::SEND_SM { String::new() } else { word(40) };
-                    talk.say_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                    talk.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
                 }
             }
         };
@@ -334,10 +334,10 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
                 if crosses {
-                    talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                    talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
                 }
                 src_avail(talk, 1 - way, 50, 0);
-                talk.say(way, Mid::SEND_SM, "", 0);
+                talk.send(way, Mid::SEND_SM, "", 0);
             }
         };
         for id in [
@@ -358,14 +358,14 @@ mod tests {
                     src_avail(talk, 1 - way, 50, 10);
                     talk.reads(way, STAG, VA + 10, 10);
                 }
-                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 for mid in answers {
                     let extension = if *mid == Mid::SEND_SM { String::new() } else { word(10) };
-                    talk.say_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
-                    talk.hears(way);
+                    talk.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                    talk.receive_all(way);
                 }
-                talk.hears(way);
-                talk.say(way, Mid::SEND_SM, "", 0);
+                talk.receive_all(way);
+                talk.send(way, Mid::SEND_SM, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-4"), cancels(false, &[]), cancels(true, &[]));
@@ -376,9 +376,9 @@ mod tests {
                 src_avail(talk, 1 - way, 50, 10);
                 talk.reads(way, STAG, VA + 10, 40);
                 if answered {
-                    talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
-                    talk.hears(way);
-                    talk.say(way, Mid::SEND_SM, "", 0);
+                    talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                    talk.receive_all(way);
+                    talk.send(way, Mid::SEND_SM, "", 0);
                 }
                 completes(talk, way, mid, 40);
             }

@@ -10,7 +10,7 @@ use weft_core::wire::sdp::Mode;
 
 use super::figure::{PAIRS, name, pair};
 use super::{SdpView, wr_compl};
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::{Act, Before, Stray, Why};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -67,7 +67,7 @@ pub(super) static AT_THE_END: Rule =
 
 /// RDMA Writes after the last message of an end. The end's SinkCancelAck shows that it knew of the
 /// SinkAvailCancel.
-fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
+fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for direction in 0..2 {
         let Some(write) = sdp.write_after_cancel_ack(direction) else { continue };
@@ -79,7 +79,7 @@ fn at_the_end(state: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn in_mode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
         return;
@@ -111,7 +111,7 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
 }
 
-fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn allowed(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(stray), true) = (before.done.stray, before.certain) else { return };
     let Stray { act: Act { write, stag, from, len, place }, why, outside } = stray;
@@ -163,7 +163,7 @@ fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
 }
 
 /// After a message that acknowledges a cancel, its sender starts no RDMA Read or Write.
-fn canceled(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn canceled(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
         return;
@@ -192,9 +192,9 @@ mod tests {
 
     /// `way` acknowledges everything that it has received.
     fn acknowledges(talk: &mut Talk, way: usize) {
-        talk.hears(way);
-        talk.say(way, Mid::DATA, "", 0);
-        talk.both_hear();
+        talk.receive_all(way);
+        talk.send(way, Mid::DATA, "", 0);
+        talk.both_receive_all();
     }
 
     #[test]
@@ -272,11 +272,11 @@ mod tests {
             }
         };
         let completed: fn(&mut Talk, usize) = |talk, way| completes(talk, way, Mid::RDMA_WR_COMPL, 0);
-        let stale: fn(&mut Talk, usize) = |talk, way| talk.say(way, Mid::DATA, "", 9);
+        let stale: fn(&mut Talk, usize) = |talk, way| talk.send(way, Mid::DATA, "", 9);
         let canceled: fn(&mut Talk, usize) = |talk, way| {
-            talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-            talk.hears(way);
-            talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+            talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+            talk.receive_all(way);
+            talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
         };
         for (id, ends) in [
             (requirement!("SDP-9.3-8"), completed),
@@ -296,10 +296,10 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.hears(way);
+                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.receive_all(way);
                 if acknowledged {
-                    talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+                    talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
                 }
                 talk.write(way, STAG, VA, 50);
             }
@@ -318,11 +318,11 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
                 if received {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
                 talk.write(way, STAG, VA, 50);
                 acknowledges(talk, way);
             }
@@ -332,11 +332,11 @@ mod tests {
         let reads = |received: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
-                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 if received {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::DATA, "", 0);
+                talk.send(way, Mid::DATA, "", 0);
                 talk.reads(way, STAG, VA, 50);
                 acknowledges(talk, way);
             }
@@ -345,12 +345,12 @@ mod tests {
         let answered = |first: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, 1 - way, 50, 10);
-                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 if first {
                     talk.reads(way, STAG, VA, 50);
                 }
-                talk.hears(way);
-                talk.say(way, Mid::SEND_SM, "", 0);
+                talk.receive_all(way);
+                talk.send(way, Mid::SEND_SM, "", 0);
                 if !first {
                     talk.reads(way, STAG, VA, 50);
                 }
@@ -366,7 +366,7 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
                 if crosses {
-                    talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                    talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
                 }
                 src_avail(talk, 1 - way, 50, 0);
                 talk.reads(way, STAG, VA, 50);
@@ -412,8 +412,8 @@ mod tests {
         let writes = |count: u32, writes: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
-                talk.say(way, Mid::MODE_CHANGE, "00000002", 0);
-                (0..count).for_each(|_| talk.say(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
+                talk.send(way, Mid::MODE_CHANGE, "00000002", 0);
+                (0..count).for_each(|_| talk.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
                 if writes {
                     talk.write(way, STAG, VA, 50);
                 }

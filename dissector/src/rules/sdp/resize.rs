@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_PRIVATE_BUFFER, Mid, RawChRcvBuf, RawChRcvBufAck};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -16,7 +16,7 @@ pub(super) static SIZES: Rule = Rule {
     judge: Judge::Sdp(sizes),
 };
 
-fn sizes(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (id, size) = match view.mid() {
         Mid::CH_RCV_BUF => (requirement!("SDP-6.4.1-2"), view.extension().map(|raw: RawChRcvBuf| raw.des_sz.get())),
         Mid::CH_RCV_BUF_ACK => {
@@ -52,10 +52,10 @@ mod tests {
 
     fn resizes(asks: u32, answers: &'static [u32]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(0, Mid::CH_RCV_BUF, &word(asks), 0);
-            talk.hears(1);
+            talk.send(0, Mid::CH_RCV_BUF, &word(asks), 0);
+            talk.receive_all(1);
             for size in answers {
-                talk.say(1, Mid::CH_RCV_BUF_ACK, &word(*size), 0);
+                talk.send(1, Mid::CH_RCV_BUF_ACK, &word(*size), 0);
             }
         }
     }
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn each_answer_has_its_request() {
         proves(requirement!("SDP-6.4.2-3"), resizes(8192, &[8192, 8192]), resizes(8192, &[8192]));
-        let without_request = |talk: &mut Talk| talk.say(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+        let without_request = |talk: &mut Talk| talk.send(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
         proves(requirement!("SDP-6.4.2-3"), without_request, resizes(8192, &[4096]));
     }
 }

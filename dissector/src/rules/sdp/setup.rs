@@ -8,7 +8,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::{Books, Excess};
+use crate::follow::{ConnectionState, Excess};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{Carrier, Kind, STREAMING_HEAD, Unit};
 
@@ -51,7 +51,7 @@ pub(super) static DEPTH: Rule = Rule {
     judge: Judge::End(depth),
 };
 
-fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid, range) = (view.state, view.mid(), view.place(3..4));
     let from_connecting = view.direction == state.connecting;
     if view.carrier == Carrier::PrivateData && from_connecting {
@@ -91,7 +91,7 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 }
 
 /// The Connecting Peer sends no message before it has received the HelloAck.
-fn too_early(state: &Books, findings: &mut Findings<'_>) {
+fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     if sdp.carrier == Carrier::PrivateData {
         // In this case the Responder must not send first (reading C42).
@@ -109,7 +109,7 @@ fn too_early(state: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-fn framed(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
@@ -133,7 +133,7 @@ fn framed(state: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 
 /// A SrcAvail without payload or a SinkAvail before any ModeChange: the first Mode does not allow
 /// it.
-fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid) = (view.state, view.mid());
     let (half, expected, found) = match mid {
         Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "none"),
@@ -153,7 +153,7 @@ fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
 ///
 /// Only the end of the capture shows which Responses preceded a request: the dissector reads a
 /// direction that waits for missing octets after the other direction.
-fn depth(state: &Books, findings: &mut Findings<'_>) {
+fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
     for (direction, reads) in state.mpa.reads.iter().enumerate() {
         let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
@@ -190,8 +190,8 @@ mod tests {
         wire.send(1, &reply());
         let mut talk = Talk::upon(wire, order);
         // The Initiator sends the first FPDU (reading C42).
-        talk.say(0, Mid::DATA, "", 0);
-        talk.say_octets(5, 1, &hello_ack());
+        talk.send(0, Mid::DATA, "", 0);
+        talk.send_octets(5, 1, &hello_ack());
         talk
     }
 
@@ -200,7 +200,7 @@ mod tests {
         wire.send(0, &[ordered(order, hello()), startup_frame(0x40, 1, &[])].concat());
         wire.send(1, &reply());
         let mut talk = Talk::upon(wire, order);
-        talk.say_octets(5, 1, &hello_ack());
+        talk.send_octets(5, 1, &hello_ack());
         talk
     }
 
@@ -210,9 +210,9 @@ mod tests {
             proves_of(id, upon_private_data, upon_tcp);
         }
         assert_eq!(upon_private_data(FieldOrder::Figure).wire.errors(), []);
-        let again = |talk: &mut Talk| talk.say_octets(3, 0, &hello());
+        let again = |talk: &mut Talk| talk.send_octets(3, 0, &hello());
         for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-8.1.1-2")] {
-            proves(id, again, |talk| talk.say(0, Mid::DATA, "", 0));
+            proves(id, again, |talk| talk.send(0, Mid::DATA, "", 0));
         }
     }
 
@@ -227,7 +227,7 @@ mod tests {
                     octets.truncate(16);
                     octets[7] = 16;
                 }
-                talk.say_octets(if mid == 1 { 5 } else { 3 }, 1, &octets);
+                talk.send_octets(if mid == 1 { 5 } else { 3 }, 1, &octets);
                 talk
             }
         };
@@ -241,17 +241,17 @@ mod tests {
         }
         proves(
             requirement!("SDP-6.1.1-3"),
-            |talk| talk.say_octets(5, 0, &hello_ack()),
+            |talk| talk.send_octets(5, 0, &hello_ack()),
             |talk| {
-                talk.say(0, Mid::SEND_SM, "", 0);
+                talk.send(0, Mid::SEND_SM, "", 0);
             },
         );
     }
 
     #[test]
     fn there_is_one_hello_ack() {
-        let again = |talk: &mut Talk| talk.say_octets(5, 1, &hello_ack());
-        let data = |talk: &mut Talk| talk.say(1, Mid::DATA, "", 0);
+        let again = |talk: &mut Talk| talk.send_octets(5, 1, &hello_ack());
+        let data = |talk: &mut Talk| talk.send(1, Mid::DATA, "", 0);
         proves(requirement!("SDP-6.2-1"), again, data);
     }
 
@@ -261,11 +261,11 @@ mod tests {
             move |order: FieldOrder| {
                 let mut talk = upon_tcp_without_answer(order);
                 if is_early {
-                    talk.say(0, Mid::DATA, "", 0);
-                    talk.say_octets(5, 1, &hello_ack());
+                    talk.send(0, Mid::DATA, "", 0);
+                    talk.send_octets(5, 1, &hello_ack());
                 } else {
-                    talk.say_octets(5, 1, &hello_ack());
-                    talk.say(0, Mid::DATA, "", 0);
+                    talk.send_octets(5, 1, &hello_ack());
+                    talk.send(0, Mid::DATA, "", 0);
                 }
                 talk
             }
@@ -298,18 +298,18 @@ mod tests {
                 wire.send(1, &startup_frame(0x40, 1, &[]));
                 wire.send(0, &reply());
                 let mut talk = Talk::upon(wire, order);
-                talk.say_octets(5, 1, &hello_ack());
+                talk.send_octets(5, 1, &hello_ack());
                 talk
             }
         };
         proves_of(requirement!("SDP-6.2.1-1"), with(b"four"), with(b""));
         let strays = |talk: &mut Talk| {
-            talk.say(0, Mid::DATA, "", 0);
+            talk.send(0, Mid::DATA, "", 0);
             talk.wire.send(0, &[0xff; 300]);
         };
         let data = |talk: &mut Talk| {
-            talk.say(0, Mid::DATA, "", 0);
-            talk.say(0, Mid::DATA, "", 300);
+            talk.send(0, Mid::DATA, "", 0);
+            talk.send(0, Mid::DATA, "", 300);
         };
         proves(requirement!("SDP-8.1.1-1"), strays, data);
         proves(requirement!("SDP-8.1.1-41"), strays, data);
@@ -318,17 +318,17 @@ mod tests {
     #[test]
     fn combined_mode_is_the_first() {
         let src_avail = |direction: usize, payload: usize| {
-            move |talk: &mut Talk| talk.say(direction, Mid::SRC_AVAIL, &advert(9000, None), payload)
+            move |talk: &mut Talk| talk.send(direction, Mid::SRC_AVAIL, &advert(9000, None), payload)
         };
         proves(requirement!("SDP-8.1.1-39"), src_avail(0, 0), src_avail(0, 1));
         proves(requirement!("SDP-8.1.1-29"), src_avail(1, 0), src_avail(1, 1));
         let sink_avail = |changes: bool| {
             move |talk: &mut Talk| {
                 if changes {
-                    talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
-                    talk.hears(1);
+                    talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
+                    talk.receive_all(1);
                 }
-                talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                talk.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         proves(requirement!("SDP-8.1.1-29"), sink_avail(false), sink_avail(true));
@@ -339,11 +339,11 @@ mod tests {
     fn no_more_reads_than_announced() {
         let reads = |direction: usize, count: usize| {
             move |talk: &mut Talk| {
-                talk.say(1 - direction, Mid::SRC_AVAIL, &advert(100, None), 1);
-                talk.hears(direction);
-                talk.say(direction, Mid::DATA, "", 0);
+                talk.send(1 - direction, Mid::SRC_AVAIL, &advert(100, None), 1);
+                talk.receive_all(direction);
+                talk.send(direction, Mid::DATA, "", 0);
                 for _ in 0..count {
-                    talk.asks(direction, STAG, VA, 10);
+                    talk.request_read(direction, STAG, VA, 10);
                 }
             }
         };
@@ -356,9 +356,9 @@ mod tests {
         // Each Read Request follows the Response to the one before. Without the SYN-ACK, the
         // dissector reads all Responses last.
         let mut talk = upon_private_data(FieldOrder::Figure);
-        talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 1);
-        talk.both_hear();
-        talk.say(1, Mid::DATA, "", 0);
+        talk.send(0, Mid::SRC_AVAIL, &advert(100, None), 1);
+        talk.both_receive_all();
+        talk.send(1, Mid::DATA, "", 0);
         (0..6).for_each(|at| talk.reads(1, STAG, VA + 10 * at, 10));
         let without_syn_ack = talk.wire.changed(|mut frames| {
             frames.remove(1);

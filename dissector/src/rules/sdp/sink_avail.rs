@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{Mid, Mode, RawSinkAvail};
 
 use super::SdpView;
 use super::figure::{FIRST_MODE, PAIRS, is_first, name, pair};
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -64,7 +64,7 @@ pub(super) static MAX_ADVERTS: Rule = Rule {
     judge: Judge::Sdp(max_adverts),
 };
 
-fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
     let (len, true, Some(own)) = (raw.len.get(), before.certain, before.receive_size) else { return };
@@ -94,7 +94,7 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     }
 }
 
-fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Mid::SINK_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.sink_mode) else { return };
     if mode == Mode::Pipelined {
@@ -126,7 +126,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn moment(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
         return;
@@ -148,7 +148,7 @@ fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn max_adverts(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn max_adverts(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     if !matches!(mid, Mid::SRC_AVAIL | Mid::SINK_AVAIL) || !before.certain {
         return;
@@ -204,10 +204,10 @@ mod tests {
         let resized = |wanted: u32, answered: bool, len: u32| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
-                talk.say(1 - way, Mid::CH_RCV_BUF, &word(wanted), 0);
-                talk.both_hear();
+                talk.send(1 - way, Mid::CH_RCV_BUF, &word(wanted), 0);
+                talk.both_receive_all();
                 if answered {
-                    talk.say(way, Mid::CH_RCV_BUF_ACK, &word(wanted), 0);
+                    talk.send(way, Mid::CH_RCV_BUF_ACK, &word(wanted), 0);
                 }
                 sink_avail(talk, way, len, 0, 0);
             }
@@ -262,11 +262,11 @@ mod tests {
         let late = |known: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
-                talk.say(1 - way, Mid::MODE_CHANGE, "00000002", 0);
+                talk.send(1 - way, Mid::MODE_CHANGE, "00000002", 0);
                 if known {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         for id in [
@@ -285,13 +285,13 @@ mod tests {
         let counts = |count: u32| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
-                talk.say(1 - way, Mid::DATA, "", 5);
-                talk.say(1 - way, Mid::DATA, "", 0);
-                talk.both_hear();
+                talk.send(1 - way, Mid::DATA, "", 5);
+                talk.send(1 - way, Mid::DATA, "", 0);
+                talk.both_receive_all();
                 sink_avail(talk, way, 9000, count, 0);
                 // This payload makes the SinkAvail stale, and NonDiscards does not count it.
-                talk.say(1 - way, Mid::DATA, "", 5);
-                talk.both_hear();
+                talk.send(1 - way, Mid::DATA, "", 5);
+                talk.both_receive_all();
                 sink_avail(talk, way, 9000, 1, 0);
             }
         };
@@ -305,12 +305,12 @@ mod tests {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
                 sink_avail(talk, way, 9000, 0, 0);
-                talk.say(way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_hear();
-                talk.say(1 - way, answer, "", 0);
-                talk.both_hear();
+                talk.send(way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_receive_all();
+                talk.send(1 - way, answer, "", 0);
+                talk.both_receive_all();
                 let extension = if next == Mid::SINK_AVAIL { advert(9000, Some(0)) } else { String::new() };
-                talk.say(way, next, &extension, 0);
+                talk.send(way, next, &extension, 0);
             }
         };
         for next in [Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL] {
@@ -327,11 +327,11 @@ mod tests {
         let offered = |known: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, 1 - way);
-                talk.say(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+                talk.send(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
                 if known {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         proves_each_way(requirement!("SDP-11.3-18"), offered(true), offered(false));

@@ -6,7 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, RawChRcvBuf, RawChRcvBufAck};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -38,7 +38,7 @@ pub(super) static ANSWER: Rule = Rule {
     judge: Judge::Sdp(answer),
 };
 
-fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn limit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(peer), true) = (before.sizes.peer, before.certain) else { return };
     let size = u32::try_from(view.size()).unwrap_or(u32::MAX);
@@ -66,7 +66,7 @@ fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     }
 }
 
-fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn request(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
     let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
@@ -85,7 +85,7 @@ fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn answer(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(raw) = view.extension::<RawChRcvBufAck>().filter(|_| view.mid() == Mid::CH_RCV_BUF_ACK) else { return };
     let (size, true, Some(old)) = (raw.act_sz.get(), before.certain, before.receive_size) else { return };
@@ -125,19 +125,19 @@ mod tests {
     use crate::testing::sdp::{Talk, word};
 
     fn asks(talk: &mut Talk, way: usize, size: u32) {
-        talk.say(way, Mid::CH_RCV_BUF, &word(size), 0);
-        talk.both_hear();
+        talk.send(way, Mid::CH_RCV_BUF, &word(size), 0);
+        talk.both_receive_all();
     }
 
     fn answers(talk: &mut Talk, way: usize, size: u32) {
-        talk.say(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
-        talk.both_hear();
+        talk.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+        talk.both_receive_all();
     }
 
     /// Buffers have 4096 octets, and a header has 16.
     #[test]
     fn no_message_is_larger_than_a_buffer() {
-        let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.say(way, Mid::DATA, "", payload);
+        let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.send(way, Mid::DATA, "", payload);
         for id in [requirement!("SDP-10-6"), requirement!("SDP-10-2"), requirement!("SDP-9.1-1")] {
             proves_each_way(id, data(4081), data(4080));
         }
@@ -147,8 +147,8 @@ mod tests {
     fn a_smaller_size_counts_at_once() {
         let data = |payload: usize| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(way, Mid::CH_RCV_BUF, &word(1000), 0);
-                talk.say(way, Mid::DATA, "", payload);
+                talk.send(way, Mid::CH_RCV_BUF, &word(1000), 0);
+                talk.send(way, Mid::DATA, "", payload);
             }
         };
         proves_each_way(requirement!("SDP-10.6-2"), data(985), data(984));
@@ -159,15 +159,15 @@ mod tests {
         let data = |answered: bool, payload: usize| {
             move |talk: &mut Talk, way: usize| {
                 asks(talk, way, 5000);
-                (0..16).for_each(|_| talk.say(way, Mid::DATA, "", 0));
-                talk.both_hear();
+                (0..16).for_each(|_| talk.send(way, Mid::DATA, "", 0));
+                talk.both_receive_all();
                 if answered {
                     answers(talk, 1 - way, 5000);
                 } else {
-                    talk.say(1 - way, Mid::DATA, "", 0);
-                    talk.both_hear();
+                    talk.send(1 - way, Mid::DATA, "", 0);
+                    talk.both_receive_all();
                 }
-                talk.say(way, Mid::DATA, "", payload);
+                talk.send(way, Mid::DATA, "", payload);
             }
         };
         proves_each_way(requirement!("SDP-10.6-3"), data(false, 4081), data(true, 4081));
@@ -220,8 +220,8 @@ mod tests {
                 let old = if way == 0 { 15 } else { 16 };
                 talk.bufs = 40;
                 (1..old - 1 + used).for_each(|_| {
-                    talk.say(1 - way, Mid::DATA, "", 0);
-                    talk.both_hear();
+                    talk.send(1 - way, Mid::DATA, "", 0);
+                    talk.both_receive_all();
                 });
                 answers(talk, way, 5000);
             }
@@ -248,18 +248,18 @@ mod tests {
         let crosses = |crosses: bool| {
             move |talk: &mut Talk| {
                 if crosses {
-                    talk.say(1, Mid::CH_RCV_BUF, &word(900), 0);
+                    talk.send(1, Mid::CH_RCV_BUF, &word(900), 0);
                 }
-                talk.say(0, Mid::CH_RCV_BUF, &word(1000), 0);
-                talk.both_hear();
+                talk.send(0, Mid::CH_RCV_BUF, &word(1000), 0);
+                talk.both_receive_all();
                 answers(talk, 1, 1000);
             }
         };
         proves(requirement!("SDP-10.6.1-1"), crosses(true), crosses(false));
         let connecting = |talk: &mut Talk| {
-            talk.say(0, Mid::CH_RCV_BUF, &word(900), 0);
-            talk.say(1, Mid::CH_RCV_BUF, &word(1000), 0);
-            talk.both_hear();
+            talk.send(0, Mid::CH_RCV_BUF, &word(900), 0);
+            talk.send(1, Mid::CH_RCV_BUF, &word(1000), 0);
+            talk.both_receive_all();
             answers(talk, 0, 1000);
         };
         proves(requirement!("SDP-10.6.1-1"), crosses(true), connecting);

@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -62,7 +62,7 @@ fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
     })
 }
 
-fn opcode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn opcode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(sent) = view.state.latest.sent else { return };
     let Some((solicited, id)) = due(view) else { return };
     let found = format!("{} in a {}", view.mid(), sent.opcode);
@@ -90,7 +90,7 @@ mod tests {
 
     /// A finding with `id` for `mid` in a Send with opcode `bad`, and none with opcode `good`.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
-        let send = |opcode: u8| move |talk: &mut Talk| talk.say_in(opcode, 0, mid, extension, 0);
+        let send = |opcode: u8| move |talk: &mut Talk| talk.send_in(opcode, 0, mid, extension, 0);
         proves(id, send(bad), send(good));
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let with_flags = |opcode: u8| {
             move |talk: &mut Talk| {
                 talk.flags = 2;
-                talk.say_in(opcode, 0, Mid::DATA, "", 0);
+                talk.send_in(opcode, 0, Mid::DATA, "", 0);
             }
         };
         proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));

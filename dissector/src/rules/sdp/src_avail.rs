@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{Mid, Mode, RawSrcAvail};
 
 use super::SdpView;
 use super::figure::{FIRST_MODE, PAIRS, is_first, pair};
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::Before;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -52,7 +52,7 @@ pub(super) static OPEN: Rule = Rule {
     judge: Judge::Sdp(open),
 };
 
-fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Mid::SRC_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
     let payload = view.payload_len();
@@ -131,7 +131,7 @@ fn combined(before: &Before, payload: usize, report: &mut impl FnMut(&[Requireme
     }
 }
 
-fn open(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn open(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(raw) = view.extension::<RawSrcAvail>().filter(|_| view.mid() == Mid::SRC_AVAIL) else { return };
     let (len, payload) = (raw.len.get() as usize, view.payload_len());
@@ -203,8 +203,8 @@ mod tests {
     fn the_own_mode_change_counts_at_once() {
         let at_once = |payload: usize| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(way, Mid::MODE_CHANGE, "00000004", 0);
-                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), payload);
+                talk.send(way, Mid::MODE_CHANGE, "00000004", 0);
+                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), payload);
             }
         };
         proves_each_way(requirement!("SDP-12-15"), at_once(1), at_once(0));
@@ -238,9 +238,9 @@ mod tests {
             src_avail(talk, way, 50, 10);
             mode.iter().for_each(|word| change(talk, way, *word));
             if answered {
-                talk.say(1 - way, Mid::SEND_SM, "", 0);
-                talk.both_hear();
-                talk.say(way, Mid::DATA, "", 40);
+                talk.send(1 - way, Mid::SEND_SM, "", 0);
+                talk.both_receive_all();
+                talk.send(way, Mid::DATA, "", 40);
             }
             src_avail(talk, way, 50, 10);
         }
@@ -267,11 +267,11 @@ mod tests {
         let canceled = |answered: bool| {
             move |talk: &mut Talk, way: usize| {
                 src_avail(talk, way, 50, 10);
-                talk.say(way, Mid::SRC_AVAIL_CANCEL, "", 0);
-                talk.hears(1 - way);
-                talk.say(1 - way, if answered { Mid::SEND_SM } else { Mid::DATA }, "", 0);
-                talk.hears(way);
-                talk.say(way, Mid::SRC_AVAIL, &advert(50, None), 10);
+                talk.send(way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.receive_all(1 - way);
+                talk.send(1 - way, if answered { Mid::SEND_SM } else { Mid::DATA }, "", 0);
+                talk.receive_all(way);
+                talk.send(way, Mid::SRC_AVAIL, &advert(50, None), 10);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-10"), canceled(false), canceled(true));
@@ -282,11 +282,11 @@ mod tests {
         let offered = |known: bool| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
-                talk.say(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                talk.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
                 if known {
-                    talk.hears(way);
+                    talk.receive_all(way);
                 }
-                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
             }
         };
         proves_each_way(requirement!("SDP-11.3-15"), offered(true), offered(false));
@@ -294,7 +294,7 @@ mod tests {
         // A stale SinkAvail does not count.
         let stale = |talk: &mut Talk, way: usize| {
             pipelined(talk, way);
-            talk.say(way, Mid::DATA, "", 5);
+            talk.send(way, Mid::DATA, "", 5);
             sink_avail(talk, 1 - way, 9000, 0, 0);
             src_avail(talk, way, 9000, 0);
         };

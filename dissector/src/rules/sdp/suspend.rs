@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawSuspComm};
 
 use super::SdpView;
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -55,7 +55,7 @@ pub(super) static AT_REST: Rule = Rule {
     judge: Judge::Sdp(at_rest),
 };
 
-fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.mid() != Mid::SUSP_COMM {
         return;
     }
@@ -78,7 +78,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let range = view.place(3..4);
     if before.sent.has(Mid::SUSP_COMM_ACK) {
@@ -97,7 +97,7 @@ fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     }
 }
 
-fn no_rdma(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let sent = sdp.ends[usize::from(unit.direction)].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
@@ -112,7 +112,7 @@ fn no_rdma(state: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mu
 }
 
 /// Before an endpoint suspends the connection, it reports each of its RDMA Writes and Reads.
-fn at_rest(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn at_rest(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let ids: &[RequirementId] = match view.mid() {
         Mid::SUSP_COMM => {
             const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5"), requirement!("SDP-13.1-2")] }
@@ -138,7 +138,7 @@ mod tests {
     const SUSP_COMM: &str = "00000000 1388 0001";
 
     fn suspends(header: &'static str) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| talk.say(0, Mid::SUSP_COMM, header, 0)
+        move |talk: &mut Talk| talk.send(0, Mid::SUSP_COMM, header, 0)
     }
 
     #[test]
@@ -155,14 +155,14 @@ mod tests {
     /// message before its own of these, or after it.
     fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            let more = |talk: &mut Talk| talk.say(direction, mid, "", 0);
+            let more = |talk: &mut Talk| talk.send(direction, mid, "", 0);
             if before {
                 more(talk);
-                talk.both_hear();
+                talk.both_receive_all();
             }
-            talk.say(1, Mid::SUSP_COMM, SUSP_COMM, 0);
-            talk.hears(0);
-            talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+            talk.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+            talk.receive_all(0);
+            talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
             if !before {
                 more(talk);
             }
@@ -179,10 +179,10 @@ mod tests {
         }
         let crossing = |answers: usize| {
             move |talk: &mut Talk| {
-                talk.say(0, Mid::SUSP_COMM, SUSP_COMM, 0);
-                talk.say(1, Mid::SUSP_COMM, SUSP_COMM, 0);
-                talk.both_hear();
-                talk.say(answers, Mid::SUSP_COMM_ACK, "", 0);
+                talk.send(0, Mid::SUSP_COMM, SUSP_COMM, 0);
+                talk.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+                talk.both_receive_all();
+                talk.send(answers, Mid::SUSP_COMM_ACK, "", 0);
             }
         };
         proves(requirement!("SDP-13.1.2-1"), crossing(1), crossing(0));
@@ -193,17 +193,17 @@ mod tests {
     /// happens.
     fn advertised(what: impl Fn(&mut Talk)) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(1, Mid::MODE_CHANGE, &word(4), 0);
-            talk.say(1, Mid::SRC_AVAIL, &advert(9000, None), 0);
-            talk.both_hear();
+            talk.send(1, Mid::MODE_CHANGE, &word(4), 0);
+            talk.send(1, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            talk.both_receive_all();
             what(talk);
         }
     }
 
     fn susp_comm_of(direction: usize) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
-            talk.say(direction, Mid::SUSP_COMM, SUSP_COMM, 0);
-            talk.both_hear();
+            talk.send(direction, Mid::SUSP_COMM, SUSP_COMM, 0);
+            talk.both_receive_all();
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn reports(talk: &mut Talk) {
-        talk.say(0, Mid::RDMA_RD_COMPL, &word(100), 0);
+        talk.send(0, Mid::RDMA_RD_COMPL, &word(100), 0);
     }
 
     #[test]
@@ -234,12 +234,12 @@ mod tests {
             advertised(move |talk| {
                 susp_comm_of(1)(talk);
                 if acknowledges_first {
-                    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+                    talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
                     reads(talk);
                 } else {
                     reads(talk);
                     reports(talk);
-                    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+                    talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
                 }
             })
         };
@@ -268,7 +268,7 @@ mod tests {
                 if is_reported {
                     reports(talk);
                 }
-                talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+                talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
             })
         };
         proves(requirement!("SDP-13.1.1-10"), answers(false), answers(true));

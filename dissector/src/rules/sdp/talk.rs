@@ -16,20 +16,20 @@ pub(super) fn pipelined(talk: &mut Talk, source: usize) {
 
 /// `direction` sends a ModeChange, and both ends receive everything sent so far.
 pub(super) fn change(talk: &mut Talk, direction: usize, change: u32) {
-    talk.say(direction, Mid::MODE_CHANGE, &word(change), 0);
-    talk.both_hear();
+    talk.send(direction, Mid::MODE_CHANGE, &word(change), 0);
+    talk.both_receive_all();
 }
 
 /// `direction` sends a SrcAvail of `len` octets, and both ends receive everything sent so far.
 pub(super) fn src_avail(talk: &mut Talk, direction: usize, len: u32, payload: usize) {
-    talk.say(direction, Mid::SRC_AVAIL, &advert(len, None), payload);
-    talk.both_hear();
+    talk.send(direction, Mid::SRC_AVAIL, &advert(len, None), payload);
+    talk.both_receive_all();
 }
 
 /// `direction` sends a SinkAvail of `len` octets, and both ends receive everything sent so far.
 pub(super) fn sink_avail(talk: &mut Talk, direction: usize, len: u32, non_discards: u32, payload: usize) {
-    talk.say(direction, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), payload);
-    talk.both_hear();
+    talk.send(direction, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), payload);
+    talk.both_receive_all();
 }
 
 /// The SrcAH or SinkAH of a buffer with this STag.
@@ -41,6 +41,6 @@ pub(super) fn advert_of(stag: u32, len: u32, non_discards: Option<u32>) -> Strin
 /// `direction` sends an RdmaRdCompl or RdmaWrCompl of `len` octets that invalidates the STag. Both
 /// ends receive everything sent so far.
 pub(super) fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
-    talk.say_in(SEND_SE_INV, direction, mid, &word(len), 0);
-    talk.both_hear();
+    talk.send_in(SEND_SE_INV, direction, mid, &word(len), 0);
+    talk.both_receive_all();
 }

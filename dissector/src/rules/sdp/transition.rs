@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 
 use super::SdpView;
 use super::figure::{FIRST_MODE, is_first, name};
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::Before;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -127,7 +127,7 @@ impl Transition {
     }
 }
 
-fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(transition) = Transition::of(view, before) else { return };
     let range = view.place(16..20);
@@ -160,7 +160,7 @@ fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
     }
 }
 
-fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn moment(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let Some(transition) = Transition::of(view, before).filter(|transition| !transition.by_sink) else { return };
     let range = view.place(16..20);
@@ -204,8 +204,8 @@ mod tests {
         move |talk, way| {
             for (who, change) in list {
                 let direction = if *who == 0 { way } else { 1 - way };
-                talk.say(direction, Mid::MODE_CHANGE, &word(*change), 0);
-                talk.both_hear();
+                talk.send(direction, Mid::MODE_CHANGE, &word(*change), 0);
+                talk.both_receive_all();
             }
         }
     }
@@ -274,13 +274,13 @@ mod tests {
         let leaves = |waits: bool| {
             move |talk: &mut Talk, way: usize| {
                 changes(&[(0, TO_PIPELINED)])(talk, way);
-                talk.say(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+                talk.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
                 if waits {
-                    talk.hears(1 - way);
+                    talk.receive_all(1 - way);
                 }
-                talk.say(1 - way, Mid::DATA, "", 0);
-                talk.hears(way);
-                talk.say(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+                talk.send(1 - way, Mid::DATA, "", 0);
+                talk.receive_all(way);
+                talk.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.4-3"), leaves(false), leaves(true));
@@ -291,13 +291,13 @@ mod tests {
     fn a_src_avail_ends_before_buffered_mode() {
         let changes_with = |end: Option<(Mid, &'static str)>| {
             move |talk: &mut Talk, way: usize| {
-                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), 10);
-                talk.hears(1 - way);
+                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), 10);
+                talk.receive_all(1 - way);
                 if let Some((mid, extension)) = end {
-                    talk.say(1 - way, mid, extension, 0);
+                    talk.send(1 - way, mid, extension, 0);
                 }
-                talk.hears(way);
-                talk.say(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+                talk.receive_all(way);
+                talk.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.1-2"), changes_with(None), changes_with(Some((Mid::SEND_SM, ""))));
@@ -312,10 +312,10 @@ mod tests {
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.write(way, STAG, VA, 100);
                 if reports {
-                    talk.hears(way);
-                    talk.say(way, Mid::RDMA_WR_COMPL, &word(100), 0);
+                    talk.receive_all(way);
+                    talk.send(way, Mid::RDMA_WR_COMPL, &word(100), 0);
                 }
-                talk.say(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+                talk.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.4-7"), leaves(false), leaves(true));

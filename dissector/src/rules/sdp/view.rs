@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp;
 use crate::part::Part;
 use crate::unit::{Carrier, Kind, Unit};
@@ -14,7 +14,7 @@ use crate::unit::{Carrier, Kind, Unit};
 /// `state` already includes the message. [`SdpView::before`] is the state of its sender without it.
 pub(crate) struct SdpView<'a> {
     /// The state of the connection, this message included.
-    pub(crate) state: &'a sdp::Books,
+    pub(crate) state: &'a sdp::SdpState,
     /// What carries the message.
     pub(crate) carrier: Carrier,
     /// The order of its fields.
@@ -29,7 +29,7 @@ pub(crate) struct SdpView<'a> {
 
 impl<'a> SdpView<'a> {
     /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from those sent.
-    pub(crate) fn of(state: &'a Books, unit: &Unit<'a>) -> Option<Self> {
+    pub(crate) fn of(state: &'a ConnectionState, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let state = state.context().sdp.as_deref()?;
         let direction = usize::from(unit.direction);

@@ -7,7 +7,7 @@ use weft_core::wire::sdp::{Mid, Mode, RawRdmaWrCompl};
 
 use super::SdpView;
 use super::figure::{PAIRS, name, pair};
-use crate::follow::Books;
+use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, Why};
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
@@ -80,7 +80,7 @@ pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str
     }
 }
 
-fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Mid::RDMA_WR_COMPL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
     if mode == Mode::Pipelined {
@@ -97,7 +97,7 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     }
 }
 
-fn without_sink_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn without_sink_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::RDMA_WR_COMPL || !before.certain || before.usable.count > 0 {
         return;
@@ -106,7 +106,7 @@ fn without_sink_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
     findings.each(ids, unit, view.place(3..4), "a usable SinkAvail", &format!("RdmaWrCompl; {why}"));
 }
 
-fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (before, mid) = (view.before(), view.place(3..4));
     let Some(raw) = view.extension::<RawRdmaWrCompl>().filter(|_| view.mid() == Mid::RDMA_WR_COMPL) else { return };
     let sent = view.state.latest.sent;
@@ -170,7 +170,7 @@ mod tests {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.write(way, STAG, VA, 50);
-                talk.say_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
+                talk.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
             }
         };
         proves_each_way(requirement!("SDP-9.3-9"), ends(5), ends(6));
@@ -183,10 +183,10 @@ mod tests {
         let ends = |stag: u32, opcode: u8| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
-                talk.say(1 - way, Mid::SINK_AVAIL, &advert_of(stag, 9000, Some(0)), 0);
-                talk.both_hear();
+                talk.send(1 - way, Mid::SINK_AVAIL, &advert_of(stag, 9000, Some(0)), 0);
+                talk.both_receive_all();
                 talk.write(way, stag, VA, 50);
-                talk.say_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
+                talk.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
             }
         };
         let other = STAG + 1;
@@ -226,9 +226,9 @@ mod tests {
         let uses = |sinks: usize| {
             move |talk: &mut Talk, way: usize| {
                 pipelined(talk, way);
-                (0..sinks).for_each(|_| talk.say(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
-                talk.say(way, Mid::DATA, "", 7);
-                talk.hears(way);
+                (0..sinks).for_each(|_| talk.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
+                talk.send(way, Mid::DATA, "", 7);
+                talk.receive_all(way);
                 talk.write(way, STAG, VA, 50);
                 completes(talk, way, Mid::RDMA_WR_COMPL, 50);
             }
@@ -250,10 +250,10 @@ mod tests {
                 pipelined(talk, way);
                 sink_avail(talk, 1 - way, 9000, 0, 0);
                 talk.write(way, STAG, VA, 50);
-                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.hears(way);
+                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.receive_all(way);
                 if acknowledged {
-                    talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+                    talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
                 }
                 completes(talk, way, Mid::RDMA_WR_COMPL, 50);
             }

@@ -4,7 +4,7 @@
 //! certain are left out. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`,
 //! `closed`, `aborted`, `suspending` and `suspended`.
 
-use crate::follow::sdp::Books;
+use crate::follow::sdp::SdpState;
 
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
@@ -29,7 +29,7 @@ fields! { 5:
 }
 
 /// Visits the state of the sender of the last message.
-pub(super) fn visit<V: Visitor>(connection: &Books, at: usize, visitor: &mut V) {
+pub(super) fn visit<V: Visitor>(connection: &SdpState, at: usize, visitor: &mut V) {
     let latest = &connection.latest;
     let (own, peer) = (latest.direction, 1 - latest.direction);
     let (end, closing) = (&connection.ends[own], &connection.closing);
