@@ -24,7 +24,7 @@ use crate::watch::WatchArguments;
 
 pub(super) use scale::resident;
 use subject::{Subject, here};
-pub(super) use tcp::Tcp;
+pub(super) use tcp::{LONGEST_PART, Tcp};
 
 /// The command line.
 #[derive(clap::Args)]

@@ -5,16 +5,15 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of a write, and of the read buffer.
+/// Bytes of the read buffer.
 const BUFFER: usize = 1 << 20;
+/// The longest part that the other end sends back, and so the largest message.
+pub(in crate::cmd) const LONGEST_PART: u32 = 1 << 26;
 
 /// A connection to a thread that follows commands: the first eight bytes are the number of bytes
 /// that follow. The next eight are the size of the parts that it sends back; 0 means one byte at
 /// the end.
-pub(in crate::cmd) struct Tcp {
-    stream: TcpStream,
-    buffer: Vec<u8>,
-}
+pub(in crate::cmd) struct Tcp(TcpStream);
 
 impl Tcp {
     pub(in crate::cmd) fn start() -> io::Result<Self> {
@@ -28,7 +27,7 @@ impl Tcp {
         });
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Tcp { stream, buffer: vec![0; BUFFER] })
+        Ok(Tcp(stream))
     }
 
     /// The time until the other end has all of `count` writes of `size` bytes.
@@ -36,19 +35,19 @@ impl Tcp {
         let message = vec![0; size as usize];
         let begin = Instant::now();
         self.command(count * u64::from(size), 0)?;
-        write(&mut self.stream, count, &message)?;
-        self.stream.read_exact(&mut self.buffer[..1])?;
+        write(&mut self.0, count, &message)?;
+        self.0.read_exact(&mut [0])?;
         Ok(begin.elapsed())
     }
 
     /// The time of `count` round trips of `size` bytes.
     pub(in crate::cmd) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
-        let part = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
-        self.command(count * part as u64, part as u64)?;
+        let mut message = vec![0; size as usize];
+        self.command(count * u64::from(size), size.into())?;
         let begin = Instant::now();
         for _ in 0..count {
-            self.stream.write_all(&self.buffer[..part])?;
-            self.stream.read_exact(&mut self.buffer[..part])?;
+            self.0.write_all(&message)?;
+            self.0.read_exact(&mut message)?;
         }
         Ok(begin.elapsed())
     }
@@ -57,7 +56,7 @@ impl Tcp {
         let mut command = [0; 16];
         command[..8].copy_from_slice(&octets.to_be_bytes());
         command[8..].copy_from_slice(&part.to_be_bytes());
-        self.stream.write_all(&command)
+        self.0.write_all(&command)
     }
 }
 
@@ -74,7 +73,9 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         stream.read_exact(&mut octets)?;
         stream.read_exact(&mut part)?;
         let mut left = u64::from_be_bytes(octets);
-        let part = usize::try_from(u64::from_be_bytes(part)).unwrap_or(BUFFER).min(BUFFER);
+        let part = u64::from_be_bytes(part).min(LONGEST_PART.into()) as usize;
+        // It has all of a part before it sends it back: until then the other end only writes.
+        buffer.resize(part.max(BUFFER), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
             if part == 0 {
@@ -109,6 +110,29 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    /// The first command that `sends` gives the other end: the number of bytes, and the size of a part.
+    fn command(sends: impl FnOnce(&mut Tcp) -> io::Result<Duration> + Send + 'static) -> [u64; 2] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut tcp = Tcp(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let sending = thread::spawn(move || sends(&mut tcp));
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut octets = [[0; 8]; 2];
+        stream.read_exact(octets.as_flattened_mut()).unwrap();
+        drop(stream);
+        assert!(sending.join().unwrap().is_err(), "the other end is gone");
+        octets.map(u64::from_be_bytes)
+    }
+
+    /// The bytes that the other end waits for are those of all messages, however large they are.
+    #[test]
+    fn the_command_has_the_bytes_of_all_messages() {
+        for size in [1, 5000, 3 << 20] {
+            let octets = 2 * u64::from(size);
+            assert_eq!(command(move |tcp| tcp.stream(2, size)), [octets, 0]);
+            assert_eq!(command(move |tcp| tcp.round_trips(2, size)), [octets, size.into()]);
         }
     }
 

@@ -20,7 +20,7 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 use weft_peer::sdp::Half;
 
 use super::settings::SdpArguments;
-use crate::cmd::bench::{Tcp, resident};
+use crate::cmd::bench::{LONGEST_PART, Tcp, resident};
 use crate::exit::{HARNESS, Unsuccessful, say};
 use crate::{rnic, runtime};
 
@@ -36,7 +36,7 @@ use crate::{rnic, runtime};
 )]
 pub(crate) struct Arguments {
     /// Set the size of a write (default 1 MiB, or 1 byte with --latency)
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST_PART)))]
     size: Option<u32>,
     /// Measure round trips of single writes instead of bandwidth
     #[arg(long)]
@@ -251,10 +251,12 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
 /// Follows commands: the first eight bytes are the number of bytes that follow. The next eight are
 /// the size of the parts that it sends back; 0 means one byte at the end.
 async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
-    let mut buffer = vec![0; 1 << 20];
+    let mut buffer = Vec::new();
     loop {
         let (mut left, part) = (stream.read_u64().await?, stream.read_u64().await?);
-        let part = usize::try_from(part)?.min(buffer.len());
+        let part = part.min(LONGEST_PART.into()) as usize;
+        // It has all of a part before it sends it back: until then the other end only writes.
+        buffer.resize(part.max(1 << 20), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
             let (room, _) = buffer.split_at_mut(if part == 0 { most } else { part });

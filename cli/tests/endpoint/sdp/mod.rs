@@ -4,6 +4,7 @@
 
 mod acknowledged;
 mod agent;
+mod bench;
 mod faults;
 mod process;
 
