@@ -6,4 +6,5 @@ mod dissect;
 mod excerpts;
 mod hostile;
 mod live;
+mod names;
 mod several;

@@ -1,0 +1,223 @@
+//! What `weft dissect -V` shows of SDP and port mapper messages: types, flags, Modes and times by
+//! name, and each buffer length by the name of its field.
+//!
+//! Numbers of messages are those of `captures/README.md`; names are those of the draft's figures.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Figure 3: the messages of SDP. weft's own name for them is the draft's.
+const MESSAGES: [(u8, &str); 18] = [
+    (0x00, "Hello"),
+    (0x01, "HelloAck"),
+    (0x02, "DisConn"),
+    (0x03, "AbortConn"),
+    (0x04, "SendSm"),
+    (0x05, "RdmaWrCompl"),
+    (0x06, "RdmaRdCompl"),
+    (0x07, "ModeChange"),
+    (0x08, "SrcAvailCancel"),
+    (0x09, "SinkAvailCancel"),
+    (0x0a, "SinkCancelAck"),
+    (0x0b, "ChRcvBuf"),
+    (0x0c, "ChRcvBufAck"),
+    (0x0d, "SuspComm"),
+    (0x0e, "SuspCommAck"),
+    (0xfd, "SinkAvail"),
+    (0xfe, "SrcAvail"),
+    (0xff, "Data"),
+];
+
+/// Captures of synthetic streams by other authors.
+const STREAMS: &str = "dissector/tests/captures/streams";
+
+/// The lines of the fields of all messages of a capture: the same line with how often it is there.
+type Lines = BTreeMap<String, usize>;
+
+/// What `weft dissect -V` shows of a capture below `folder`.
+fn verbose(folder: &str, capture: &str) -> Lines {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join(capture);
+    let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(["dissect", "-V"]).arg(&file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut lines = Lines::new();
+    for line in text.lines() {
+        *lines.entry(line.trim().to_owned()).or_default() += 1;
+    }
+    lines
+}
+
+/// The values of a field, each with how often it is there.
+fn values<'l>(lines: &'l Lines, label: &str) -> BTreeMap<&'l str, usize> {
+    let start = format!("{label}: ");
+    lines.iter().filter_map(|(line, count)| Some((line.strip_prefix(&start)?, *count))).collect()
+}
+
+/// Is each value of the field one of these?
+fn all_of(lines: &Lines, label: &str, known: &[String], capture: &str) {
+    for (value, _) in values(lines, label) {
+        assert!(known.iter().any(|known| known == value), "{capture}: {label}: {value}");
+    }
+}
+
+/// Values as `-V` shows them: the number, and the name in parentheses. 0x40 is an experimental one.
+fn message_types() -> Vec<String> {
+    MESSAGES.iter().chain(&[(0x40, "experimental")]).map(|(mid, name)| format!("{mid:#04x} ({name})")).collect()
+}
+
+/// Figure 4: bits 0 to 2. A message without a flag has no name to show.
+fn flags() -> Vec<String> {
+    let names = |flags: u8| {
+        let bits = [(1, "OOB_PRES"), (2, "OOB_PEND"), (4, "REQ_PIPE")];
+        bits.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+    };
+    [String::from("0x00")].into_iter().chain((1..8).map(|flags| format!("{flags:#04x} ({})", names(flags)))).collect()
+}
+
+/// Figure 12, and section 6.3.8.1.
+fn modes() -> [Vec<String>; 2] {
+    [
+        &["0 (Buffered)", "1 (Combined)", "2 (Pipelined)"][..],
+        &["no (receiver's receive half)", "yes (receiver's send half)"],
+    ]
+    .map(|names| names.iter().map(ToString::to_string).collect())
+}
+
+/// Sections 6.2.1, 6.2.2, 6.4.1 and 6.4.2: the lengths of receive buffers.
+const LENGTHS: [&str; 5] = ["DesRemRcvSz", "LocalRcvSz", "ActRcvSz", "DesSz", "ActSz"];
+
+/// No type, flag, Mode or half of a connection is only a number, and no length lacks its name.
+fn has_names(lines: &Lines, capture: &str) {
+    all_of(lines, "MID", &message_types(), capture);
+    all_of(lines, "Flags", &flags(), capture);
+    let [modes, halves] = modes();
+    all_of(lines, "Mode", &modes, capture);
+    all_of(lines, "S", &halves, capture);
+    let count = |label: &str| values(lines, label).values().sum::<usize>();
+    let messages = count("MID");
+    assert!(messages > 0 && count("Flags") == messages && count("Bufs") == messages, "{capture}");
+    let of = |name: &str| {
+        let mids = values(lines, "MID");
+        mids.iter().find(|(value, _)| value.ends_with(&format!("({name})"))).map_or(0, |(_, count)| *count)
+    };
+    for (label, message) in LENGTHS.into_iter().zip(["Hello", "Hello", "HelloAck", "ChRcvBuf", "ChRcvBufAck"]) {
+        assert_eq!(count(label), of(message), "{capture}: a {message} has a {label}");
+    }
+    assert_eq!((count("Mode"), count("S")), (of("ModeChange"), of("ModeChange")), "{capture}");
+}
+
+/// The captures of an SDP peer of other authors.
+#[test]
+fn sdp_messages_flags_modes_and_lengths_have_names() {
+    // Messages, without Hello and HelloAck, and each length of the start-up.
+    let captures: [(&str, &[(&str, usize)], &[(&str, &str)]); 5] = [
+        (
+            "cancel.pcap",
+            &[("Data", 6), ("DisConn", 2), ("ModeChange", 1), ("SrcAvail", 1), ("SrcAvailCancel", 1), ("SendSm", 1)],
+            &[("Mode", "2 (Pipelined)"), ("S", "no (receiver's receive half)"), ("LocalRcvSz", "4096")],
+        ),
+        ("mirrored.pcap", &[("Data", 5), ("DisConn", 2)], &[("Bufs", "3"), ("DesRemRcvSz", "4096")]),
+        (
+            "modes.pcap",
+            &[("Data", 20), ("DisConn", 2), ("ModeChange", 4), ("SinkAvail", 13), ("SrcAvail", 1), ("RdmaRdCompl", 1)],
+            // Combined, Pipelined, Combined, Buffered Mode; one octet Out-Of-Band.
+            &[
+                ("Mode", "0 (Buffered)"),
+                ("Mode", "1 (Combined)"),
+                ("Mode", "2 (Pipelined)"),
+                ("Flags", "0x01 (OOB_PRES)"),
+                ("Flags", "0x02 (OOB_PEND)"),
+                ("ActRcvSz", "4096"),
+            ],
+        ),
+        (
+            "suspend.pcap",
+            &[("Data", 2), ("DisConn", 2), ("SuspComm", 1), ("SuspCommAck", 1)],
+            &[("Constant2", "1"), ("ActRcvSz", "4096")],
+        ),
+        (
+            "writes.pcap",
+            &[("Data", 3), ("DisConn", 2), ("ModeChange", 1), ("RdmaWrCompl", 2), ("SinkAvail", 6)],
+            &[("Mode", "2 (Pipelined)"), ("LocalRcvSz", "4096")],
+        ),
+    ];
+    for (capture, messages, fields) in captures {
+        let lines = verbose("captures/sdp", capture);
+        has_names(&lines, capture);
+        let mids = values(&lines, "MID");
+        for (name, count) in messages {
+            let found = mids.iter().find(|(value, _)| value.ends_with(&format!("({name})")));
+            assert_eq!(found.map(|(_, count)| *count), Some(*count), "{capture}: {name}");
+        }
+        for (label, value) in fields {
+            assert!(values(&lines, label).contains_key(value), "{capture}: {label}: {value}");
+        }
+    }
+}
+
+/// Synthetic streams have what the captures of the peer lack: every message and flag, buffers that
+/// change their length, and Modes of both halves.
+#[test]
+fn rare_sdp_messages_have_names() {
+    let capture = "legal-crc.pcapng.xz";
+    let lines = verbose(STREAMS, capture);
+    has_names(&lines, capture);
+    let mids = values(&lines, "MID");
+    for known in message_types() {
+        assert!(mids.contains_key(known.as_str()), "{known} in {capture}: {mids:?}");
+    }
+    for label in LENGTHS {
+        assert!(!values(&lines, label).is_empty(), "{label} in {capture}");
+    }
+    for (label, value) in [
+        ("Flags", "0x03 (OOB_PRES, OOB_PEND)"),
+        ("Flags", "0x04 (REQ_PIPE)"),
+        ("Mode", "0 (Buffered)"),
+        ("S", "yes (receiver's send half)"),
+        ("DesSz", "50"),
+        ("ActSz", "100"),
+    ] {
+        assert!(values(&lines, label).contains_key(value), "{label}: {value} in {capture}");
+    }
+}
+
+/// Section 7.3.1: the four types of messages, and PmTime as a time.
+#[test]
+fn port_mapper_messages_have_types_and_times_by_name() {
+    let types: Vec<String> = ["0 (PMReq)", "1 (PMAccept)", "2 (PMAck)", "3 (PMDeny)"].map(String::from).to_vec();
+    let iwpmd = verbose("captures/portmap", "iwpmd-two-daemons.pcap");
+    all_of(&iwpmd, "MT", &types, "iwpmd");
+    assert_eq!(values(&iwpmd, "MT").len(), 4, "iwpmd");
+    assert_eq!(
+        values(&iwpmd, "PmTime").into_iter().collect::<Vec<_>>(),
+        [("0 (for one connection)", values(&iwpmd, "MT").values().sum())]
+    );
+    // Section 7.3.1.4: up to 127 in units of 250 ms, up to 254 in seconds.
+    let times = ["1: 250", "3: 750", "8: 2000", "9: 2250", "20: 5000", "40: 10000", "127: 31750", "254: 254000"];
+    let streams = verbose(STREAMS, "legal-crc.pcapng.xz");
+    all_of(&streams, "MT", &types, "streams");
+    let mut numbers = BTreeMap::new();
+    for (value, count) in values(&streams, "PmTime") {
+        match value.parse::<u8>() {
+            Ok(number) => assert_eq!(numbers.insert(number, count), None, "{number}"),
+            Err(_) => assert!(["0 (for one connection)", "255 (permanently)"].contains(&value), "{value}"),
+        }
+    }
+    assert!(values(&streams, "PmTime").contains_key("255 (permanently)"));
+    let known: Vec<(u8, &str)> = times
+        .iter()
+        .map(|time| time.split_once(": ").map(|(number, time)| (number.parse().unwrap(), time)).unwrap())
+        .collect();
+    assert_eq!(
+        numbers.keys().copied().collect::<Vec<_>>(),
+        known.iter().map(|(number, _)| *number).collect::<Vec<_>>()
+    );
+    // Each of these numbers has its time beside it.
+    let milliseconds = values(&streams, "PmTime in milliseconds");
+    for (number, time) in known {
+        assert_eq!(milliseconds.get(time), numbers.get(&number), "PmTime {number} is {time} ms");
+    }
+    assert_eq!(milliseconds.len(), numbers.len(), "{milliseconds:?}");
+}
