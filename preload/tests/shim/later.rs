@@ -82,23 +82,33 @@ fn refuse(at: SocketAddr, from: SocketAddr) {
 
 #[test]
 fn a_connection_that_fails_later_has_the_agents_error() {
-    let mut program = None;
-    let script = Script::run("connect *:80 sdp 7080", move |mut it| {
-        if it.first.starts_with("why ") {
-            assert_eq!(it.first, format!("why {}", program.unwrap()));
-            return it.say("failed timed-out because");
-        }
-        let (_gate, at) = gate();
-        it.say(&format!("at {at}"));
-        let from: SocketAddr = it.next().strip_prefix("from ").unwrap().parse().unwrap();
-        program = Some(from);
-        refuse(at, from);
-    });
-    let said = said(&script.program("later", SERVICE));
-    assert!(said.contains(&format!("begun: Some({})", libc::EINPROGRESS)), "{said}");
-    assert!(said.contains(&format!("SO_ERROR: Some({})", libc::ETIMEDOUT)), "{said}");
-    let told = script.told();
-    assert_eq!((told.len(), told[0].as_str()), (2, "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait"), "{told:?}");
+    for (word, number) in [
+        ("refused", libc::ECONNREFUSED),
+        ("timed-out", libc::ETIMEDOUT),
+        ("unreachable", libc::EHOSTUNREACH),
+        ("in-use", libc::EADDRINUSE),
+        ("not-available", libc::EADDRNOTAVAIL),
+        ("other", libc::ECONNABORTED),
+    ] {
+        let mut program = None;
+        let script = Script::run("connect *:80 sdp 7080", move |mut it| {
+            if it.first.starts_with("why ") {
+                assert_eq!(it.first, format!("why {}", program.unwrap()));
+                return it.say(&format!("failed {word} because"));
+            }
+            let (_gate, at) = gate();
+            it.say(&format!("at {at}"));
+            let from: SocketAddr = it.next().strip_prefix("from ").unwrap().parse().unwrap();
+            program = Some(from);
+            refuse(at, from);
+        });
+        let said = said(&script.program("later", SERVICE));
+        assert!(said.contains(&format!("begun: Some({})", libc::EINPROGRESS)), "{word}: {said}");
+        assert!(said.contains(&format!("SO_ERROR: Some({number})")), "{word}: {said}");
+        let told = script.told();
+        let asked = "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait";
+        assert_eq!((told.len(), told[0].as_str()), (2, asked), "{word}: {told:?}");
+    }
 }
 
 #[test]

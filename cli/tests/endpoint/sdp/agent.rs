@@ -1,5 +1,6 @@
 //! `weft sdp agent` by hand: its socket, and what it answers to lines that the shim would send, or would not.
 
+use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
@@ -7,7 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, SockRef, Socket, Type};
@@ -223,6 +225,61 @@ fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
     }
     mapper.set_nonblocking(true).unwrap();
     assert!(mapper.recv(&mut [0; 64]).is_ok(), "the silent port mapper was queried");
+}
+
+/// Set in the network namespace.
+const INSIDE: &str = "WEFT_UNREACHABLE_HOST";
+/// The kernel retransmits a SYN for more than two minutes. A busy machine needs less than this for
+/// an answer that needs no network.
+const AT_ONCE: Duration = Duration::from_secs(20);
+
+/// A host without a route to it: the program's connection fails at once, and the agent names the
+/// reason for which the library reports EHOSTUNREACH (`preload/tests/shim/later.rs`).
+#[test]
+fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
+    if env::var_os(INSIDE).is_none() {
+        return in_a_network_namespace(
+            "sdp::agent::a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable",
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    // The route of the first host is `unreachable`; the second one has no route.
+    for host in ["192.0.2.17", "198.51.100.17", "[2001:db8::17]"] {
+        for by in ["sdp", "both", "pm"] {
+            let line = format!("connect {host}:80 {by} {host}:7080");
+            let begin = Instant::now();
+            let (program, from, _) = on_its_way(&socket, &line);
+            wait_for(&program, PollFlags::OUT);
+            assert_eq!(program.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset, "{line}");
+            let why = ask(&socket, &format!("why {from}"));
+            assert!(why.starts_with("failed unreachable "), "{line}: {why}");
+            // A program that blocks gets the same error as the result of its call.
+            let answer = ask(&socket, &line);
+            assert!(answer.starts_with("failed unreachable "), "{line}: {answer}");
+            assert!(begin.elapsed() < AT_ONCE, "{line}: {:?}", begin.elapsed());
+        }
+    }
+}
+
+/// Runs this test again where it may add routes.
+fn in_a_network_namespace(test: &str) {
+    const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
+    const ROUTES: &str = "ip link set lo up && ip route add unreachable 192.0.2.0/24 \
+                          && ip -6 route add unreachable 2001:db8::/32";
+    let run = |command: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(UNSHARE).args(["sh", "-c", &format!("{ROUTES} && {command}")]).arg(env::current_exe().unwrap());
+        unshare.env(INSIDE, "1").stdin(Stdio::null()).output()
+    };
+    if !run("true").is_ok_and(|can| can.status.success()) {
+        println!("skipped: no network namespace for this user, or no iproute2");
+        return;
+    }
+    let output = run(&format!("exec \"$0\" --exact {test} --nocapture")).unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 /// The port that a program has bound its socket to is the one that SDP connects from.
