@@ -20,7 +20,7 @@ use weft_core::origin::Origin;
 use self::back_off::BackOff;
 use self::waiting::{Waiting, WaitingPlace};
 use crate::protocol::Failure;
-use crate::serve::{Carrier, Control, Ended, WRONG_TOKEN, turn_away};
+use crate::serve::{Carrier, Control, Ended, Hello, WRONG_TOKEN, turn_away};
 
 /// Testers at once: control connections with a right hello.
 pub const MOST_TESTERS: usize = 8;
@@ -117,19 +117,19 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         let keepalive = TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY);
         SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
         let mut control = Control::new(stream, stream, self.begin);
-        let hello = match control.read_hello()? {
-            Some(hello) if control.hold(self.delay(origin))? => hello,
-            _ if waiting.is_lost() => {
+        let hello = control.read_hello()?;
+        let verified = match &hello {
+            Some(hello) => self.verify(&control, origin, hello)?,
+            None => None,
+        };
+        let (Some(hello), Some(is_right)) = (hello, verified) else {
+            if waiting.is_lost() {
                 return Err(control.refuse(None, "no right hello so far, and another connection needs the place"));
             }
-            _ => return Ok(()),
+            return Ok(());
         };
-        if let Some(token) = &self.token {
-            let is_right = hello.has_token(token);
-            self.lock().record(origin, is_right, Instant::now());
-            if !is_right {
-                return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
-            }
+        if !is_right {
+            return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
         }
         // Given back whatever becomes of this thread.
         let Some(_place) = Place::take(&self.testers) else {
@@ -139,8 +139,28 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         control.serve(&hello, &self.carrier)
     }
 
-    fn delay(&self, origin: Origin) -> Duration {
-        self.lock().delay(origin, Instant::now())
+    /// Compares the token after the delay that wrong ones of its origin have caused. If the tester is
+    /// gone by then, there is no result.
+    fn verify(
+        &self,
+        control: &Control<&TcpStream, &TcpStream>,
+        origin: Origin,
+        hello: &Hello,
+    ) -> io::Result<Option<bool>> {
+        let Some(token) = &self.token else { return Ok(Some(true)) };
+        let mut left = self.lock().delay(origin, Instant::now());
+        while control.hold(left)? {
+            let mut back_off = self.lock();
+            let now = Instant::now();
+            // Another token of this origin may have been compared since, and be wrong.
+            left = back_off.left(origin, now);
+            if left.is_zero() {
+                let is_right = hello.has_token(token);
+                back_off.record(origin, is_right, now);
+                return Ok(Some(is_right));
+            }
+        }
+        Ok(None)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BackOff> {

@@ -35,6 +35,13 @@ impl BackOff {
         }
     }
 
+    /// How long the delay after the last wrong token of this origin still takes.
+    pub(super) fn left(&self, origin: Origin, now: Instant) -> Duration {
+        self.0.get(&origin).map_or(Duration::ZERO, |wrong| {
+            (wrong.last + self.delay(origin, wrong.last)).saturating_duration_since(now)
+        })
+    }
+
     /// Counts the outcome of a comparison.
     pub(super) fn record(&mut self, origin: Origin, is_right: bool, now: Instant) {
         if is_right {
@@ -69,7 +76,10 @@ mod tests {
             back_off.record(origin(1), false, now);
         }
         assert_eq!(delays, [0, 50, 100, 200, 400, 800, 1000]);
+        let left = |millis| back_off.left(origin(1), now + Duration::from_millis(millis)).as_millis();
+        assert_eq!([0, 400, 1000, 5000].map(left), [1000, 600, 0, 0]);
         assert_eq!(back_off.delay(origin(2), now), Duration::ZERO);
+        assert_eq!(back_off.left(origin(2), now), Duration::ZERO);
         assert_eq!(back_off.delay(origin(1), now + FORGOTTEN_AFTER), Duration::ZERO);
         back_off.record(origin(1), true, now);
         assert_eq!(back_off.delay(origin(1), now), Duration::ZERO);

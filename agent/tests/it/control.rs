@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 use weft_agent::listen::{MOST_TESTERS, listen};
 use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION, pattern};
 use weft_agent::serve::{Carrier, Ended, serve};
@@ -269,4 +270,95 @@ fn silent_connections_keep_no_tester_out() {
         let reasons = ["another connection needs the place", "no hello within 2 s", "the token is not the agent's"];
         assert!(reasons.iter().any(|reason| told.contains(reason)), "{told}");
     }
+}
+
+/// A listener with the token `secret`, as long as this process lives.
+fn guarded() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let alive = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || listen(&listener, Some("secret"), move || Ok(Fake::new(&alive)), |_, _| ()));
+    address
+}
+
+/// A connection from this address that has sent a hello with this token.
+fn hello(from: &str, to: SocketAddr, token: &str) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let hello = json!({"id": 1, "do": {"hello": {"version": 1, "token": token}}});
+    stream.write_all(format!("{hello}\n").as_bytes()).unwrap();
+    stream
+}
+
+/// Waits for the answer to a hello. Was the token right?
+fn is_right(stream: &TcpStream) -> bool {
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    let is_wrong = line.contains("the token is not the agent's");
+    assert!(is_wrong || line.contains("\"done\""), "{line}");
+    !is_wrong
+}
+
+const US: &str = "127.0.0.1";
+
+/// docs/agent.md: the delays after wrong tokens, in milliseconds, and the first token without one.
+const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
+
+/// A timer never ends early, so each of these limits holds on a machine of any speed.
+#[test]
+fn each_wrong_token_delays_the_next_one_longer() {
+    let address = guarded();
+    let wait = |token| {
+        let begin = Instant::now();
+        let is_right = is_right(&hello(US, address, token));
+        (is_right, begin.elapsed())
+    };
+    for delay in DELAYS.map(Duration::from_millis) {
+        let (is_right, waited) = wait("wrong");
+        assert!(!is_right && waited >= delay, "{waited:?}, of {delay:?} at least");
+    }
+    // The right token waits, too, and ends the delays: of several wrong ones, each after a right
+    // one, the fastest had no delay.
+    let (is_right, last) = wait("secret");
+    assert!(is_right && last >= Duration::from_secs(1), "{last:?}");
+    let fastest = (0..5).map(|_| {
+        let (is_right, waited) = wait("wrong");
+        assert!(!is_right && wait("secret").0);
+        waited
+    });
+    let fastest = fastest.min().unwrap();
+    assert!(fastest < last / 2, "{fastest:?} after a right token, {last:?} before it");
+}
+
+/// Eight connections of an address may wait; several tokens at once are no way around the delays.
+#[test]
+fn wrong_tokens_that_arrive_together_are_compared_one_after_the_other() {
+    let address = guarded();
+    let begin = Instant::now();
+    let together: Vec<_> = DELAYS.iter().map(|_| hello(US, address, "wrong")).collect();
+    assert!(together.iter().all(|stream| !is_right(stream)));
+    let (waited, least) = (begin.elapsed(), Duration::from_millis(DELAYS.iter().sum()));
+    assert!(waited >= least, "{waited:?}, of {least:?} at least");
+}
+
+/// While a token of one address waits, that of another one is compared.
+#[test]
+fn wrong_tokens_delay_no_other_address() {
+    let address = guarded();
+    for _ in DELAYS {
+        assert!(!is_right(&hello(US, address, "wrong")));
+    }
+    // A busy machine can be late by as much as the delay, but not each time.
+    let is_soon = |_| {
+        let begin = Instant::now();
+        let waiting = hello(US, address, "wrong");
+        assert!(is_right(&hello("127.0.0.2", address, "secret")));
+        let other = begin.elapsed();
+        assert!(!is_right(&waiting));
+        other < begin.elapsed() / 2
+    };
+    assert!((0..5).any(is_soon), "the other address waited");
 }
