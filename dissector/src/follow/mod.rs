@@ -34,7 +34,7 @@ pub(crate) use reads::Excess;
 pub(crate) use remark::{Remark, What};
 pub(crate) use startup::StartupSeen;
 pub(crate) use stream::{AfterStartup, Ending, Stream};
-pub(crate) use terminate::TerminateSeen;
+pub(crate) use terminate::{Logged, TerminateSeen};
 pub(crate) use traffic::{Fault, Traffic};
 
 use weft_core::wire::sdp::{RawBsdh, RawHeader};

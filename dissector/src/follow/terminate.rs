@@ -62,6 +62,11 @@ impl Log {
         self.incomplete = true;
     }
 
+    /// Were all segments kept?
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.incomplete
+    }
+
     /// Adds a segment, and returns its number.
     pub(crate) fn add(&mut self, unit: &Unit<'_>, view: &SegmentView<'_>) -> u64 {
         let mut header = [0; LONGEST];
@@ -185,6 +190,12 @@ impl TerminateSeen {
             Target::Unseen(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
             Target::None | Target::Found(_) | Target::Unknown => false,
         }
+    }
+
+    /// Now that all of `log` is there: the segment that it names, if that was read only after it, and was captured before it.
+    pub(crate) fn late_target(&self, log: &Log) -> Option<Logged> {
+        let Target::Unseen(header, len) = &self.target else { return None };
+        log.find(&header[..*len], self.segment_length).filter(|logged| logged.frame < self.frame)
     }
 
     /// The segment that it names.

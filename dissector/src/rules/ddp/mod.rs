@@ -28,6 +28,7 @@ pub(super) static RULES: &[&Rule] = &[
     &stream::ERRORS,
     &terminate::REPORT,
     &terminate::STAG,
+    &terminate::LATE_STAG,
     &terminate::ONE_MORE,
     &window::RIGHT_EDGE,
 ];

@@ -48,11 +48,14 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
     for direction in 0..2 {
         let side = &traffic.sides[direction];
         let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unended()) else { continue };
-        if side.lost || message.frame > fin {
+        if message.frame > fin {
             continue;
         }
+        // Octets that are missing come before the message, which is known from its first segment on. Among them may be another
+        // Response, so that this one is the next, which the close cut off.
         let opcode = message.opcode;
-        if let Some(last) = message.early_last.filter(|_| message.passed || opcode == Opcode::READ_RESPONSE) {
+        let is_early = message.passed || opcode == Opcode::READ_RESPONSE && !side.lost;
+        if let Some(last) = message.early_last.filter(|_| is_early) {
             let expected = "the segment with L=1 after all others of its message";
             let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
             findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
@@ -266,6 +269,36 @@ mod tests {
         let unrequested =
             response(true).findings().iter().any(|finding| finding.requirement == requirement!("RDMAP-1.2-1"));
         assert!(!unrequested, "the segment with L=0 is not a second Response");
+    }
+
+    /// Octets that are missing excuse it only if they may be of these messages.
+    #[test]
+    fn the_last_segment_comes_last_behind_missing_octets() {
+        let missing = testing::fpdu(&testing::hex(SEND));
+        let closed = |ulpdus: &[&str]| {
+            let mut wire = Wire::started();
+            for ulpdu in ulpdus {
+                if *ulpdu == SEND { wire.lose(0, &missing) } else { wire.say(0, ulpdu) }
+            }
+            wire.fin(0);
+            wire.fin(1);
+            wire
+        };
+        let id = requirement!("DDP-4.1-6");
+        let second = "4143 00000000 00000000 00000002 00000000 2a";
+        let wrong = closed(&[SEND, WRITE_LAST, WRITE_ON, second]);
+        proves(id, &wrong, &closed(&[SEND, WRITE_ON, WRITE_LAST, second]));
+        proves(id, &wrong, &closed(&[WRITE_LAST, SEND, WRITE_ON, second]));
+        proves(id, &wrong, &closed(&[WRITE_LAST, WRITE_ON, SEND, second]));
+        // The first Response may be to a Request that is missing, and the second one be cut off by the close.
+        let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
+        let mut responses = exchange(&[(0, READ)]);
+        responses.lose(1, &missing);
+        responses.say(1, parts[0]);
+        responses.say(1, parts[1]);
+        responses.fin(0);
+        responses.fin(1);
+        proves(id, &wrong, &responses);
     }
 
     #[test]

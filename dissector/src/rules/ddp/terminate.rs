@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Logged, Remark, TerminateSeen, What};
 use crate::rules::rdmap::is_turned;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
@@ -24,6 +24,8 @@ pub(super) static REPORT: Rule = Rule {
 
 pub(super) static STAG: Rule =
     Rule { requirements: &[requirement!("DDP-4.2-5")], judge: Judge::Opcode(TERMINATE, stag) };
+
+pub(super) static LATE_STAG: Rule = Rule { requirements: &[requirement!("DDP-4.2-5")], judge: Judge::End(late_stag) };
 
 pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], judge: Judge::Remark(one_more) };
 
@@ -68,24 +70,46 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
 /// The receiver reports that it does not know the STag, or not on this stream.
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
+    if let Some(target) = seen.target() {
+        rejected_stag(state, usize::from(unit.direction == 0), seen, &target, findings);
+    }
+}
+
+/// The same where the segment was read only after the Terminate, because octets before it are missing.
+fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, side) in state.traffic.sides.iter().enumerate() {
+        let sender = 1 - direction;
+        if let Some(seen) = &side.terminate
+            && let Some(target) = seen.late_target(&state.traffic.sides[sender].log)
+        {
+            rejected_stag(state, sender, seen, &target, findings);
+        }
+    }
+}
+
+fn rejected_stag(
+    state: &ConnectionState,
+    sender: usize,
+    seen: &TerminateSeen,
+    target: &Logged,
+    findings: &mut Findings<'_>,
+) {
     let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
     // The STag of a message without payload has no meaning (DDP-5.2-9).
-    let names_one = |header: &[u8], octets: u32| header.len() == RawTagged::LEN && octets as usize > RawTagged::LEN;
-    if let Some(target) = seen.target().filter(|target| unknown && names_one(target.header(), target.ulpdu_len)) {
-        let (sender, header) = (usize::from(unit.direction == 0), target.header());
-        let found = format!(
-            "STag {:#010x}, rejected in frame {}",
-            u32::from_be_bytes([header[2], header[3], header[4], header[5]]),
-            seen.frame
-        );
-        let expected = "an STag that is valid on this stream";
-        // An STag that was valid before may have become invalid, or the receiver may be wrong.
-        let was_good = state.traffic.sides[sender].log.used_before(header);
-        if was_good {
-            findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
-        } else {
-            findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
-        }
+    let header = target.header();
+    if !unknown || header.len() != RawTagged::LEN || target.ulpdu_len as usize <= RawTagged::LEN {
+        return;
+    }
+    let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
+    let (expected, found) =
+        ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
+    // An STag that was valid before may have become invalid, or the receiver may be wrong. The use before may be missing.
+    let log = &state.traffic.sides[sender].log;
+    let is_late = seen.target().is_none();
+    if log.used_before(header) || is_late && !log.is_complete() {
+        findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+    } else {
+        findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
     }
 }
 
@@ -104,7 +128,7 @@ mod tests {
     use weft_core::requirement;
     use weft_core::requirement::Severity;
 
-    use crate::testing::{Wire, exchange, proves};
+    use crate::testing::{self, Wire, exchange, proves};
 
     const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
 
@@ -123,6 +147,30 @@ mod tests {
         assert_eq!(severities(&exchange(&[(0, WRITE), (1, report)])), [Severity::Error]);
         let before = "c140 deadbeef 0000000000001000 2a";
         assert_eq!(severities(&exchange(&[(0, before), (0, WRITE), (1, report)])), [Severity::Note]);
+    }
+
+    /// Octets that are missing from before the segment make the dissector read it after the Terminate. They may have a use of the
+    /// STag that was accepted.
+    #[test]
+    fn an_stag_is_refused_behind_missing_octets() {
+        let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
+        let after_missing = |report: &str| {
+            let mut wire = Wire::started();
+            wire.lose(0, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000001 00000000 2a")));
+            wire.say(0, WRITE);
+            wire.say(1, report);
+            wire.fin(1);
+            wire.fin(0);
+            wire.findings()
+        };
+        let found = |report: &str| {
+            let findings = after_missing(report).into_iter();
+            findings.filter(|finding| finding.requirement == requirement!("DDP-4.2-5")).collect::<Vec<_>>()
+        };
+        let [finding] = &found(report)[..] else { panic!("{:?}", found(report)) };
+        assert_eq!((finding.direction, finding.severity), (0, Severity::Note));
+        // About another segment, which may be among the missing octets.
+        assert_eq!(found(&report.replace("2000", "3000")), []);
     }
 
     #[test]
