@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     for deviation in hostile::all() {
         let ids: Vec<&str> = deviation.breaks.iter().map(|id| id.as_str()).collect();
-        let line = format!("{:<32} {:<16} {}", deviation.name, ids.join(","), deviation.sentence);
+        let line = format!("{:<32} {:<16} {}", deviation.name, ids.join(","), deviation.description);
         // One argument may have several words, in quotes.
         if arguments.words.iter().flat_map(|words| words.split_whitespace()).all(|word| has_word(&line, word)) {
             found = true;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_single_letter_matches_only_as_a_word() {
-        let line = "mpa.reject-bit-moved MPA-7.1.1-17 A Reply that rejects has the bit behind R set in its place.";
+        let line = "mpa.reject-bit-moved MPA-7.1.1-17 sets the bit after R instead of R in a Reply that rejects";
         assert!(has_word(line, "R") && has_word(line, "bit") && has_word(line, "MPA-7.1.1-17"));
         assert!(!has_word(line, "m") && !has_word(line, "S"));
     }

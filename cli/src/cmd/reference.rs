@@ -192,8 +192,8 @@ fn deviations() -> Result<String, fmt::Error> {
     for deviation in hostile::all() {
         let breaks: Vec<String> =
             deviation.breaks.iter().map(|id| format!("[{id}](requirements-{}.md#{id})", id.row().catalogue)).collect();
-        let sentence = escaped(deviation.sentence);
-        writeln!(page, "| <a id=\"{0}\"></a>`{0}` | {1} | {sentence} |", deviation.name, breaks.join(" "))?;
+        let description = escaped(deviation.description);
+        writeln!(page, "| <a id=\"{0}\"></a>`{0}` | {1} | {description} |", deviation.name, breaks.join(" "))?;
     }
     Ok(page)
 }

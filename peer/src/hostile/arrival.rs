@@ -25,170 +25,170 @@ const SRC_TO: usize = PAYLOAD + 20;
 deviations! {
     "ddp.acts-after-error" [Conduct(|conduct| conduct.acts_after_error = true)]
         ["DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-5.4-12", "DDP-7.1-19", "RDMAP-7-4"]
-        "A Terminate ends nothing: what arrives behind the error is acted on, and further errors are told.";
+        "keeps the connection open after a Terminate: acts on later segments and reports further errors";
     "ddp.checks-empty-write" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::WRITE && is_tagged(octets) && !has_payload(octets) && word(octets, 2) != 0)
             .then_some(Fault::Tagged(AccessError::InvalidStag))
-    })] ["DDP-5.2-10", "RDMAP-5.1-12"] "A Write of no octets whose STag is not zero is refused.";
+    })] ["DDP-5.2-10", "RDMAP-5.1-12"] "rejects a Write without payload if its STag is not zero";
     "ddp.delivers-without-last" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) {
         octet(octets, 0, |octet| *octet |= 0x40);
-    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "Each segment of a Send is delivered as if it were the last.";
+    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "delivers each segment of a Send as if it were the last";
     "ddp.forgets-tagged-ulp-octet" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_RESPONSE {
         octet(octets, 1, |octet| *octet &= 0xf0);
-    })] ["DDP-4.2-3", "DDP-4.2-14", "RDMAP-3.1-10"] "A Read Response is taken for a Write.";
+    })] ["DDP-4.2-3", "DDP-4.2-14", "RDMAP-3.1-10"] "treats a Read Response as a Write";
     "ddp.forgets-untagged-ulp-octets" [SegmentArrived(|octets| if opcode(octets).invalidates() {
         octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
-    })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "A Send with Invalidate invalidates nothing.";
+    })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "invalidates no STag on a Send with Invalidate";
     "ddp.needs-a-receive" [RefusesSegment(|octets, kept| match opcode(octets) {
         Opcode::READ_REQUEST if kept.count == 0 => Some(Fault::NoBuffer),
         opcode => {
             kept.count |= u32::from(SENDS.contains(&opcode));
             None
         }
-    })] ["DDP-5.1.2-5"] "A Read Request that comes before the first Send finds no buffer.";
+    })] ["DDP-5.1.2-5"] "rejects a Read Request before the first Send: finds no buffer for it";
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
         ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
         "DDP-8.3-3"]
-        "A Write to an STag of another Protection Domain passes without a word.";
+        "ignores a Write to an STag of another Protection Domain, without an error";
     "ddp.overlooks-bounds" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::BaseAndBounds))]
         ["DDP-7.1-13", "DDP-7.1-12", "DDP-7.2-4", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-8.1-1", "DDP-8.3-1"]
-        "A Write beyond the end of its buffer passes without a word.";
+        "ignores a Write beyond the end of its buffer, without an error";
     "ddp.overlooks-long-send" [Overlooks(|fault, _| fault == Fault::Queue { qn: queue::SEND, error: QueueError::TooLong })]
         ["DDP-7.1-8", "DDP-1.2-4", "DDP-7.2-12", "RDMAP-5.3-4", "RDMAP-3.2-3"]
-        "A Send that is longer than its buffer passes without a word.";
+        "ignores a Send that is longer than its buffer, without an error";
     "ddp.overlooks-missing-buffer" [Overlooks(|fault, _| fault == Fault::NoBuffer)]
-        ["DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9"] "A Send for which no receive is posted passes without a word.";
+        ["DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9"] "ignores a Send for which no receive is posted, without an error";
     "ddp.overlooks-mo" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MessageOffset, .. }))]
-        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "A segment whose MO does not continue its message passes without a word.";
+        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment whose MO does not continue its message, without an error";
     "ddp.overlooks-msn" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MsnGap | QueueError::MsnRange, .. }))]
-        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "A segment whose message is not the next one passes without a word.";
+        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment that does not belong to the next message, without an error";
     "ddp.overlooks-queue-number" [Overlooks(|fault, _| fault == Fault::QueueNumber)]
-        ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "A segment for a queue that is not there passes without a word.";
+        ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "ignores a segment for a queue that does not exist, without an error";
     "ddp.overlooks-rights" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Rights))]
-        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "A Write to an STag without the right passes without a word.";
+        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "ignores a Write to an STag without the access right, without an error";
     "ddp.overlooks-stag" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::InvalidStag))]
         ["DDP-7.1-10", "DDP-7.1-11", "DDP-7.2-3", "DDP-8.3-7", "DDP-8.3.1-6", "RDMAP-3.2-6", "RDMAP-8.1.1-6"]
-        "A Write to an STag that is not valid passes without a word.";
+        "ignores a Write to an invalid STag, without an error";
     "ddp.overlooks-version" [Overlooks(|fault, _| matches!(fault, Fault::DdpVersion { .. }))]
-        ["DDP-7.2-7", "DDP-7.2-13", "DDP-4.1-13"] "A segment of another DDP version passes without a word.";
+        ["DDP-7.2-7", "DDP-7.2-13", "DDP-4.1-13"] "ignores a segment of another DDP version, without an error";
     "ddp.overlooks-wrap" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Wrap))]
-        ["DDP-7.1-14", "DDP-7.2-6"] "A Write beyond the end of the address space passes without a word.";
+        ["DDP-7.1-14", "DDP-7.2-6"] "ignores a Write beyond the end of the address space, without an error";
     "ddp.resets-at-once" [Conduct(|conduct| (conduct.skips_terminate, conduct.resets) = (true, true))]
-        ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "An error of DDP or RDMAP resets TCP, without a Terminate.";
+        ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "resets TCP on a DDP or RDMAP error, without a Terminate";
     "ddp.refuses-later-segments" [RefusesSegment(|octets, _| {
         (SENDS.contains(&opcode(octets)) && word(octets, MO) != 0)
             .then_some(Fault::Queue { qn: queue::SEND, error: QueueError::MessageOffset })
-    })] ["DDP-5.2-4"] "A segment of a Send whose MO is not 0 is refused.";
+    })] ["DDP-5.2-4"] "rejects a segment of a Send whose MO is not 0";
     "ddp.refuses-odd-to" [RefusesSegment(|octets, _| {
         (is_tagged(octets) && has_payload(octets) && word(octets, TO + 4) & 1 != 0)
             .then_some(Fault::Tagged(AccessError::Wrap))
-    })] ["DDP-4.2-8", "RDMAP-4.4-6"] "A tagged segment with an odd TO is refused.";
+    })] ["DDP-4.2-8", "RDMAP-4.4-6"] "rejects a tagged segment with an odd TO";
     "ddp.refuses-reserved-bits" [RefusesSegment(|octets, _| {
         octets.first().is_some_and(|octet| octet & 0x3c != 0).then_some(Fault::DdpVersion { tagged: is_tagged(octets) })
-    })] ["DDP-4.1-11"] "A segment with reserved bits of the first octet set is refused.";
+    })] ["DDP-4.1-11"] "rejects a segment with reserved bits set in its first byte";
     "ddp.refuses-second-write" [RefusesSegment(|octets, kept| {
         let to = word(octets, TO + 4).wrapping_add(1);
         let again = opcode(octets) == Opcode::WRITE && has_payload(octets) && std::mem::replace(&mut kept.count, to) == to;
         again.then_some(Fault::Tagged(AccessError::Rights))
-    })] ["DDP-5.1.1-4"] "A Write to the same place as the one before it is refused.";
+    })] ["DDP-5.1.1-4"] "rejects a Write to the same address as the previous Write";
     "ddp.stops-at-empty-segment" [
         RefusesSegment(|octets, kept| {
             kept.count |= u32::from(is_tagged(octets) && !has_payload(octets) && !is_last(octets));
             (kept.count != 0).then_some(Fault::Tagged(AccessError::InvalidStag))
         }),
         Overlooks(|_, kept| kept.count != 0),
-    ] ["RDMAP-5.2.1-18"] "Behind a tagged segment of no octets that does not end its message nothing is taken any more, and nothing is said.";
+    ] ["RDMAP-5.2.1-18"] "ignores everything after a tagged segment that is empty and not the last of its message";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
-        ["DDP-7.1-7", "DDP-7.2-11"] "Only the lower half of MO is looked at.";
+        ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
     "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]
-        ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "Each Read Request is answered by no octets, whatever its source is.";
+        ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "answers each Read Request with no bytes, whatever its source is";
     "rdmap.aligns-atomics" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_TO_END, |octet| *octet &= !7);
     })] ["RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.1-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.2-6",
-        "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8"] "A misaligned Atomic Request is done at the aligned address before it.";
+        "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8"] "executes a misaligned Atomic Request at the aligned address before it";
     "rdmap.checks-empty-read" [RefusesSegment(|octets, _| {
         let empty = opcode(octets) == Opcode::READ_REQUEST && word(octets, RDMARDSZ) == 0;
         (empty && word(octets, SRC_STAG) == 0).then_some(Fault::Source(AccessError::InvalidStag))
-    })] ["RDMAP-5.2.1-7"] "A Read Request for no octets from STag 0 is refused.";
+    })] ["RDMAP-5.2.1-7"] "rejects a Read Request for no bytes from STag 0";
     "rdmap.delays-terminate" [Conduct(|conduct| conduct.delays_terminate = true)]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-7.1-2", "RDMAP-7-2", "DDP-7.1-18"]
-        "A segment in error ends nothing: its Terminate goes out when the peer closes.";
+        "sends the Terminate for a bad segment only when the peer closes";
     "rdmap.forgets-invalidate-of-long-sends" [SegmentArrived(|octets| {
         if opcode(octets).invalidates() && (!is_last(octets) || word(octets, MO) != 0) {
             octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
         }
-    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "A Send with Invalidate of several segments invalidates nothing.";
+    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "invalidates no STag on a Send with Invalidate of several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
-        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "One Read Request less is held than IRD tells.";
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request less than its IRD";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
-        "TCP stays open behind a Terminate.";
+        "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]
-        "A Read Request goes out though the Reply told an ORD of 0.";
+        "sends a Read Request although the Reply has ORD 0";
     "rdmap.resets" [Conduct(|conduct| conduct.resets = true)] ["RDMAP-6.2.1-8", "DDP-6.2.1-8"]
-        "TCP is reset where it should be closed, behind a Terminate, too.";
+        "resets TCP instead of closing it, also after a Terminate";
     "rdmap.serves-version-0" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST {
         octet(octets, 1, |octet| *octet = *octet & 0x3f | 0x40);
-    })] ["RDMAP-7.2-17", "RDMAP-4.8-25"] "The RDMAP version of Read Requests is not looked at.";
+    })] ["RDMAP-7.2-17", "RDMAP-4.8-25"] "does not check the RDMAP version of Read Requests";
     "rdmap.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)]
         ["RDMAP-6.2.1-1", "DDP-6.2.2-3", "DDP-6.2-1", "DDP-6.2.2-4", "RDMAP-7.1-2", "DDP-7-1"]
-        "An error of DDP or RDMAP ends the connection without a Terminate.";
+        "ends the connection on a DDP or RDMAP error without a Terminate";
     "rdmap.ignores-terminate" [SegmentArrived(|octets| if opcode(octets) == Opcode::TERMINATE { octets.clear() })]
-        ["RDMAP-5.4-4", "RDMAP-5.4-3"] "The peer's Terminate is lost.";
+        ["RDMAP-5.4-4", "RDMAP-5.4-3"] "ignores the peer's Terminate";
     "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
-        "STags are numbered one behind the other.";
+        "assigns consecutive STags";
     "rdmap.one-read" [Depths(|_, ird| *ird = 1)]
         ["RDMAP-6.1-4", "RDMAP-5.2.2-2", "RDMAP-5.2.1-2", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9"]
-        "One Read or Atomic Operation is served at a time, whatever was agreed.";
+        "serves one Read or Atomic Operation at a time, whatever was negotiated";
     "rdmap.overlooks-atomic-opcode" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_OPCODE, |octet| *octet &= !1);
-    })] ["RDMAP-7306.5.2.1-5"] "An AOpCode that is not supported is taken for the supported one below it.";
+    })] ["RDMAP-7306.5.2.1-5"] "treats an unsupported AOpCode as the supported one below it";
     "rdmap.overlooks-atomic-response" [Overlooks(|fault, _| fault == Fault::AtomicResponse)]
-        ["RDMAP-7306.5.2.2-5"] "An Atomic Response that is no good passes without a word.";
+        ["RDMAP-7306.5.2.2-5"] "ignores an invalid Atomic Response, without an error";
     "rdmap.overlooks-immediate-size" [Overlooks(|fault, _| fault == Fault::ImmediateSize)]
         ["RDMAP-7306.6.3-4", "RDMAP-7306.6.1-2", "RDMAP-7306.8.2-3", "RDMAP-7306.8.1-1"]
-        "Immediate Data of another size than eight octets passes without a word.";
+        "ignores Immediate Data that is not eight bytes long, without an error";
     "rdmap.overlooks-invalidate" [Overlooks(|fault, _| matches!(fault, Fault::Invalidate(_)))]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-5.3-20", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-8.1.1-7"]
-        "A Send with Invalidate of an STag that cannot be invalidated passes without a word.";
+        "ignores a Send with Invalidate whose STag cannot be invalidated, without an error";
     "rdmap.overlooks-opcode" [Overlooks(|fault, _| matches!(fault, Fault::Opcode | Fault::Unasked))]
         ["RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-4.8-26", "RDMAP-7306.8.2-5", "RDMAP-7306.1.1-1", "RDMAP-5.1-3"]
-        "A segment with an opcode that is reserved, or in the wrong place, passes without a word.";
+        "ignores a segment with a reserved or misplaced opcode, without an error";
     "rdmap.overlooks-read-bounds" [Overlooks(|fault, _| fault == Fault::Source(AccessError::BaseAndBounds))]
         ["RDMAP-7.2-18", "RDMAP-7.2-7", "RDMAP-4.8-19", "RDMAP-8.1.1-3", "RDMAP-3.2-8", "RDMAP-7306.9-1"]
-        "A Read beyond the end of its source passes without a word.";
+        "ignores a Read beyond the end of its source, without an error";
     "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault, Fault::Tagged(_) | Fault::Unasked))]
-        ["RDMAP-5.2.2-6"] "A Read Response that goes elsewhere than asked for, or for which nobody asked, passes without a word.";
+        ["RDMAP-5.2.2-6"] "ignores a Read Response that is unsolicited or has the wrong sink, without an error";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
-        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "A Read from an STag without the right passes without a word.";
+        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag without the access right, without an error";
     "rdmap.overlooks-read-association" [Overlooks(|fault, _| fault == Fault::Source(AccessError::NotAssociated))]
         ["RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2"]
-        "A Read from an STag of another Protection Domain passes without a word.";
+        "ignores a Read from an STag of another Protection Domain, without an error";
     "rdmap.overlooks-read-stag" [Overlooks(|fault, _| fault == Fault::Source(AccessError::InvalidStag))]
         ["RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-7306.5-8"]
-        "A Read from an STag that is not valid passes without a word.";
+        "ignores a Read from an invalid STag, without an error";
     "rdmap.overlooks-read-wrap" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Wrap))]
-        ["RDMAP-7.2-8", "RDMAP-4.8-22"] "A Read beyond the end of the address space passes without a word.";
+        ["RDMAP-7.2-8", "RDMAP-4.8-22"] "ignores a Read beyond the end of the address space, without an error";
     "rdmap.overlooks-request-size" [Overlooks(|fault, _| fault == Fault::RequestSize)]
         ["RDMAP-5.2.1-5", "RDMAP-4.2-4", "RDMAP-7306.4.2-4"]
-        "A Read Request or Atomic Request of a wrong size passes without a word.";
+        "ignores a Read Request or Atomic Request of a wrong size, without an error";
     "rdmap.overlooks-terminate" [Overlooks(|fault, _| {
         fault == Fault::Terminate || matches!(fault, Fault::Queue { qn: queue::TERMINATE, .. })
-    })] ["RDMAP-5.4-10"] "A Terminate that is no good passes without a word.";
+    })] ["RDMAP-5.4-10"] "ignores an invalid Terminate, without an error";
     "rdmap.overlooks-too-many-reads" [Overlooks(|fault, _| fault == Fault::TooManyReads)]
-        ["RDMAP-6.1-8"] "Read Requests beyond IRD pass without a word and are not served.";
+        ["RDMAP-6.1-8"] "ignores Read Requests beyond IRD, without an error";
     "rdmap.overlooks-version" [Overlooks(|fault, _| fault == Fault::RdmapVersion)]
         ["RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-4.8-25", "RDMAP-5.3-14", "RDMAP-5.1-3", "RDMAP-7306.8.2-6"]
-        "A segment of another RDMAP version passes without a word.";
+        "ignores a segment of another RDMAP version, without an error";
     "rdmap.refuses-atomic-responses" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::ATOMIC_RESPONSE).then_some(Fault::NoBuffer)
-    })] ["RDMAP-7306.5.2.2-4"] "There is no buffer for Atomic Responses.";
+    })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses: finds no buffer for them";
     "rdmap.refuses-cmp-swap" [RefusesSegment(|octets, _| {
         let swaps = opcode(octets) == Opcode::ATOMIC_REQUEST && octets.get(ATOMIC_OPCODE).is_some_and(|octet| octet & 0xf == 2);
         swaps.then_some(Fault::AtomicOpcode)
-    })] ["RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-11"] "CmpSwap is refused, FetchAdd is not.";
+    })] ["RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-11"] "rejects CmpSwap, but not FetchAdd";
     "rdmap.refuses-extension-word" [RefusesSegment(|octets, _| {
         (EXTENSIONS.contains(&opcode(octets)) && word(octets, WORD) != 0).then_some(Fault::Opcode)
-    })] ["RDMAP-7306.4.1-9"] "A message of RFC 7306 whose octets before QN are not zero is refused.";
+    })] ["RDMAP-7306.4.1-9"] "rejects an RFC 7306 message whose bytes before QN are not zero";
     "rdmap.refuses-middle" [RefusesSegment(|octets, _| {
         let odd = |at| word(octets, at) & 0xfff != 0;
         match opcode(octets) {
@@ -198,24 +198,24 @@ deviations! {
             _ => None,
         }
     })] ["RDMAP-5.1-8", "RDMAP-5.1-7", "RDMAP-5.2.1-17", "RDMAP-7306.5.2.1-12"]
-        "Writes, Reads and Atomic Operations that do not begin at a page are refused.";
+        "rejects Writes, Reads and Atomic Operations that do not start at a page";
     "rdmap.refuses-odd-request" [RefusesSegment(|octets, _| {
         let odd = word(octets, SRC_TO + 4) & 1 != 0 || word(octets, SINK_TO + 4) & 1 != 0;
         (opcode(octets) == Opcode::READ_REQUEST && odd).then_some(Fault::Source(AccessError::Wrap))
-    })] ["RDMAP-4.4-7", "RDMAP-4.4-6"] "A Read Request with an odd SinkTO or SrcTO is refused.";
+    })] ["RDMAP-4.4-7", "RDMAP-4.4-6"] "rejects a Read Request with an odd SinkTO or SrcTO";
     "rdmap.refuses-reserved-bits" [RefusesSegment(|octets, _| {
         octets.get(1).is_some_and(|octet| octet & 0x30 != 0).then_some(Fault::RdmapVersion)
-    })] ["RDMAP-4.1-5"] "A segment with the reserved bits of RDMAP's control octet set is refused.";
+    })] ["RDMAP-4.1-5"] "rejects a segment with reserved bits set in the RDMAP control byte";
     "rdmap.refuses-terminate-reserved" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::TERMINATE && word(octets, PAYLOAD) & 0x1fff != 0).then_some(Fault::Terminate)
-    })] ["RDMAP-4.8-7"] "A Terminate with reserved bits set is refused.";
+    })] ["RDMAP-4.8-7"] "rejects a Terminate with reserved bits set";
     "rdmap.refuses-word" [RefusesSegment(|octets, _| {
         let opcode = opcode(octets);
         let ignored = !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE;
         (ignored && word(octets, WORD) != 0).then_some(Fault::Opcode)
-    })] ["RDMAP-4.1-17"] "A message that invalidates nothing is refused when it names an STag to invalidate.";
+    })] ["RDMAP-4.1-17"] "rejects a message without Invalidate whose Invalidate STag is not zero";
     "rdmap.tells-second-error" [Overlooks(|_, kept| std::mem::replace(&mut kept.count, 1) == 0)]
-        ["RDMAP-7.1-6"] "The first segment that is wrong passes without a word, the second is told.";
+        ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]
-        ["RDMAP-6.1-8"] "More Read Requests are served at a time than IRD.";
+        ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD";
 }

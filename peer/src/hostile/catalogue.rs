@@ -7,7 +7,7 @@ use weft_core::error::Layer;
 
 use super::hook::Hook;
 
-/// One named misdeed.
+/// One named violation.
 #[derive(Debug)]
 pub struct Deviation {
     /// Stable name: the layer, a dot, what the endpoint then does.
@@ -16,8 +16,8 @@ pub struct Deviation {
     pub layer: Layer,
     /// The requirements that are broken, the main one first; never empty.
     pub breaks: &'static [RequirementId],
-    /// What the endpoint does, in one sentence.
-    pub sentence: &'static str,
+    /// What the endpoint does wrong, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
+    pub description: &'static str,
     /// Where it does it.
     pub(crate) hooks: &'static [Hook],
 }
@@ -99,7 +99,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
 /// The deviation of that name.
 ///
 /// # Errors
-/// No deviation has the name; the error tells it, and the nearest ones that exist.
+/// No deviation has the name. The error has the name and the nearest ones that exist.
 pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
     all().find(|deviation| deviation.name == name).ok_or_else(|| UnknownDeviation { name: name.to_owned() })
 }
@@ -107,7 +107,7 @@ pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
 /// A name that no deviation has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownDeviation {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
 }
 
@@ -195,12 +195,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_entry_is_whole_and_named_once() {
+    fn every_entry_is_complete_and_has_a_unique_name() {
         let mut names = BTreeSet::new();
         for deviation in all() {
             assert!(names.insert(deviation.name), "{} twice", deviation.name);
             assert!(!deviation.breaks.is_empty(), "{}", deviation.name);
-            assert!(deviation.sentence.ends_with('.'), "{}", deviation.name);
+            let is_phrase = deviation.description.starts_with(|c: char| c.is_ascii_lowercase());
+            assert!(is_phrase && !deviation.description.ends_with('.'), "{}", deviation.name);
             assert!(deviation.name.split_once('.').is_some_and(|(layer, what)| !layer.is_empty() && !what.is_empty()));
             assert_eq!(by_name(deviation.name), Ok(deviation));
         }
@@ -208,16 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_those_that_exist() {
+    fn an_unknown_name_is_reported_with_those_that_exist() {
         let error = Deviations::from_names(["mpa.accepts-wrong-key", "mpa.nonsense"]).unwrap_err();
-        let told = error.to_string();
+        let text = error.to_string();
         assert!(
-            told.starts_with("no deviation is called \"mpa.nonsense\"; there is mpa.accepts-any-revision, "),
-            "{told}"
+            text.starts_with("no deviation is called \"mpa.nonsense\"; there is mpa.accepts-any-revision, "),
+            "{text}"
         );
-        assert!(told.contains(", mpa.accepts-wrong-key, ") && !told.contains("p2p."), "{told}");
-        let told = by_name("nonsense").unwrap_err().to_string();
-        assert_eq!(told, "no deviation is called \"nonsense\"; names begin with ddp., mpa., p2p., pm., rdmap., sdp.");
+        assert!(text.contains(", mpa.accepts-wrong-key, ") && !text.contains("p2p."), "{text}");
+        let text = by_name("nonsense").unwrap_err().to_string();
+        assert_eq!(text, "no deviation is called \"nonsense\"; names begin with ddp., mpa., p2p., pm., rdmap., sdp.");
     }
 
     #[test]

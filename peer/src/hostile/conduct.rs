@@ -94,47 +94,47 @@ pub(crate) struct Conduct {
 
 deviations! {
     "mpa.acts-before-crc" [Conduct(|conduct| conduct.acts_before_crc = true)] ["MPA-6-7"]
-        "An FPDU is acted on while octets of its CRC field are still to come.";
+        "processes an FPDU before all bytes of its CRC field have arrived";
     "mpa.answers-malformed-request" [Conduct(|conduct| conduct.answers_malformed = true)] ["MPA-7.1.2-4", "MPA-7.1.2-3"]
-        "The Responder sends a Reply to a Request that is malformed, and closes then.";
+        "sends a Reply to a malformed Request as Responder, then closes";
     "mpa.begins-without-reply" [Conduct(|conduct| conduct.begins_without_reply = true)] ["MPA-7.1.2-11", "MPA-7.1.2-13"]
-        "The Initiator sends an FPDU behind its Request, before a Reply.";
+        "sends an FPDU right after its Request as Initiator, before a Reply";
     "mpa.closes-late" [Conduct(|conduct| conduct.closes_late = true)] ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
-        "A malformed start-up frame closes the connection when start-up times out, not at once.";
+        "closes on a malformed start-up frame only when start-up times out";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
-        "An FPDU that goes out while the connection closes lacks its last four octets.";
+        "omits the last four bytes of an FPDU that it sends while closing";
     "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
-        "What follows the first FPDU in what TCP delivers at once is lost.";
+        "loses the bytes after the first FPDU that TCP delivers with it";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
-        "What is posted when the user closes is dropped, the rest of a message that was begun too, and TCP closed.";
+        "drops posted work and the rest of a started message when the user closes, and closes TCP";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]
-        "The Responder loses the first FPDU behind its Reply.";
+        "loses the first FPDU after its Reply as Responder";
     "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
-        "An FPDU that is invalid is skipped, and those behind it are delivered.";
+        "skips an invalid FPDU and delivers the following ones";
     "mpa.keeps-open-after-error" [Conduct(|conduct| conduct.keeps_open = true)] ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
-        "The connection stays open behind a Terminate.";
+        "leaves the connection open after a Terminate";
     "mpa.needs-alignment" [Conduct(|conduct| conduct.needs_alignment = true)] ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]
-        "An FPDU that is not whole in what TCP delivers at once is taken for an error.";
+        "treats an FPDU as an error if TCP does not deliver all of it at once";
     "mpa.overlooks-markers" [Conduct(|conduct| conduct.overlooks_markers = true)] ["MPA-8-3", "MPA-8-6"]
-        "A marker that points elsewhere than to its FPDU is not noticed.";
+        "ignores a marker that does not point to its FPDU";
     "mpa.passes-trailer" [Conduct(|conduct| conduct.passes_trailer = true)] ["MPA-4.3-18", "MPA-3-9", "MPA-4.4-8", "MPA-4.3-17"]
-        "Where CRCs are in use and an FPDU has PAD, PAD and CRC reach DDP as the end of the ULPDU.";
+        "passes PAD and CRC to DDP as the end of the ULPDU if CRCs are used and there is PAD";
     "mpa.replies-unasked" [Conduct(|conduct| conduct.replies_unasked = true)] ["MPA-7.1.2-12", "MPA-7.1.2-3"]
-        "The Responder sends a Reply as soon as TCP is there.";
+        "sends a Reply as Responder as soon as TCP is connected";
     "mpa.sends-after-rejection" [Conduct(|conduct| conduct.sends_after_rejection = true)] ["MPA-7.1.2-15", "MPA-7.1.1-17"]
-        "An FPDU goes out behind a Reply that rejects.";
+        "sends an FPDU after a Reply that rejects";
     "mpa.sends-early" [Conduct(|conduct| conduct.sends_early = true)] ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
-        "The Responder sends FPDUs before it has received one, the first a Write of no octets.";
+        "sends FPDUs as Responder, beginning with an empty Write, before it has received one";
     "mpa.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)] ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
-        "An error ends the connection without a Terminate.";
+        "ends the connection on an error without a Terminate";
     "mpa.splits-fpdus" [Conduct(|conduct| conduct.splits_fpdus = true)] ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]
-        "Each TCP segment has the end of one FPDU and the beginning of the next.";
+        "puts the end of one FPDU and the beginning of the next into each TCP segment";
     "mpa.stops-at-fin" [Conduct(|conduct| conduct.stops_at_fin = true)] ["DDP-6.2.1-6", "DDP-6.2.1-5"]
-        "The peer's FIN ends what this side still has to send.";
+        "stops sending when it receives the peer's FIN";
     "mpa.takes-surplus" [Conduct(|conduct| conduct.takes_surplus = true)] ["MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27"]
-        "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
+        "ignores bytes after a start-up frame that PD_Length does not count";
     "mpa.terminates-first-fpdu" [Conduct(|conduct| conduct.terminates_first_fpdu = true)] ["MPA-7.1.2-17"]
-        "The Responder answers an invalid first FPDU by a Terminate.";
+        "answers an invalid first FPDU with a Terminate as Responder";
     "p2p.withholds-read-response" [Conduct(|conduct| conduct.withholds_read_response = true)] ["P2P-9.2-12", "RDMAP-5.2.1-18"]
-        "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
+        "does not answer the empty Read Request that is the ready-to-receive message, as Responder";
 }

@@ -18,68 +18,68 @@ fn move_to(octets: &mut [u8], by: u32) {
 deviations! {
     "ddp.begins-with-msn-2" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MSN, |word| word.wrapping_add(1));
-    }))] ["DDP-4.3-7"] "The first message of each queue has MSN 2.";
+    }))] ["DDP-4.3-7"] "sends MSN 2 in the first message of each queue";
     "ddp.begins-with-mo-4" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MO, |word| word.wrapping_add(4));
-    }))] ["DDP-4.3-10", "DDP-1.2-5"] "The first segment of an untagged message has MO 4.";
+    }))] ["DDP-4.3-10", "DDP-1.2-5"] "sends MO 4 in the first segment of an untagged message";
     "ddp.begins-with-mo-65536" [Segment(|sent| sent.of(SENDS, |octets| change_word(octets, MO, |word| word | 0x1_0000)))]
-        ["DDP-1.2-5", "DDP-4.3-10"] "MO of Sends has a bit above its lower half set.";
+        ["DDP-1.2-5", "DDP-4.3-10"] "sets a bit in the upper half of the MO of Sends";
     "ddp.changes-msn" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, MSN, |word| word.wrapping_add(1)) });
-    })] ["DDP-4.3-9", "DDP-4.3-16"] "Segments behind the first of an untagged message have another MSN.";
+    })] ["DDP-4.3-9", "DDP-4.3-16"] "changes MSN after the first segment of an untagged message";
     "ddp.changes-qn" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if !is_tagged(octets) { set_word(octets, QN, 5) });
-    })] ["DDP-4.3-5", "DDP-4.3-15", "RDMAP-4.1-10", "RDMAP-4.1-9"] "Segments behind the first of an untagged message have another QN.";
+    })] ["DDP-4.3-5", "DDP-4.3-15", "RDMAP-4.1-10", "RDMAP-4.1-9"] "changes QN after the first segment of an untagged message";
     "ddp.changes-stag" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if is_tagged(octets) { change_word(octets, STAG, |word| word ^ 0x100) });
-    })] ["DDP-4.2-6", "DDP-4.2-13", "DDP-4.2-12"] "Segments behind the first of a tagged message have another STag.";
+    })] ["DDP-4.2-6", "DDP-4.2-13", "DDP-4.2-12"] "changes the STag after the first segment of a tagged message";
     "ddp.changes-tagged-ulp-octet" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if is_tagged(octets) { octet(octets, 1, |octet| *octet ^= 2) });
-    })] ["DDP-4.2-4", "DDP-4.2-10", "RDMAP-3.1-3", "RDMAP-3.1-9"] "Segments behind the first of a tagged message have another opcode.";
+    })] ["DDP-4.2-4", "DDP-4.2-10", "RDMAP-3.1-3", "RDMAP-3.1-9"] "changes the opcode after the first segment of a tagged message";
     "ddp.changes-untagged-ulp-octets" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, WORD, |word| word ^ 0x100) });
-    })] ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "Segments behind the first of an untagged message differ in the octets before QN.";
+    })] ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "changes the bytes before QN after the first segment of an untagged message";
     "ddp.cuts-header" [Segment(|sent| sent.each(|octets| if !has_payload(octets) { octets.truncate(12) }))]
-        ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "Segments without payload have 12 octets of header.";
+        ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "sends segments without payload with a header of 12 bytes";
     "ddp.drops-a-segment" [Segment(|sent| {
         let later = sent.goes_on();
         sent.lose(|octets| later && !is_last(octets));
-    })] ["DDP-5.2-3"] "Only the first and the last segment of a message go out.";
+    })] ["DDP-5.2-3"] "sends only the first and the last segment of a message";
     "ddp.empty-message-in-two" [Segment(|sent| sent.precede(|octets| {
         (!has_payload(octets) && is_last(octets)).then(|| {
             let mut first = octets.to_vec();
             octet(&mut first, 0, |octet| *octet &= !0x40);
             first
         })
-    }))] ["DDP-5.2-8"] "A message without payload goes out in two segments.";
+    }))] ["DDP-5.2-8"] "sends a message without payload in two segments";
     "ddp.empty-tagged-ulp-octet" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && !has_payload(octets) {
         octet(octets, 1, |octet| *octet |= 0x30);
-    }))] ["DDP-5.2-9", "DDP-4.2-2"] "A tagged message without payload has reserved bits set in its second octet.";
+    }))] ["DDP-5.2-9", "DDP-4.2-2"] "sets reserved bits in the second byte of a tagged message without payload";
     "ddp.exceeds-mulpdu" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(200))]
-        ["DDP-5.2-12"] "Segments are 200 octets longer than MULPDU.";
+        ["DDP-5.2-12"] "sends segments 200 bytes longer than MULPDU";
     "ddp.forgets-last" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| octet(octets, 0, |octet| *octet &= !0x40));
-    })] ["DDP-4.1-4"] "No segment of a message that has several has L set.";
+    })] ["DDP-4.1-4"] "sets L in no segment of a message of several segments";
     "ddp.forgets-last-when-full" [Segment(|sent| sent.each(|octets| if octets.len() >= FULL {
         octet(octets, 0, |octet| *octet &= !0x40);
-    }))] ["DDP-4.1-4", "DDP-4.1-5"] "The last segment of a message lacks L when it is as long as a segment can be.";
+    }))] ["DDP-4.1-4", "DDP-4.1-5"] "does not set L in the last segment if the segment has the maximum length";
     "ddp.forgets-version" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if !is_tagged(octets) { octet(octets, 0, |octet| *octet &= !3) });
-    })] ["DDP-4.1-12", "DDP-4.1-1", "DDP-4.1-13"] "DV is 0 in segments behind the first of an untagged message.";
+    })] ["DDP-4.1-12", "DDP-4.1-1", "DDP-4.1-13"] "sends DV 0 after the first segment of an untagged message";
     "ddp.header-only-once" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| drop(octets.drain(..header_len(octets))));
-    })] ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "Only the first segment of a message has a DDP header.";
+    })] ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "sends a DDP header only in the first segment of a message";
     "ddp.last-everywhere" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x40)))]
-        ["DDP-4.1-5", "DDP-5.2-7"] "Every segment has L set.";
+        ["DDP-4.1-5", "DDP-5.2-7"] "sets L in every segment";
     "ddp.last-before-others" [Segment(|sent| {
         let later = sent.goes_on();
         sent.swap(|octets| later && !is_tagged(octets));
-    })] ["DDP-4.1-6", "DDP-4.1-7", "DDP-5.3-2"] "The last two of three segments of a message are exchanged.";
+    })] ["DDP-4.1-6", "DDP-4.1-7", "DDP-5.3-2"] "exchanges the last two of three segments of a message";
     "ddp.mo-counts-headers" [Segment(|sent| {
         sent.kept.numbers[0] = if sent.goes_on() { sent.kept.numbers[0] + 1 } else { 0 };
         let more = sent.kept.numbers[0] * 18;
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, MO, |word| word.wrapping_add(more)) });
-    })] ["DDP-5.2-5", "DDP-4.3-11"] "MO counts the headers of earlier segments, too.";
+    })] ["DDP-5.2-5", "DDP-4.3-11"] "counts the headers of earlier segments in MO";
     "ddp.mo-goes-on" [Segment(|sent| {
         let later = sent.goes_on();
         let Kept { numbers: [begins, length, ..], .. } = &mut *sent.kept;
@@ -92,42 +92,42 @@ deviations! {
             }
             change_word(octets, MO, |mo| mo.wrapping_add(*begins));
         }
-    })] ["DDP-1.2-5", "DDP-4.3-10"] "MO of a message behind one of several segments begins where that ended.";
+    })] ["DDP-1.2-5", "DDP-4.3-10"] "does not restart MO at 0 for the message after one of several segments";
     "ddp.mo-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
-        ["DDP-4.3-11", "DDP-5.2-5"] "MO is 0 in every segment.";
+        ["DDP-4.3-11", "DDP-5.2-5"] "sends MO 0 in every segment";
     "ddp.msn-of-all-queues" [Segment(|sent| {
         let later = sent.goes_on();
         for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 2) {
             sent.kept.numbers[0] += u32::from(!later);
             set_word(octets, MSN, sent.kept.numbers[0]);
         }
-    })] ["DDP-4.3-6", "DDP-4.3-7"] "Messages of queue 0 and queue 1 are numbered together.";
+    })] ["DDP-4.3-6", "DDP-4.3-7"] "counts MSN for queue 0 and queue 1 together";
     "ddp.msn-of-segments" [Segment(|sent| for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 3) {
         let number = &mut sent.kept.numbers[word(octets, QN) as usize % 3];
         *number += 1;
         set_word(octets, MSN, *number);
-    })] ["DDP-4.3-16", "DDP-4.3-9", "DDP-4.3-6"] "MSN counts segments, not messages.";
+    })] ["DDP-4.3-16", "DDP-4.3-9", "DDP-4.3-6"] "counts segments in MSN, not messages";
     "ddp.msn-skips" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MSN, |word| word.wrapping_mul(2).wrapping_sub(1));
-    }))] ["DDP-4.3-6"] "MSN grows by two from message to message.";
+    }))] ["DDP-4.3-6"] "increments MSN by two for each message";
     "ddp.msn-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MSN, 1) }))]
-        ["DDP-4.3-6", "DDP-5.2-7"] "Every message has MSN 1.";
+        ["DDP-4.3-6", "DDP-5.2-7"] "sends MSN 1 in every message";
     "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]
-        ["DDP-4.1-10", "DDP-4.1-1"] "The four reserved bits of the first octet are set.";
+        ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits of the first byte";
     "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
-        ["DDP-5.3-1"] "Short Sends go out in pairs, the second one first.";
-    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "Sends have a tagged header.";
+        ["DDP-5.3-1"] "sends short Sends in pairs, the second one first";
+    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends Sends with a tagged header";
     "ddp.stag-of-nobody" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| {
         change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
-    }))] ["DDP-4.2-5", "DDP-4.2-11"] "Writes go to an STag that the peer never named.";
+    }))] ["DDP-4.2-5", "DDP-4.2-11"] "writes to an STag that the peer never advertised";
     "ddp.swaps-segments" [Segment(|sent| {
         sent.goes_on();
         sent.swap(|octets| is_tagged(octets) && !is_last(octets));
-    })] ["DDP-5.3-2"] "The segments of tagged messages, but for the last, go out in pairs, the second one first.";
+    })] ["DDP-5.3-2"] "sends the segments of tagged messages, except the last, in pairs, the second one first";
     "ddp.tagged-little-endian" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && octets.len() >= 14 {
         octets[STAG..TO].reverse();
         octets[TO..14].reverse();
-    }))] ["DDP-4.2-1", "DDP-4.2-5"] "STag and TO have their least significant octet first.";
+    }))] ["DDP-4.2-1", "DDP-4.2-5"] "sends STag and TO in little-endian byte order";
     "ddp.to-stands-still" [Segment(|sent| {
         let later = sent.goes_on();
         if let Some(right) = sent.out.first().filter(|octets| is_tagged(octets)) {
@@ -141,37 +141,37 @@ deviations! {
                 set_word(octets, TO + 4, word(&first, 4));
             });
         }
-    })] ["DDP-4.2-9", "DDP-5.2-6"] "TO is the same in every segment of a tagged message.";
+    })] ["DDP-4.2-9", "DDP-5.2-6"] "sends the same TO in every segment of a tagged message";
     "ddp.terminate-qn-as-msn" [Segment(|sent| sent.of(&[Opcode::TERMINATE], |octets| {
         let (qn, msn) = (word(octets, QN), word(octets, MSN));
         set_word(octets, QN, msn);
         set_word(octets, MSN, qn);
-    }))] ["DDP-4.3-1", "RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "QN and MSN of the Terminate stand in each other's place.";
+    }))] ["DDP-4.3-1", "RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "exchanges QN and MSN of the Terminate";
     "ddp.to-overlaps" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if is_tagged(octets) { move_to(octets, 8_u32.wrapping_neg()) });
-    })] ["DDP-4.2-9", "DDP-5.2-6"] "Segments behind the first of a tagged message begin eight octets too early.";
+    })] ["DDP-4.2-9", "DDP-5.2-6"] "sends a TO eight bytes too low after the first segment of a tagged message";
     "ddp.to-words-exchanged" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| if octets.len() >= 14 {
         octets[TO..14].rotate_left(4);
-    }))] ["DDP-4.2-1", "DDP-4.2-9", "DDP-5.2-6"] "TO of a Write has its lower half in front.";
+    }))] ["DDP-4.2-1", "DDP-4.2-9", "DDP-5.2-6"] "exchanges the upper and the lower half of the TO of a Write";
     "ddp.unknown-queue" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 4)))]
-        ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 4.";
+        ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends Sends with QN 4";
     "ddp.untagged-little-endian" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) && octets.len() >= 18 {
         octets[QN..MSN].reverse();
         octets[MSN..MO].reverse();
         octets[MO..18].reverse();
-    }))] ["DDP-4.3-1", "DDP-4.3-6", "DDP-4.3-7"] "QN, MSN and MO have their least significant octet first.";
+    }))] ["DDP-4.3-1", "DDP-4.3-6", "DDP-4.3-7"] "sends QN, MSN and MO in little-endian byte order";
     "ddp.version-2" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet ^= 3)))]
-        ["DDP-4.1-12"] "DV is 2 where it should be 1.";
+        ["DDP-4.1-12"] "sends DV 2 instead of 1";
     "ddp.version-changes" [Segment(|sent| sent.each(|octets| if is_tagged(octets) {
         octet(octets, 0, |octet| *octet ^= 3);
-    }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "DV is 2 in tagged segments and 1 in untagged ones.";
+    }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "sends DV 2 in tagged segments and 1 in untagged ones";
     "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
-        ["DDP-4.1-2"] "Writes have an untagged header.";
+        ["DDP-4.1-2"] "sends Writes with an untagged header";
     "ddp.writes-to-invalidated-stag" [Segment(|sent| for octets in &mut sent.out {
         if opcode(octets).invalidates() && sent.kept.count == 0 {
             sent.kept.count = word(octets, WORD);
         } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.kept.count != 0 {
             set_word(octets, STAG, sent.kept.count);
         }
-    })] ["DDP-4.2-5", "DDP-4.2-11"] "Writes go to the STag that was invalidated first.";
+    })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the STag that was invalidated first";
 }

@@ -20,51 +20,51 @@ fn is_fetch_add(octets: &[u8]) -> bool {
 deviations! {
     "rdmap.atomic-adds-one-more" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.wrapping_add(1);
-    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "FetchAdd adds one more than it is told.";
+    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "adds one more than Add Data on a FetchAdd";
     "rdmap.atomic-always-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { compare_mask, .. } = operation {
         *compare_mask = 0;
-    })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "CmpSwap swaps whatever the comparison says.";
+    })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "swaps on a CmpSwap even if the comparison fails";
     "rdmap.atomic-byte-order" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.swap_bytes();
-    })] ["RDMAP-7306.5.1.1-8"] "FetchAdd takes Add Data with its least significant octet first.";
+    })] ["RDMAP-7306.5.1.1-8"] "reads Add Data of a FetchAdd in little-endian byte order";
     "rdmap.atomic-forgets-mask" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_mask, .. } = operation {
         *add_mask = 0;
-    })] ["RDMAP-7306.5.1.1-2"] "FetchAdd carries over the boundaries that Add Mask sets.";
+    })] ["RDMAP-7306.5.1.1-2"] "carries over the boundaries that Add Mask sets on a FetchAdd";
     "rdmap.atomic-misaligned" [Segment(|sent| sent.of(REQUEST, |octets| {
         octet(octets, REMOTE_TO + 7, |octet| *octet |= 4);
     }))] ["RDMAP-7306.5.1.1-3", "RDMAP-7306.5.1.2-4", "RDMAP-7306.5.2.1-13"]
-        "Atomic Requests name an address that is no multiple of eight.";
+        "sends Atomic Requests for an address that is not a multiple of eight";
     "rdmap.atomic-never-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { swap_mask, .. } = operation {
         *swap_mask = 0;
-    })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "CmpSwap never swaps.";
+    })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "never swaps on a CmpSwap";
     "rdmap.atomic-request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
-        ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "Atomic Requests have a tagged header.";
+        ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "sends Atomic Requests with a tagged header";
     "rdmap.atomic-request-compare-data" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         octet(octets, COMPARE_DATA, |octet| *octet = 1);
-    }))] ["RDMAP-7306.5.2.1-22"] "Compare Data of a FetchAdd is not zero.";
+    }))] ["RDMAP-7306.5.2.1-22"] "sends a Compare Data that is not zero in a FetchAdd";
     "rdmap.atomic-request-compare-mask" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         set_word(octets, COMPARE_MASK, 0);
-    }))] ["RDMAP-7306.5.2.1-23"] "Compare Mask of a FetchAdd is not all ones.";
+    }))] ["RDMAP-7306.5.2.1-23"] "sends a Compare Mask that is not all ones in a FetchAdd";
     "rdmap.atomic-request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 32)))]
         ["RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.A-1"]
-        "Atomic Requests have 32 octets of header, as RFC 7306 section 4 prints.";
+        "sends Atomic Requests with a header of 32 bytes, as RFC 7306 section 4 prints";
     "rdmap.atomic-request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
-        ["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18", "RDMAP-7306.4.1-3"] "Atomic Requests have QN 0.";
+        ["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18", "RDMAP-7306.4.1-3"] "sends Atomic Requests with QN 0";
     "rdmap.atomic-request-opcode-1" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         octet(octets, ATOMIC_OPCODE, |octet| *octet |= 1);
-    }))] ["RDMAP-7306.5.2.1-3"] "FetchAdd has AOpCode 1.";
+    }))] ["RDMAP-7306.5.2.1-3"] "sends FetchAdd with AOpCode 1";
     "rdmap.atomic-request-opcode-3" [Segment(|sent| sent.of(REQUEST, |octets| if !is_fetch_add(octets) {
         octet(octets, ATOMIC_OPCODE, |octet| *octet |= 1);
-    }))] ["RDMAP-7306.5.2.1-4"] "CmpSwap has AOpCode 3.";
+    }))] ["RDMAP-7306.5.2.1-4"] "sends CmpSwap with AOpCode 3";
     "rdmap.atomic-request-reserved-bits" [Segment(|sent| sent.of(REQUEST, |octets| {
         octet(octets, PAYLOAD, |octet| *octet = 0xff);
-    }))] ["RDMAP-7306.5.2.1-2"] "Reserved bits of an Atomic Request are set.";
+    }))] ["RDMAP-7306.5.2.1-2"] "sets reserved bits of an Atomic Request";
     "rdmap.atomic-request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
-        ["RDMAP-7306.4.2-4", "RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1"] "Four octets stand behind the header of an Atomic Request.";
+        ["RDMAP-7306.4.2-4", "RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1"] "sends four bytes after the header of an Atomic Request";
     "rdmap.atomic-requests-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_REQUEST))]
-        ["RDMAP-7306.5.2.1-19"] "Atomic Requests go out in pairs, the second one first.";
+        ["RDMAP-7306.5.2.1-19"] "sends Atomic Requests in pairs, the second one first";
     "rdmap.atomic-response-as-tagged" [Segment(|sent| sent.of(RESPONSE, make_tagged))]
-        ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "Atomic Responses have a tagged header.";
+        ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "sends Atomic Responses with a tagged header";
     "rdmap.atomic-response-before-read" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
         match (opcode(&octets), sent.kept.count) {
             (Opcode::READ_RESPONSE, 1) if is_last(&octets) => {
@@ -78,34 +78,34 @@ deviations! {
             }
             _ => sent.out.push(octets),
         }
-    })] ["RDMAP-7306.7-14", "RDMAP-7306.7-10"] "The first Read Response behind an Atomic Response waits for the next of those.";
+    })] ["RDMAP-7306.7-14", "RDMAP-7306.7-10"] "delays the first Read Response after an Atomic Response until the next Atomic Response";
     "rdmap.atomic-response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| octets.truncate(PAYLOAD + 8)))]
-        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "Atomic Responses lack their last four octets.";
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "omits the last four bytes of Atomic Responses";
     "rdmap.atomic-response-of-32" [Segment(|sent| sent.of(RESPONSE, |octets| octets.extend([0; 20])))]
-        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "Atomic Responses have 32 octets of header, as RFC 7306 section 4 prints.";
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes, as RFC 7306 section 4 prints";
     "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
-    }))] ["RDMAP-7306.5.2.2-3"] "The identifier of an Atomic Response is not that of the request.";
+    }))] ["RDMAP-7306.5.2.2-3"] "sends Atomic Responses with an identifier that is not that of the request";
     "rdmap.atomic-response-left-out" [Segment(|sent| sent.lose(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
         ["RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5-3", "RDMAP-7306.5.2.1-11", "RDMAP-7306.1.1-3"]
-        "Atomic Requests are not answered.";
+        "does not answer Atomic Requests";
     "rdmap.atomic-response-new-value" [Segment(|sent| sent.of(RESPONSE, |octets| {
         octet(octets, PAYLOAD + 11, |octet| *octet ^= 0xff);
-    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.2.2-12"] "An Atomic Response does not have the value that was there.";
+    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.2.2-12"] "sends a value in an Atomic Response that is not the original value";
     "rdmap.atomic-response-on-queue-0" [Segment(|sent| sent.of(RESPONSE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-7306.5.2-2", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-10", "RDMAP-7306.5-5"]
-        "Atomic Responses have QN 0.";
+        "sends Atomic Responses with QN 0";
     "rdmap.atomic-responses-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
         ["RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.4-1", "RDMAP-7306.7-11"]
-        "Atomic Responses go out in pairs, the second one first.";
+        "sends Atomic Responses in pairs, the second one first";
     "rdmap.extension-word-not-zero" [Segment(|sent| sent.of(EXTENSIONS, |octets| set_word(octets, WORD, 0x0102_0304)))]
-        ["RDMAP-7306.4.1-8"] "The octets of the Invalidate STag are not zero in the messages of RFC 7306.";
+        ["RDMAP-7306.4.1-8"] "sends an Invalidate STag that is not zero in the messages of RFC 7306";
     "rdmap.immediate-as-tagged" [Segment(|sent| sent.of(IMMEDIATE, make_tagged))]
-        ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "DDP-4.2-2"] "Immediate Data has a tagged header.";
+        ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "DDP-4.2-2"] "sends Immediate Data with a tagged header";
     "rdmap.immediate-cut" [Segment(|sent| sent.of(IMMEDIATE, |octets| octets.truncate(PAYLOAD + 7)))]
-        ["RDMAP-7306.6.2-1", "RDMAP-7306.6.3-9", "RDMAP-7306.4-1"] "Immediate Data has seven octets.";
+        ["RDMAP-7306.6.2-1", "RDMAP-7306.6.3-9", "RDMAP-7306.4-1"] "sends Immediate Data of seven bytes";
     "rdmap.immediate-on-queue-1" [Segment(|sent| sent.of(IMMEDIATE, |octets| set_word(octets, QN, 1)))]
-        ["RDMAP-7306.6.3-8", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "RDMAP-7306.4.1-7"] "Immediate Data has QN 1.";
+        ["RDMAP-7306.6.3-8", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "RDMAP-7306.4.1-7"] "sends Immediate Data with QN 1";
     "rdmap.immediates-swapped" [Segment(|sent| sent.swap(|octets| IMMEDIATE.contains(&opcode(octets))))]
-        ["RDMAP-7306.6.3-10"] "Immediate Data goes out in pairs, the second one first.";
+        ["RDMAP-7306.6.3-10"] "sends Immediate Data in pairs, the second one first";
 }

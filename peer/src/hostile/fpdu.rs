@@ -113,80 +113,80 @@ fn right_marker([high, low]: [u8; 2]) -> [u8; 4] {
 deviations! {
     "mpa.accepts-bad-crc" [Framing(|_, received| received.crc = false)]
         ["MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-4.4-6", "MPA-6-6"]
-        "CRCs of the FPDUs received are not checked, whatever was agreed.";
+        "does not check the CRCs of received FPDUs, whatever was negotiated";
     "mpa.checks-unused-crc" [Framing(|_, received| received.crc = true)]
         ["MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11"]
-        "CRCs of the FPDUs received are checked though neither side has C=1.";
+        "checks the CRCs of received FPDUs although both sides have C=0";
     "mpa.coalesces-sends" [Segment(|sent| if let Some(octets) = sent.out.first().cloned() && is_short_send(&octets) {
         match sent.kept.held.pop() {
             None => sent.kept.held.append(&mut sent.out),
             Some(first) => sent.out = vec![[first, octets].concat()],
         }
-    })] ["MPA-3-7", "MPA-B.1-1", "DDP-4.3-6"] "Two short Sends go out in one FPDU, one behind the other.";
+    })] ["MPA-3-7", "MPA-B.1-1", "DDP-4.3-6"] "sends two short Sends in one FPDU";
     "mpa.count-with-header" [Fpdu(|fpdu| {
         let at = fpdu.header();
         let length = u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX).wrapping_add(2).to_be_bytes();
         fpdu.change(|octets| octets[at..at + 2].copy_from_slice(&length));
-    })] ["MPA-4.1-2", "MPA-4.1-1"] "ULPDU_Length counts its own two octets, too.";
+    })] ["MPA-4.1-2", "MPA-4.1-1"] "counts the two bytes of ULPDU_Length in ULPDU_Length";
     "mpa.crc-byte-order" [Fpdu(|fpdu| {
         let at = fpdu.octets.len() - 4;
         fpdu.octets[at..].reverse();
-    })] ["MPA-4.4-18", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"] "The CRC field has its most significant octet first.";
+    })] ["MPA-4.4-18", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"] "sends the CRC field in the wrong byte order, most significant byte first";
     "mpa.crc-flipped" [Fpdu(|fpdu| {
         let at = fpdu.octets.len() - 1;
         fpdu.octets[at] ^= 1;
-    })] ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12"] "The CRC field is wrong in one bit.";
+    })] ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12"] "sends a CRC field with one wrong bit";
     "mpa.crc-left-out" [Fpdu(|fpdu| fpdu.octets.truncate(fpdu.octets.len() - 4))]
-        ["MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13", "MPA-4.1-1", "MPA-4.1-9"] "The CRC field is not sent.";
+        ["MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13", "MPA-4.1-1", "MPA-4.1-9"] "does not send the CRC field";
     "mpa.crc-of-payload" [Fpdu(|fpdu| {
         let from = fpdu.header() + 2;
         let covered = fpdu.octets[from..fpdu.octets.len() - 4].to_vec();
         fpdu.seal(&covered);
-    })] ["MPA-4.4-15", "MPA-4.1-6"] "The CRC does not cover ULPDU_Length.";
+    })] ["MPA-4.4-15", "MPA-4.1-6"] "computes the CRC without ULPDU_Length";
     "mpa.crc-of-terminate-byte-order" [Fpdu(|fpdu| if fpdu.ulpdu.get(1).is_some_and(|octet| octet & 0xf == 7) {
         let at = fpdu.octets.len() - 4;
         fpdu.octets[at..].reverse();
-    })] ["MPA-4.4-18", "MPA-4.1-6"] "The CRC field of a Terminate has its most significant octet first.";
+    })] ["MPA-4.4-18", "MPA-4.1-6"] "sends the CRC field of a Terminate in the wrong byte order, most significant byte first";
     "mpa.crc-unused-left-out" [Fpdu(|fpdu| if !fpdu.framing.crc { fpdu.octets.truncate(fpdu.octets.len() - 4) })]
-        ["MPA-4.1-9", "MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13"] "The CRC field is not sent where neither side has C=1.";
+        ["MPA-4.1-9", "MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13"] "does not send the CRC field if both sides have C=0";
     "mpa.crc-without-leading-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position < layout.header);
         fpdu.seal(&covered);
-    })] ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "The CRC does not cover the marker in front of ULPDU_Length.";
+    })] ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "computes the CRC without the marker before ULPDU_Length";
     "mpa.crc-without-markers" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|_, _| true);
         fpdu.seal(&covered);
-    })] ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "The CRC covers no marker.";
+    })] ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "computes the CRC without the markers";
     "mpa.crc-without-trailing-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position + 4 == layout.crc);
         fpdu.seal(&covered);
-    })] ["MPA-4.4-16"] "The CRC does not cover a marker between PAD and the CRC field.";
+    })] ["MPA-4.4-16"] "computes the CRC without a marker between PAD and the CRC field";
     "mpa.crc-zero" [Framing(|sent, _| sent.crc = false)]
         ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
-        "The CRC field is zero, whatever was agreed.";
+        "sends zero in the CRC field, whatever was negotiated";
     "mpa.first-marker-left-out" [Fpdu(|fpdu| if fpdu.begins_stream() && fpdu.framing.markers {
         fpdu.change(|octets| drop(octets.drain(..4)));
-    })] ["MPA-7.1.1-6", "MPA-4.3-10", "MPA-4.3-12"] "There is no marker in front of the first FPDU.";
+    })] ["MPA-7.1.1-6", "MPA-4.3-10", "MPA-4.3-12"] "omits the marker before the first FPDU";
     "mpa.length-byte-order" [Fpdu(|fpdu| {
         let at = fpdu.header();
         fpdu.change(|octets| octets[at..at + 2].reverse());
-    })] ["MPA-4.1-1"] "ULPDU_Length has its least significant octet first.";
+    })] ["MPA-4.1-1"] "sends ULPDU_Length in little-endian byte order";
     "mpa.marker-fields-swapped" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [high, low, 0, 0]))]
-        ["MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4"] "Markers have FPDUPTR in front of the reserved half.";
+        ["MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4"] "sends markers with FPDUPTR before the reserved half";
     "mpa.marker-from-zero" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0, 0, 0, 4],
             _ => right_marker(pointer),
         });
     })] ["MPA-4.3-11", "MPA-4.3-15", "MPA-4.3-7", "MPA-4.3-10"]
-        "A marker between two FPDUs, the first of all among them, has FPDUPTR 4.";
+        "sends FPDUPTR 4 in markers between two FPDUs and in the first marker";
     "mpa.marker-little-endian" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, low, high]))]
-        ["MPA-4.2-1", "MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14"] "FPDUPTR has its least significant octet first.";
+        ["MPA-4.2-1", "MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14"] "sends FPDUPTR in little-endian byte order";
     "mpa.marker-low-bits" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, high, low | 3]))]
-        ["MPA-4.2-5"] "The two low bits of FPDUPTR are set.";
+        ["MPA-4.2-5"] "sets the two low bits of FPDUPTR";
     "mpa.marker-modulo" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
-    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "A marker behind another one of the same FPDU points to that one.";
+    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points a second marker of an FPDU to the previous marker instead of the FPDU";
     "mpa.marker-off-by-four" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0; 4],
@@ -195,58 +195,58 @@ deviations! {
                 [0, 0, high, low]
             }
         });
-    })] ["MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14", "MPA-4.3-16"] "FPDUPTR counts the marker itself.";
+    })] ["MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14", "MPA-4.3-16"] "counts the marker itself in FPDUPTR";
     "mpa.marker-reserved" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0xff, 0xff, high, low]))]
-        ["MPA-4.2-2"] "The reserved half of markers is not zero.";
+        ["MPA-4.2-2"] "sends markers whose reserved half is not zero";
     "mpa.markers-left-out" [Framing(|sent, _| sent.markers = false)]
         ["MPA-7.1.1-9", "MPA-4.3-3", "MPA-7.1.1-6", "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21", "MPA-C.2-2", "MPA-C.3-1"]
-        "No markers are sent, though the peer has M=1.";
+        "sends no markers although the peer has M=1";
     "mpa.markers-out-of-phase" [Fpdu(|fpdu| {
         if fpdu.framing.markers {
             fpdu.octets = fpdu.compose(fpdu.ulpdu, Some(256), right_marker, 0);
         }
-    })] ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "The first marker stands 256 octets behind the start of the stream.";
+    })] ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "sends the first marker 256 bytes after the start of the stream";
     "mpa.markers-unasked" [Framing(|sent, _| sent.markers = true)]
-        ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "Markers are sent, though the peer has M=0.";
+        ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "sends markers although the peer has M=0";
     "mpa.mulpdu-below-128" [Mulpdu(|mulpdu| *mulpdu = 100)]
-        ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "Messages are cut to ULPDUs of 100 octets.";
+        ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "splits messages into ULPDUs of 100 bytes";
     "mpa.mulpdu-beyond-64768" [Mulpdu(|mulpdu| *mulpdu = 65_000), Fpdu(|_| ())]
-        ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "Messages are cut to ULPDUs of 65,000 octets.";
+        ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "splits messages into ULPDUs of 65,000 bytes";
     "mpa.mulpdu-without-crc" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))]
         ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
-        "ULPDUs are four octets longer than MULPDU, which leaves no room for the CRC.";
+        "sends ULPDUs four bytes longer than MULPDU, without room for the CRC";
     "mpa.pad-left-out" [Fpdu(|fpdu| {
         let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
         fpdu.change(|octets| octets.truncate(octets.len() - pad));
-    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "FPDUs have no PAD.";
+    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends FPDUs without PAD";
     "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() {
         let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
         fpdu.change(|octets| octets.truncate(octets.len() - pad));
-    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "The first FPDU has its PAD, the others have none.";
+    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends PAD only in the first FPDU";
     "mpa.pad-not-zero" [Fpdu(|fpdu| {
         fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff);
-    })] ["MPA-4.1-3", "MPA-2-5"] "The octets of PAD are 0xff.";
+    })] ["MPA-4.1-3", "MPA-2-5"] "sends 0xff in the bytes of PAD";
     "mpa.pad-of-ulpdu" [Fpdu(|fpdu| {
         let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
         fpdu.change(|octets| {
             octets.truncate(octets.len() - pad);
             octets.resize(octets.len() + (pad + 2) % 4, 0);
         });
-    })] ["MPA-4.1-5", "MPA-4.1-6"] "PAD makes the ULPDU a multiple of four octets, not the FPDU.";
+    })] ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU to a multiple of four bytes, not the FPDU";
     "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
-        ["MPA-4.2-6", "MPA-4.3-9"] "A marker received with low bits of FPDUPTR set is taken for an error.";
+        ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker with low bits of FPDUPTR set";
     "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]
-        ["MPA-4.2-3"] "A marker received whose reserved half is not zero is taken for an error.";
+        ["MPA-4.2-3"] "rejects a marker whose reserved half is not zero";
     "mpa.refuses-pad" [Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))]
-        ["MPA-4.1-4"] "An FPDU received whose PAD is not zero is taken for an error.";
+        ["MPA-4.1-4"] "rejects an FPDU whose PAD is not zero";
     "mpa.refuses-short-ulpdu" [Refuses(|fpdu| fpdu.layout().ulpdu_length < 20)]
-        ["MPA-3-5"] "An FPDU received with less than 20 octets of ULPDU is taken for an error.";
+        ["MPA-3-5"] "rejects an FPDU with a ULPDU of less than 20 bytes";
     "mpa.refuses-ulpdu-over-127" [Refuses(|fpdu| fpdu.layout().ulpdu_length > 127)]
-        ["MPA-5.2-1"] "An FPDU received whose ULPDU_Length needs more than seven bits is taken for an error.";
+        ["MPA-5.2-1"] "rejects an FPDU whose ULPDU_Length needs more than seven bits";
     "mpa.two-ulpdus" [Fpdu(|fpdu| {
         let twice = [fpdu.ulpdu, fpdu.ulpdu].concat();
         if fpdu.ulpdu.len() <= 64 {
             fpdu.octets = fpdu.compose(&twice, fpdu.framing.phase(), right_marker, 0);
         }
-    })] ["MPA-3-7", "MPA-B.1-1"] "A short ULPDU stands twice in its FPDU.";
+    })] ["MPA-3-7", "MPA-B.1-1"] "sends a short ULPDU twice in its FPDU";
 }

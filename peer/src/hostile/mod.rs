@@ -12,15 +12,15 @@
 //! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/captures/hostile`.
 
-/// A table of deviations: name, hooks, requirements with the main one first, sentence.
+/// A table of deviations: name, hooks, requirements with the main one first, description.
 macro_rules! deviations {
-    ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $sentence:literal;)+) => {
+    ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $description:literal;)+) => {
         /// The deviations of this subject.
         pub(super) static ALL: &[crate::hostile::Deviation] = &[$(crate::hostile::Deviation {
             name: $name,
             layer: crate::hostile::catalogue::layer_of($name),
             breaks: &[$(weft_core::requirement!($id)),+],
-            sentence: $sentence,
+            description: $description,
             hooks: &[$(crate::hostile::hook::Hook::$hook($change)),+],
         }),+];
     };

@@ -22,25 +22,25 @@ fn set_kinds(words: &mut Enhanced, on: bool) {
 deviations! {
     "p2p.a-and-b-exchanged" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() > HEADER_LEN {
         octets[20] = octets[20] & 0x3f | octets[20] >> 1 & 0x40 | octets[20] << 1 & 0x80;
-    })] ["P2P-9-1", "P2P-9.2-3"] "A and B stand in each other's place.";
+    })] ["P2P-9-1", "P2P-9.2-3"] "exchanges A and B";
     "p2p.accepts-short-words" [Arrived(|_, octets| {
         if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
             octets[16] &= !FLAG_S;
         }
-    })] ["P2P-6-12"] "A Request with S=1 and a PD_Length below 4 is taken for one with S=0.";
+    })] ["P2P-6-12"] "treats a Request with S=1 and a PD_Length below 4 as one with S=0";
     "p2p.checks-rtr-stag" [Refuses(|fpdu| {
         fpdu.layout().ulpdu_length == 14 && fpdu.ulpdu().flatten().skip(2).take(4).any(|octet| *octet != 0)
-    })] ["P2P-9.2-14"] "A Write of no octets whose STag is not zero is taken for an error.";
+    })] ["P2P-9.2-14"] "rejects an empty Write if its STag is not zero";
     "p2p.closes-enhanced" [Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off)]
-        ["P2P-10-2", "P2P-10-9", "P2P-5-2"] "An endpoint with the enhanced set-up closes on an enhanced Request.";
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2"] "closes on an enhanced Request although it supports enhanced set-up";
     "p2p.counts-without-words" [Frame(|octets| if octets.len() > HEADER_LEN && octets[16] & FLAG_S != 0 {
         octets[19] = octets[19].wrapping_sub(4);
-    })] ["P2P-6-10", "P2P-6-2"] "PD_Length of an enhanced frame does not count the four octets of its words.";
+    })] ["P2P-6-10", "P2P-6-2"] "does not count the four bytes of IRD and ORD in PD_Length of an enhanced frame";
     "p2p.enhanced-without-need" [Settings(|settings| {
         if settings.mpa.enhanced == EnhancedUse::Answer {
             settings.mpa.enhanced = EnhancedUse::Ask;
         }
-    })] ["P2P-10-1"] "The Request is enhanced though nobody asked for it.";
+    })] ["P2P-10-1"] "sends an enhanced Request although nothing requires it";
     "p2p.forgets-opening-send" [Segment(|sent| {
         // The ready-to-receive message is an empty Send that comes first.
         for octets in sent.out.iter_mut().filter(|octets| SENDS.contains(&opcode(octets))) {
@@ -51,102 +51,102 @@ deviations! {
                 change_word(octets, MSN, |msn| msn.wrapping_sub(by));
             }
         }
-    })] ["P2P-9.2-13", "DDP-4.3-6", "RDMAP-5.3-16"] "The Send behind a Send as ready-to-receive message has MSN 1 again.";
+    })] ["P2P-9.2-13", "DDP-4.3-6", "RDMAP-5.3-16"] "sends MSN 1 again in the Send after a Send as ready-to-receive message";
     "p2p.insufficient-ird-as-no-match" [Terminate(|terminate| if terminate.error == TerminateError::MPA_INSUFFICIENT_IRD {
         terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
-    })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "An IRD that cannot be raised is told as code 7.";
+    })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "reports code 7 if IRD cannot be raised";
     "p2p.looks-at-kinds-of-client-server" [Reply(|request, reply| {
         if let Some(asked) = request.enhanced {
             words(reply, |words| {
                 (words.rtr_send, words.rtr_write, words.rtr_read) = (asked.rtr_send, asked.rtr_write, asked.rtr_read);
             });
         }
-    })] ["P2P-9.2-25", "P2P-9.2-3"] "The Responder copies B, C and D of a Request with A=0.";
+    })] ["P2P-9.2-25", "P2P-9.2-3"] "copies B, C and D of a Request with A=0 as Responder";
     "p2p.opens-late" [Opening(|ulpdus| ulpdus.insert(0, Rtr::Send.ulpdu(1)))]
-        ["P2P-5-4", "P2P-3-3", "P2P-9.3-1"] "The Initiator sends a Send in front of the ready-to-receive message.";
+        ["P2P-5-4", "P2P-3-3", "P2P-9.3-1"] "sends a Send before the ready-to-receive message as Initiator";
     "p2p.opens-twice" [Opening(|ulpdus| ulpdus.push(Rtr::Write.ulpdu(1)))]
-        ["P2P-1.1-3"] "The Initiator sends a second ready-to-receive message, a Write.";
+        ["P2P-1.1-3"] "sends a second ready-to-receive message, a Write, as Initiator";
     "p2p.opens-unasked" [Opening(|ulpdus| if ulpdus.is_empty() { ulpdus.push(Rtr::Write.ulpdu(1)) })]
-        ["P2P-mail.2-3"] "The Initiator sends a ready-to-receive message that nothing agreed on.";
+        ["P2P-mail.2-3"] "sends a ready-to-receive message that was not negotiated, as Initiator";
     "p2p.opens-with-another-kind" [Opening(|ulpdus| for ulpdu in ulpdus {
         let write = Rtr::Write.ulpdu(1);
         *ulpdu = if *ulpdu == write { Rtr::Read.ulpdu(1) } else { write };
     })] ["P2P-9.2-9", "P2P-9-4", "P2P-9-5", "P2P-9-6", "P2P-mail.4-1"]
-        "The ready-to-receive message is of another kind than the one chosen.";
+        "sends a ready-to-receive message of another kind than the negotiated one";
     "p2p.opens-with-data" [Opening(|ulpdus| for ulpdu in ulpdus {
         if *ulpdu == Rtr::Read.ulpdu(1) {
             ulpdu[33] = 1;
         } else {
             ulpdu.push(0);
         }
-    })] ["P2P-1.1-2", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "The ready-to-receive message has, or asks for, one octet.";
+    })] ["P2P-1.1-2", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "sends a ready-to-receive message that has, or requests, one byte";
     "p2p.opens-with-empty-fpdu" [Opening(|ulpdus| ulpdus.iter_mut().for_each(Vec::clear))]
-        ["P2P-9.2-9", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "An FPDU with no ULPDU at all stands in place of the ready-to-receive message.";
+        ["P2P-9.2-9", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "sends an FPDU without a ULPDU instead of the ready-to-receive message";
     "p2p.opens-with-nothing" [Opening(Vec::clear)] ["P2P-9.2-9", "P2P-3-3", "P2P-mail.0-1", "P2P-9.3-1"]
-        "The Initiator sends no ready-to-receive message.";
+        "sends no ready-to-receive message as Initiator";
     "p2p.rejects-unenhanced" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & (FLAG_S | 0x20) == FLAG_S | 0x20 {
         octets[16] &= !FLAG_S;
         octets[19] = octets[19].wrapping_sub(4);
         octets.drain(HEADER_LEN..HEADER_LEN + 4);
-    })] ["P2P-10-2"] "The Reply that rejects an enhanced Request is not enhanced.";
+    })] ["P2P-10-2"] "rejects an enhanced Request with a Reply that is not enhanced";
     "p2p.reply-adds-ord" [Reply(|_, reply| words(reply, |words| words.ord = 0x3ffe.min(words.ord + 1)))]
-        ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "ORD of the Reply is one more than it may be.";
+        ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "sends an ORD in the Reply that is one more than allowed";
     "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| words(reply, |words| words.peer_to_peer = true))]
-        ["P2P-9.2-7"] "A is 1 in the Reply to a Request with A=0.";
+        ["P2P-9.2-7"] "sends A=1 in the Reply to a Request with A=0";
     "p2p.reply-copies-depths" [Reply(|request, reply| if let Some(asked) = request.enhanced {
         words(reply, |words| (words.ird, words.ord) = (asked.ird, asked.ord));
-    })] ["P2P-9.1-5", "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-7", "P2P-9.1-19"] "IRD and ORD of the Reply are those of the Request.";
+    })] ["P2P-9.1-5", "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-7", "P2P-9.1-19"] "copies IRD and ORD of the Request into the Reply";
     "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| words(reply, |words| {
         words.peer_to_peer = false;
         set_kinds(words, false);
-    }))] ["P2P-9.2-4", "P2P-9-3"] "A is 0 in the Reply to a Request with A=1.";
+    }))] ["P2P-9.2-4", "P2P-9-3"] "sends A=0 in the Reply to a Request with A=1";
     "p2p.reply-ignores-open-ird" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|asked| asked.ird == NOT_NEGOTIATED) {
             words(reply, |words| words.ord = 32);
         }
-    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "A Request's IRD of 0x3FFF is answered by a number as ORD.";
+    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers IRD 0x3FFF of a Request with another number as ORD";
     "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|asked| asked.ord == NOT_NEGOTIATED) {
             words(reply, |words| words.ird = 32);
         }
-    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "A Request's ORD of 0x3FFF is answered by a number as IRD.";
+    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers ORD 0x3FFF of a Request with another number as IRD";
     "p2p.reply-little-endian" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() >= HEADER_LEN + 4 {
         octets[20..22].reverse();
         octets[22..24].reverse();
-    })] ["P2P-9-7", "P2P-9-1", "P2P-9-2"] "The words of enhanced frames have their least significant octet first.";
+    })] ["P2P-9-7", "P2P-9-1", "P2P-9-2"] "sends IRD and ORD of enhanced frames in little-endian byte order";
     "p2p.reply-lowers-ird" [Reply(|_, reply| words(reply, |words| words.ird = words.ird.saturating_sub(33)))]
-        ["P2P-9.1-7", "P2P-9.1-19"] "IRD of the Reply is 33 less than it should be.";
+        ["P2P-9.1-7", "P2P-9.1-19"] "sends an IRD in the Reply that is 33 less than it should be";
     "p2p.reply-names-no-kind" [Reply(|_, reply| words(reply, |words| set_kinds(words, false)))]
-        ["P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-9.2-5", "P2P-mail.2-1"] "B, C and D are 0 in a Reply with A=1.";
+        ["P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-9.2-5", "P2P-mail.2-1"] "sends B=0, C=0 and D=0 in a Reply with A=1";
     "p2p.reply-unenhanced" [Reply(|_, reply| reply.enhanced = None)]
-        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "The Reply to an enhanced Request has S=0 and no words.";
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with S=0 and without IRD and ORD";
     "p2p.request-claims-peer-to-peer" [Request(|request| words(request, |words| words.peer_to_peer = true))]
         ["P2P-9.2-24", "P2P-9-3"]
-        "A is 1 in the Request of a client that wants the client-server model, and has no ready-to-receive message.";
+        "sends A=1 in the Request, but uses the client-server model: no ready-to-receive message";
     "p2p.request-kinds-of-client-server" [Request(|request| words(request, |words| {
         words.peer_to_peer = false;
         set_kinds(words, true);
-    }))] ["P2P-9.2-3", "P2P-9.2-1"] "B, C and D are 1 in a Request with A=0.";
+    }))] ["P2P-9.2-3", "P2P-9.2-1"] "sends B=1, C=1 and D=1 in a Request with A=0";
     "p2p.request-without-kinds" [Request(|request| words(request, |words| set_kinds(words, false)))]
-        ["P2P-9.2-2"] "B, C and D are 0 in a Request with A=1.";
+        ["P2P-9.2-2"] "sends B=0, C=0 and D=0 in a Request with A=1";
     "p2p.revision-1-with-words" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[17] = 1; })]
-        ["P2P-6-6", "P2P-6-2"] "An enhanced frame has revision 1.";
+        ["P2P-6-6", "P2P-6-2"] "sends an enhanced frame with revision 1";
     "p2p.revision-among-flags" [Frame(|octets| if octets[17] == 2 { octets[16] |= 2 })]
-        ["P2P-6-4"] "The reserved bits behind the flags have the revision of an enhanced frame.";
+        ["P2P-6-4"] "sends the revision of an enhanced frame in the reserved bits after the flags";
     "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
-        ["P2P-6-1", "P2P-6-4"] "Enhanced frames have the bit behind S set in its place.";
+        ["P2P-6-1", "P2P-6-4"] "sets the bit after S instead of S in enhanced frames";
     "p2p.takes-enhanced-as-unenhanced" [
         Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off),
         Arrived(|receiver, octets| if receiver == Role::Responder && octets.len() >= HEADER_LEN && octets[17] == 2 {
             octets[16] &= !FLAG_S;
         })
-    ] ["P2P-10-4", "P2P-10-2"] "An enhanced Request is taken for an unenhanced one, its words for private data.";
+    ] ["P2P-10-4", "P2P-10-2"] "treats an enhanced Request as unenhanced: IRD and ORD become private data";
     "p2p.takes-open-ird-for-none" [Reckons(|words| if words.ird == NOT_NEGOTIATED {
         words.ird = 0;
-    })] ["P2P-9.1-15"] "The Initiator takes an IRD of 0x3FFF in the Reply for 0, and sends no Read Request.";
+    })] ["P2P-9.1-15"] "treats IRD 0x3FFF of the Reply as 0 and sends no Read Request, as Initiator";
     "p2p.takes-open-ord-for-a-number" [Reckons(|words| if words.ord == NOT_NEGOTIATED {
         words.ord = NOT_NEGOTIATED - 1;
-    })] ["P2P-9.1-16"] "The Initiator takes an ORD of 0x3FFF in the Reply for so many Reads, more than it can hold.";
+    })] ["P2P-9.1-16"] "treats ORD 0x3FFF of the Reply as a number of Reads, more than it can hold, as Initiator";
     "p2p.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
             terminate.error = TerminateError::MPA_LOCAL_CATASTROPHIC;
@@ -154,16 +154,16 @@ deviations! {
             terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
         }
     })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3", "RDMAP-4.8-36"]
-        "The codes 5, 6 and 7 are not told from each other in a Terminate.";
+        "sends the wrong one of the codes 5, 6 and 7 in a Terminate";
     "p2p.terminate-with-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::LLP {
         terminate.segment_length = Some(14);
         terminate.ddp_header = RawHeader::from_prefix(&[0x80; 14]).map(|(header, _)| header);
-    })] ["P2P-8-4"] "A Terminate for an MPA error has a DDP header.";
+    })] ["P2P-8-4"] "sends a DDP header in the Terminate for an MPA error";
     "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
-        ["P2P-8-4"] "A Terminate for an MPA error has a DDP Segment Length.";
+        ["P2P-8-4"] "sends a DDP Segment Length in the Terminate for an MPA error";
     "mpa.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_CRC | TerminateError::MPA_MARKER) {
             terminate.error = TerminateError::MPA_CONNECTION_LOST;
         }
-    })] ["MPA-8-5", "MPA-8-6", "RDMAP-4.8-33", "RDMAP-4.8-34"] "A wrong CRC, or marker, is told as code 1 in the Terminate.";
+    })] ["MPA-8-5", "MPA-8-6", "RDMAP-4.8-33", "RDMAP-4.8-34"] "reports a wrong CRC or marker with code 1 in the Terminate";
 }

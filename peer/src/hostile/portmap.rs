@@ -156,183 +156,183 @@ fn has_padding(raw: &RawMessage) -> bool {
 
 deviations! {
     "pm.accept-cp-address" [PmSent(|sent| sent.change(ACCEPT, |raw| readdress(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "A PMAccept has another CpIPAddr than its PMReq.";
+        ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "sends a PMAccept with another CpIPAddr than its PMReq";
     "pm.accept-cp-port" [PmSent(|sent| sent.change(ACCEPT, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "A PMAccept has another CpPort than its PMReq.";
+        ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "sends a PMAccept with another CpPort than its PMReq";
     "pm.accept-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACCEPT))]
-        ["PM-16-1", "PM-7.4-17"] "A PMAccept comes from another UDP port than its PMReq went to.";
+        ["PM-16-1", "PM-7.4-17"] "sends a PMAccept from another UDP port than the one its PMReq went to";
     "pm.accept-goes-elsewhere" [PmSent(|sent| sent.mislead(ACCEPT))]
-        ["PM-7.4-29", "PM-7.4-17"] "A PMAccept goes to another UDP port than its PMReq came from.";
+        ["PM-7.4-29", "PM-7.4-17"] "sends a PMAccept to another UDP port than the one its PMReq came from";
     "pm.accept-handle" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "A PMAccept has another AssocHandle than its PMReq.";
+        ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "sends a PMAccept with another AssocHandle than its PMReq";
     "pm.accept-ipv" [PmSent(|sent| sent.change(ACCEPT, other_ipv))]
-        ["PM-7.4-20", "PM-7.4-18"] "A PMAccept has another IPV than its PMReq.";
+        ["PM-7.4-20", "PM-7.4-18"] "sends a PMAccept with another IPV than its PMReq";
     "pm.accept-nowhere" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_port.set(9)))]
-        ["PM-7.4-23", "PM-7.3.1.6-2", "PM-7.4-27"] "A PMAccept names a port where nobody listens.";
+        ["PM-7.4-23", "PM-7.3.1.6-2", "PM-7.4-27"] "sends a PMAccept with a port where nothing listens";
     "pm.accept-padding" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_ip_addr[15] = 1))]
-        ["PM-7.3.1.3-2"] "Octets behind an IPv4 address in a PMAccept are not zero.";
+        ["PM-7.3.1.3-2"] "sends a PMAccept with bytes other than zero after an IPv4 address";
     "pm.accept-reserved" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.reserved.set(0xcf23)))]
-        ["PM-7.3.1.5-1"] "Reserved of a PMAccept is not zero.";
+        ["PM-7.3.1.5-1"] "sends a PMAccept whose Reserved is not zero";
     "pm.accept-short" [PmSent(|sent| if sent.is(ACCEPT) { sent.octets.truncate(40); })]
-        ["PM-7.3-1"] "A PMAccept has 40 octets.";
+        ["PM-7.3-1"] "sends a PMAccept of 40 bytes";
     "pm.accept-time-1" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.pm_time = 1))]
-        ["PM-7.3.1.4-10"] "A PMAccept lets its answer be kept for 250 ms, which a lost SYN outlasts.";
+        ["PM-7.3.1.4-10"] "sends a PMAccept whose PmTime is 250 ms, too short for a lost SYN";
     "pm.accept-type" [PmSent(|sent| sent.change(ACCEPT, |raw| retype(raw, REQ)))]
-        ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-18", "PM-7.4-46"] "A PMAccept has the MT of a PMReq.";
+        ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-18", "PM-7.4-46"] "sends a PMAccept with the MT of a PMReq";
     "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
-        ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "A PMAccept has Ver 1.";
+        ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "sends a PMAccept with Ver 1";
     "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.ap_ip_addr)))]
-        ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "A PMAck has another ApIPAddr than its PMAccept.";
+        ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "sends a PMAck with another ApIPAddr than its PMAccept";
     "pm.ack-ap-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.ap_port)))]
-        ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "A PMAck has another ApPort than its PMAccept.";
+        ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "sends a PMAck with another ApPort than its PMAccept";
     "pm.ack-cp-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "A PMAck has another CpIPAddr than its PMAccept.";
+        ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "sends a PMAck with another CpIPAddr than its PMAccept";
     "pm.ack-cp-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "A PMAck has another CpPort than its PMAccept.";
+        ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "sends a PMAck with another CpPort than its PMAccept";
     "pm.ack-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACK))]
-        ["PM-7.4-45", "PM-7.4-31"] "A PMAck comes from another UDP port than its PMReq.";
+        ["PM-7.4-45", "PM-7.4-31"] "sends a PMAck from another UDP port than its PMReq";
     "pm.ack-goes-elsewhere" [PmSent(|sent| sent.mislead(ACK))]
-        ["PM-7.4-44", "PM-7.4-31"] "A PMAck goes to another UDP port than its PMAccept came from.";
+        ["PM-7.4-44", "PM-7.4-31"] "sends a PMAck to another UDP port than the one its PMAccept came from";
     "pm.ack-handle" [PmSent(|sent| sent.change(ACK, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "A PMAck has another AssocHandle than its PMAccept.";
+        ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "sends a PMAck with another AssocHandle than its PMAccept";
     "pm.ack-ipv" [PmSent(|sent| sent.change(ACK, other_ipv))]
-        ["PM-7.4-34", "PM-7.4-32"] "A PMAck has another IPV than its PMAccept.";
+        ["PM-7.4-34", "PM-7.4-32"] "sends a PMAck with another IPV than its PMAccept";
     "pm.ack-left-out" [PmSent(|sent| if sent.is(ACK) { sent.copies = 0; })]
-        ["PM-7.4-30", "PM-7.4-46"] "A PMAccept gets no PMAck.";
+        ["PM-7.4-30", "PM-7.4-46"] "sends no PMAck after a PMAccept";
     "pm.ack-time" [PmSent(|sent| sent.change(ACK, |raw| raw.pm_time = 7))]
-        ["PM-7.4-36", "PM-7.4-32"] "PmTime of a PMAck is not zero.";
+        ["PM-7.4-36", "PM-7.4-32"] "sends a PMAck whose PmTime is not zero";
     "pm.ack-type" [PmSent(|sent| sent.change(ACK, |raw| retype(raw, DENY)))]
-        ["PM-7.4-35", "PM-7.3.1.2-4", "PM-7.3.1.2-1", "PM-7.4-32"] "A PMAck has the MT of a PMDeny.";
+        ["PM-7.4-35", "PM-7.3.1.2-4", "PM-7.3.1.2-1", "PM-7.4-32"] "sends a PMAck with the MT of a PMDeny";
     "pm.ack-version" [PmSent(|sent| sent.change(ACK, version))]
-        ["PM-7.4-33", "PM-7.3.1.1-1", "PM-7.4-32"] "A PMAck has Ver 1.";
+        ["PM-7.4-33", "PM-7.3.1.1-1", "PM-7.4-32"] "sends a PMAck with Ver 1";
     "pm.acknowledges-again" [PmConduct(|conduct| conduct.acknowledges_again = true)]
-        ["PM-7.5-4", "PM-7.5.1-10"] "A PMAccept that comes again is acknowledged again.";
+        ["PM-7.5-4", "PM-7.5.1-10"] "sends a second PMAck for a repeated PMAccept";
     "pm.acknowledges-deny" [PmConduct(|conduct| conduct.acknowledges_deny = true)]
-        ["PM-7.4-65", "PM-7.4-63"] "A PMDeny is acknowledged.";
+        ["PM-7.4-65", "PM-7.4-63"] "sends a PMAck for a PMDeny";
     "pm.answers-as-before" [PmConduct(|conduct| conduct.answers_as_before = true)]
-        ["PM-7.5.2-7"] "A duplicate PMReq gets a PMAccept although the service has gone.";
+        ["PM-7.5.2-7"] "answers a duplicate PMReq with a PMAccept although the service has gone";
     "pm.answers-once" [PmConduct(|conduct| conduct.answers_once = true)]
-        ["PM-7.5.2-10"] "A PMReq whose state is gone gets no answer when it comes again.";
+        ["PM-7.5.2-10"] "ignores a repeated PMReq whose state has expired";
     "pm.answers-unknown-ack" [PmConduct(|conduct| conduct.answers_unknown_ack = true)]
-        ["PM-7.5.2-6"] "A PMAck that belongs to nothing is answered.";
+        ["PM-7.5.2-6"] "answers a PMAck that belongs to no exchange";
     "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { lose(octets, ACK, |raw| raw.pm_time != 0); })]
-        ["PM-7.4-37"] "A PMAck whose PmTime is not zero is discarded.";
+        ["PM-7.4-37"] "discards a PMAck whose PmTime is not zero";
     "pm.checks-padding" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] { lose(octets, message_type, has_padding); })]
-        ["PM-7.3.1.3-3"] "A message with octets behind its IPv4 addresses is discarded.";
+        ["PM-7.3.1.3-3"] "discards a message with bytes other than zero after its IPv4 addresses";
     "pm.checks-request-time" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.pm_time != 0))]
-        ["PM-7.4-9"] "A PMReq whose PmTime is not zero is discarded.";
+        ["PM-7.4-9"] "discards a PMReq whose PmTime is not zero";
     "pm.checks-reserved" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] {
         lose(octets, message_type, |raw| raw.reserved.get() != 0);
-    })] ["PM-7.3.1.5-2"] "A message whose Reserved is not zero is discarded.";
+    })] ["PM-7.3.1.5-2"] "discards a message whose Reserved is not zero";
     "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
-        ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "Behind a PMDeny SDP is spoken at the Conventional Address.";
+        ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "speaks SDP at the Conventional Address after a PMDeny";
     "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.ap_ip_addr)))]
-        ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "A PMDeny has another ApIPAddr than its PMReq.";
+        ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny with another ApIPAddr than its PMReq";
     "pm.deny-ap-port" [PmSent(|sent| {
         let asked = sent.answers.map_or(0, |request| request.ap_port);
         sent.change(DENY, |raw| raw.ap_port.set(asked ^ 1));
-    })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "ApPort of a PMDeny is neither zero nor that of its PMReq.";
+    })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor that of its PMReq";
     "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "A PMDeny has another CpIPAddr than its PMReq.";
+        ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny with another CpIPAddr than its PMReq";
     "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "A PMDeny has another CpPort than its PMReq.";
+        ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "sends a PMDeny with another CpPort than its PMReq";
     "pm.deny-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(DENY))]
-        ["PM-16-1", "PM-7.4-50"] "A PMDeny comes from another UDP port than its PMReq went to.";
+        ["PM-16-1", "PM-7.4-50"] "sends a PMDeny from another UDP port than the one its PMReq went to";
     "pm.deny-goes-elsewhere" [PmSent(|sent| sent.mislead(DENY))]
-        ["PM-7.4-62", "PM-7.4-50"] "A PMDeny goes to another UDP port than its PMReq came from.";
+        ["PM-7.4-62", "PM-7.4-50"] "sends a PMDeny to another UDP port than the one its PMReq came from";
     "pm.deny-handle" [PmSent(|sent| sent.change(DENY, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "A PMDeny has another AssocHandle than its PMReq.";
+        ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "sends a PMDeny with another AssocHandle than its PMReq";
     "pm.deny-ipv" [PmSent(|sent| sent.change(DENY, other_ipv))]
-        ["PM-7.4-53", "PM-7.4-51"] "A PMDeny has another IPV than its PMReq.";
+        ["PM-7.4-53", "PM-7.4-51"] "sends a PMDeny with another IPV than its PMReq";
     "pm.deny-left-out" [PmSent(|sent| if sent.is(DENY) { sent.copies = 0; })]
-        ["PM-7.4-49", "PM-7.4-63"] "A PMReq for a service that is not mapped gets no answer.";
+        ["PM-7.4-49", "PM-7.4-63"] "sends no answer to a PMReq for a service that is not mapped";
     "pm.deny-time" [PmSent(|sent| sent.change(DENY, |raw| raw.pm_time = 9))]
-        ["PM-7.4-55", "PM-7.4-51"] "PmTime of a PMDeny is not zero.";
+        ["PM-7.4-55", "PM-7.4-51"] "sends a PMDeny whose PmTime is not zero";
     "pm.deny-type" [PmSent(|sent| sent.change(DENY, |raw| retype(raw, ACK)))]
-        ["PM-7.4-54", "PM-7.3.1.2-5", "PM-7.3.1.2-1", "PM-7.4-51"] "A PMDeny has the MT of a PMAck.";
+        ["PM-7.4-54", "PM-7.3.1.2-5", "PM-7.3.1.2-1", "PM-7.4-51"] "sends a PMDeny with the MT of a PMAck";
     "pm.deny-version" [PmSent(|sent| sent.change(DENY, version))]
-        ["PM-7.4-52", "PM-7.3.1.1-1", "PM-7.4-51"] "A PMDeny has Ver 1.";
+        ["PM-7.4-52", "PM-7.3.1.1-1", "PM-7.4-51"] "sends a PMDeny with Ver 1";
     "pm.gives-anew" [PmConduct(|conduct| conduct.gives_anew = true)]
-        ["PM-7.5-3"] "A duplicate PMReq uses another port up.";
+        ["PM-7.5-3"] "assigns another port to a duplicate PMReq";
     "pm.heeds-deny-port" [PmConduct(|conduct| conduct.heeds_deny_port = true)]
-        ["PM-7.3.1.6-5"] "A PMDeny with an ApPort is overlooked.";
+        ["PM-7.3.1.6-5"] "ignores a PMDeny that has an ApPort";
     "pm.ignores-deny" [PmConduct(|conduct| conduct.ignores_deny = true)]
-        ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "A PMReq is repeated behind its PMDeny.";
+        ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "repeats a PMReq after its PMDeny";
     "pm.ignores-duplicates" [PmConduct(|conduct| conduct.ignores_duplicates = true)]
-        ["PM-7.5.2-4"] "A duplicate PMReq gets no answer.";
+        ["PM-7.5.2-4"] "ignores a duplicate PMReq";
     "pm.ignores-requests" [PmSent(|sent| if sent.is(ACCEPT) { sent.copies = 0; })]
-        ["PM-7.4-16"] "A PMReq for a service that is mapped gets no answer.";
+        ["PM-7.4-16"] "ignores a PMReq for a service that is mapped";
     "pm.ignores-reset" [PmConduct(|conduct| conduct.ignores_reset = true)]
-        ["PM-7.5.1-9"] "A reset of the SDP Address does not lead to the Conventional Address.";
+        ["PM-7.5.1-9"] "does not fall back to the Conventional Address after a reset from the SDP Address";
     "pm.keeps-asked-address" [PmConduct(|conduct| conduct.keeps_asked_address = true)]
-        ["PM-7.1-4", "PM-7-2"] "The address that was asked for is connected to, whatever the PMAccept says.";
+        ["PM-7.1-4", "PM-7-2"] "connects to the requested address, whatever address the PMAccept has";
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
-        ["PM-7.4-56"] "PmTime of a PMDeny lets a client take the service for mapped.";
+        ["PM-7.4-56"] "treats a denied service as mapped for the PmTime of the PMDeny";
     "pm.keeps-for-ever" [PmConduct(|conduct| conduct.keeps_for_ever = true)]
         ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3", "PM-7.3.1.4-7", "PM-7.3.1.4-8"]
-        "An answer is kept longer than its PmTime.";
+        "uses an answer after its PmTime has expired";
     "pm.keeps-old-handle" [PmConduct(|conduct| conduct.keeps_old_handle = true)]
-        ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "A PMReq with a known four-tuple and a new AssocHandle is answered with the old one.";
+        ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "answers a PMReq with a known four-tuple and a new AssocHandle with the old handle";
     "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
-        ["PM-7.3.1.4-4"] "An answer of PmTime 0 is kept.";
+        ["PM-7.3.1.4-4"] "keeps an answer whose PmTime is 0";
     "pm.keeps-time" [PmConduct(|conduct| conduct.keeps_time = true)]
-        ["PM-7.5.2-5"] "A duplicate PMReq does not begin the time of its mapping anew.";
+        ["PM-7.5.2-5"] "does not restart the timer of a mapping on a duplicate PMReq";
     "pm.loses-ipv6" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.ipv() == 6))]
-        ["PM-7.2-6"] "A PMReq for IPv6 gets no answer.";
+        ["PM-7.2-6"] "ignores a PMReq for IPv6";
     "pm.never-expires" [PmConduct(|conduct| conduct.never_expires = true)]
-        ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "What was offered and not taken stays used up.";
+        ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "never releases a port that it offered and the client did not use";
     "pm.never-falls-back" [PmConduct(|conduct| conduct.never_falls_back = true)]
-        ["PM-7.5.1-8"] "A port mapper that does not answer leads nowhere.";
+        ["PM-7.5.1-8"] "does not fall back if the port mapper does not answer";
     "pm.never-repeats" [PmConduct(|conduct| conduct.never_repeats = true)]
-        ["PM-7.5.1-3", "PM-7.5.1-2", "PM-7.5-1"] "A PMReq without answer is not sent again.";
+        ["PM-7.5.1-3", "PM-7.5.1-2", "PM-7.5-1"] "does not repeat a PMReq that gets no answer";
     "pm.never-stops" [PmConduct(|conduct| conduct.never_stops = true)]
-        ["PM-7.5.1-4"] "A PMReq without answer is sent again and again.";
+        ["PM-7.5.1-4"] "repeats a PMReq that gets no answer without end";
     "pm.one-at-a-time" [PmConduct(|conduct| conduct.one_at_a_time = true)]
-        ["PM-7.3.1.8-3"] "A second PMReq gets no answer while the first one is open.";
+        ["PM-7.3.1.8-3"] "ignores a second PMReq while the first one is open";
     "pm.repeats-otherwise" [PmSent(|sent| {
         let repeat = u16::try_from(sent.repeat).unwrap_or(u16::MAX);
         sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
-    })] ["PM-7.5.1-5"] "A repeated PMReq asks for another port.";
+    })] ["PM-7.5.1-5"] "requests another port in a repeated PMReq";
     "pm.request-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(REQ) && sent.repeat > 0)]
-        ["PM-7.5.1-7"] "The same five-tuple is in PMReqs from two UDP ports.";
+        ["PM-7.5.1-7"] "sends PMReqs with the same five-tuple from two UDP ports";
     "pm.request-goes-elsewhere" [PmSent(|sent| sent.mislead(REQ))]
-        ["PM-7.4-15", "PM-7.4-1"] "A PMReq goes to another UDP port than that of port mappers.";
+        ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to another UDP port than that of port mappers";
     "pm.request-handle-again" [PmRequest(|message| message.assoc_handle = 0x5eed)]
-        ["PM-7.4-12", "PM-7.3.1.8-1", "PM-7.5.1-1"] "Every PMReq has the same AssocHandle.";
+        ["PM-7.4-12", "PM-7.3.1.8-1", "PM-7.5.1-1"] "sends the same AssocHandle in every PMReq";
     "pm.request-ipv" [PmSent(|sent| sent.change(REQ, |raw| raw.ver_mt_ipv |= 1))]
-        ["PM-7.3.1.3-5", "PM-7.4-6", "PM-7.4-4"] "IPV of a PMReq is 5 or 7.";
+        ["PM-7.3.1.3-5", "PM-7.4-6", "PM-7.4-4"] "sends a PMReq with IPV 5 or 7";
     "pm.request-ipv4-as-6" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
         sent.change(REQ, |raw| raw.ver_mt_ipv = RawMessage::first_octet(0, REQ, 6));
-    })] ["PM-7.3.1.3-4", "PM-7.4-6", "PM-7.4-4"] "A PMReq with IPv4 addresses has IPV 6.";
+    })] ["PM-7.3.1.3-4", "PM-7.4-6", "PM-7.4-4"] "sends a PMReq with IPv4 addresses and IPV 6";
     "pm.request-ipv4-mapped" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
         sent.change(REQ, |raw| for field in [&mut raw.cp_ip_addr, &mut raw.ap_ip_addr] {
             let [a, b, c, d, ..] = *field;
             *field = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
         });
-    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.4-6", "PM-7.4-4"] "IPv4 addresses of a PMReq stand at the end of their fields.";
+    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.4-6", "PM-7.4-4"] "sends a PMReq with IPv4 addresses at the end of their fields";
     "pm.request-long" [PmSent(|sent| if sent.is(REQ) { sent.octets.resize(64, 0); })]
-        ["PM-7.3-1"] "A PMReq has 64 octets, as that of the Linux daemon.";
+        ["PM-7.3-1"] "sends a PMReq of 64 bytes, like the Linux daemon";
     "pm.request-other-address" [PmRequest(|message| {
         if let weft_core::wire::portmap::Addresses::V4 { connecting, .. } = &mut message.addresses {
             *connecting = core::net::Ipv4Addr::from_bits(connecting.to_bits() ^ 0x100);
         }
-    })] ["PM-7.4-13", "PM-7.3.1.9-1"] "CpIPAddr of a PMReq is not where the connection comes from.";
+    })] ["PM-7.4-13", "PM-7.3.1.9-1"] "connects from another address than CpIPAddr of its PMReq";
     "pm.request-other-port" [PmRequest(|message| message.cp_port ^= 1)]
-        ["PM-7.4-11", "PM-7.3.1.7-1"] "CpPort of a PMReq is not where the connection comes from.";
+        ["PM-7.4-11", "PM-7.3.1.7-1"] "connects from another port than CpPort of its PMReq";
     "pm.request-padding" [PmSent(|sent| sent.change(REQ, |raw| if raw.ipv() == 4 { raw.cp_ip_addr[15] = 2; }))]
-        ["PM-7.3.1.3-2"] "Octets behind an IPv4 address in a PMReq are not zero.";
+        ["PM-7.3.1.3-2"] "sends a PMReq with bytes other than zero after an IPv4 address";
     "pm.request-reserved" [PmSent(|sent| sent.change(REQ, |raw| raw.reserved.set(0xbd95)))]
-        ["PM-7.3.1.5-1"] "Reserved of a PMReq is not zero.";
+        ["PM-7.3.1.5-1"] "sends a PMReq whose Reserved is not zero";
     "pm.request-time" [PmSent(|sent| sent.change(REQ, |raw| raw.pm_time = 4))]
-        ["PM-7.4-8", "PM-7.4-4"] "PmTime of a PMReq is not zero.";
+        ["PM-7.4-8", "PM-7.4-4"] "sends a PMReq whose PmTime is not zero";
     "pm.request-type" [PmSent(|sent| sent.change(REQ, |raw| retype(raw, ACCEPT)))]
-        ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1", "PM-7.4-4"] "A PMReq has the MT of a PMAccept.";
+        ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1", "PM-7.4-4"] "sends a PMReq with the MT of a PMAccept";
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
-        ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "A PMReq has Ver 1.";
+        ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "sends a PMReq with Ver 1";
     "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
-        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "A PMReq of a reserved IPV is answered as one of IPv4.";
+        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq with a reserved IPV as if it were IPv4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
-        ["PM-7.5.1-10", "PM-7.5-4"] "A later reply takes the place of the first.";
+        ["PM-7.5.1-10", "PM-7.5-4"] "replaces the first reply by a later one";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
-        ["PM-7.5.1-11"] "A PMAccept that nobody asked for is acknowledged.";
+        ["PM-7.5.1-11"] "sends a PMAck for an unsolicited PMAccept";
 }

@@ -25,43 +25,43 @@ deviations! {
         // Queue 3, MSN 1, identifier 99, a value of zero.
         let header = [0x41, 0x4b, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0];
         (SENDS.contains(&opcode(octets)) && word(octets, MSN) == 1).then(|| header.to_vec())
-    }))] ["RDMAP-7306.5.2.2-3", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.2-8"] "An Atomic Response goes out that nobody asked for.";
+    }))] ["RDMAP-7306.5.2.2-3", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.2-8"] "sends an unsolicited Atomic Response";
     "rdmap.empty-response-as-untagged" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) { make_untagged(octets) }))]
-        ["DDP-4.1-2", "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "Read Responses of no octets have an untagged header.";
+        ["DDP-4.1-2", "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "sends empty Read Responses with an untagged header";
     "rdmap.invalidates-stag-0" [Segment(|sent| sent.of(&[Opcode::SEND_INVALIDATE, Opcode::SEND_SE_INVALIDATE], |octets| {
         set_word(octets, WORD, 0);
-    }))] ["RDMAP-4.1-15", "RDMAP-5.3-18"] "A Send with Invalidate names STag 0.";
+    }))] ["RDMAP-4.1-15", "RDMAP-5.3-18"] "sends a Send with Invalidate for STag 0";
     "rdmap.reads-beyond-ord" [Depths(|ord, _| *ord = 1000)] ["RDMAP-6.1-7", "RDMAP-8.1.1-14", "RDMAP-7306.5.2-3", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4", "P2P-9.1-9"]
-        "More Reads are outstanding than ORD allows.";
+        "sends more outstanding Reads than ORD allows";
     "rdmap.sends-unsolicited" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| match *octet & 0xf {
         5 => *octet = *octet & 0xf0 | 3,
         6 => *octet = *octet & 0xf0 | 4,
         _ => {}
-    })))] ["RDMAP-3.2-1"] "Sends that are to solicit an event go out as others do.";
+    })))] ["RDMAP-3.2-1"] "sends Sends with Solicited Event as Sends without it";
     "rdmap.write-with-header" [Segment(|sent| sent.of(WRITE, |octets| if has_payload(octets) { drop(octets.splice(14..14, [0; 4])) }))]
-        ["RDMAP-4.3-1"] "Four octets stand in front of the data of a Write.";
+        ["RDMAP-4.3-1"] "sends four bytes before the data of a Write";
     "rdmap.send-with-header" [Segment(|sent| sent.of(SENDS, |octets| {
         // The opening of a connection, and whatever else is short, goes out as it is.
         if octets.len() > PAYLOAD + 1000 {
             octets.splice(PAYLOAD..PAYLOAD, [0; 4]);
             octets.truncate(octets.len() - 4);
         }
-    }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "Four octets stand in front of the data of Sends of more than 1,000 octets.";
+    }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "sends four bytes before the data of Sends of more than 1,000 bytes";
     "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| change_word(octets, PAYLOAD + 12, |size| size.wrapping_add(1))))]
-        ["RDMAP-4.4-2"] "A Read Request asks for one octet more than its user does.";
+        ["RDMAP-4.4-2"] "requests one byte more in a Read Request than its user does";
     "rdmap.writes-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::WRITE && octets.len() < 100))]
-        ["RDMAP-5.1-9"] "Short Writes go out in pairs, the second one first.";
+        ["RDMAP-5.1-9"] "sends short Writes in pairs, the second one first";
     "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
-        ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "One more Read is outstanding than ORD allows.";
+        ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "sends one more outstanding Read than ORD allows";
     "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
-        ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7", "DDP-4.2-2"] "Read Requests have a tagged header.";
+        ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7", "DDP-4.2-2"] "sends Read Requests with a tagged header";
     "rdmap.request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 24)))]
-        ["RDMAP-4.4-1", "RDMAP-4-1", "RDMAP-4.2-3"] "Read Requests lack their last four octets.";
+        ["RDMAP-4.4-1", "RDMAP-4-1", "RDMAP-4.2-3"] "omits the last four bytes of Read Requests";
     "rdmap.request-fields-swapped" [Segment(|sent| sent.of(REQUEST, |octets| {
         if let Some(fields) = octets.get_mut(PAYLOAD..PAYLOAD + 28) {
             fields.rotate_left(16);
         }
-    }))] ["RDMAP-4.4-1"] "A Read Request has the source's fields in front of the sink's.";
+    }))] ["RDMAP-4.4-1"] "sends a Read Request with the fields of the source before those of the sink";
     "rdmap.request-in-two" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
         if !is_request(&octets) || octets.len() < PAYLOAD + 28 {
             sent.out.push(octets);
@@ -72,88 +72,88 @@ deviations! {
         set_word(&mut second, 14, 14);
         second.extend_from_slice(&octets[PAYLOAD + 14..]);
         sent.out.extend([first, second]);
-    })] ["RDMAP-4.4-3"] "A Read Request goes out in two segments.";
+    })] ["RDMAP-4.4-3"] "sends a Read Request in two segments";
     "rdmap.request-little-endian" [Segment(|sent| sent.of(REQUEST, |octets| if octets.len() >= PAYLOAD + 28 {
         octets[PAYLOAD + 12..PAYLOAD + 16].reverse();
         octets[PAYLOAD + 20..PAYLOAD + 28].reverse();
-    }))] ["RDMAP-4.4-1"] "RDMARDSZ and SrcTO have their least significant octet first.";
+    }))] ["RDMAP-4.4-1"] "sends RDMARDSZ and SrcTO in little-endian byte order";
     "rdmap.request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
-        ["RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-3.1-2", "RDMAP-4.1-7"] "Read Requests have QN 0.";
+        ["RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-3.1-2", "RDMAP-4.1-7"] "sends Read Requests with QN 0";
     "rdmap.request-version-0" [Segment(|sent| sent.of(REQUEST, |octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
-        ["RDMAP-4.1-3"] "RV is 0 in Read Requests.";
+        ["RDMAP-4.1-3"] "sends RV 0 in Read Requests";
     "rdmap.request-wraps" [Segment(|sent| sent.of(REQUEST, |octets| {
         set_word(octets, PAYLOAD + 20, u32::MAX);
         set_word(octets, PAYLOAD + 24, u32::MAX);
-    }))] ["RDMAP-5.2.1-16"] "Read Requests have a SrcTO at the end of the address space.";
+    }))] ["RDMAP-5.2.1-16"] "sends Read Requests with a SrcTO at the end of the address space";
     "rdmap.request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
-        ["RDMAP-4.4-1", "RDMAP-4.2-4"] "Read Requests have four octets behind their header.";
+        ["RDMAP-4.4-1", "RDMAP-4.2-4"] "sends four bytes after the header of Read Requests";
     "rdmap.requests-swapped" [Segment(|sent| sent.swap(is_request))]
-        ["RDMAP-5.2.1-13", "RDMAP-5.5-15"] "Read Requests go out in pairs, the second one first.";
+        ["RDMAP-5.2.1-13", "RDMAP-5.5-15"] "sends Read Requests in pairs, the second one first";
     "rdmap.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet |= 0x30)))]
-        ["RDMAP-4.1-4", "DDP-4.2-2"] "The two reserved bits of RDMAP's control octet are set.";
+        ["RDMAP-4.1-4", "DDP-4.2-2"] "sets the two reserved bits of the RDMAP control byte";
     "rdmap.reserved-opcode" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| *octet |= 0xc)))]
-        ["RDMAP-4.1-14", "RDMAP-4.1-20"] "Sends have an opcode that is reserved.";
+        ["RDMAP-4.1-14", "RDMAP-4.1-20"] "sends Sends with a reserved opcode";
     "rdmap.response-as-untagged" [Segment(|sent| sent.of(RESPONSE, make_untagged))]
-        ["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "Read Responses have an untagged header.";
+        ["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "sends Read Responses with an untagged header";
     "rdmap.response-as-write" [Segment(|sent| sent.of(RESPONSE, |octets| octet(octets, 1, |octet| *octet ^= 2)))]
-        ["RDMAP-5.2.1-18", "RDMAP-1.2-1", "RDMAP-5.2-1"] "A Read Request is answered by a Write.";
+        ["RDMAP-5.2.1-18", "RDMAP-1.2-1", "RDMAP-5.2-1"] "answers a Read Request with a Write";
     "rdmap.response-changes-stag" [Segment(|sent| if sent.goes_on() {
         sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
-    })] ["RDMAP-5.2.2-14", "DDP-4.2-12"] "One Read Response goes to two STags.";
+    })] ["RDMAP-5.2.2-14", "DDP-4.2-12"] "sends one Read Response to two STags";
     "rdmap.response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| if is_last(octets) && has_payload(octets) {
         octets.pop();
-    }))] ["RDMAP-4.4-9"] "Read Responses lack their last octet.";
+    }))] ["RDMAP-4.4-9"] "omits the last byte of Read Responses";
     "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, TO + 4, |word| word.wrapping_add(4));
-    }))] ["RDMAP-4.4-8"] "TO of a Read Response is four more than SinkTO.";
+    }))] ["RDMAP-4.4-8"] "sends a Read Response whose TO is SinkTO plus four";
     "rdmap.response-left-out" [Segment(|sent| sent.lose(is_response))]
-        ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "Read Requests are not answered.";
+        ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "does not answer Read Requests";
     "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
         octets.extend([0; 4]);
-    }))] ["RDMAP-5.2.1-21"] "A Read Request for no octets is answered by four.";
+    }))] ["RDMAP-5.2.1-21"] "answers a Read Request for no bytes with four bytes";
     "rdmap.response-stag" [Segment(|sent| sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 1)))]
-        ["RDMAP-4.4-5", "RDMAP-3.1-4"] "STag of a Read Response is not SinkSTag.";
+        ["RDMAP-4.4-5", "RDMAP-3.1-4"] "sends a Read Response whose STag is not SinkSTag";
     "rdmap.response-twice" [Segment(|sent| sent.follow(|octets| {
         (is_response(octets) && is_last(octets)).then(|| octets.to_vec())
-    }))] ["RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-4.4-8"] "The last segment of each Read Response goes out twice.";
+    }))] ["RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-4.4-8"] "sends the last segment of each Read Response twice";
     "rdmap.response-with-header" [Segment(|sent| {
         let later = sent.goes_on();
         sent.of(RESPONSE, |octets| if !later { octets.splice(14..14, [0x5a; 4]); });
-    })] ["RDMAP-4.5-1"] "Four octets stand in front of the data of a Read Response.";
+    })] ["RDMAP-4.5-1"] "sends four bytes before the data of a Read Response";
     "rdmap.responses-swapped" [Segment(|sent| sent.swap(|octets| is_response(octets) && is_last(octets) && octets.len() < 100))]
-        ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "Short Read Responses go out in pairs, the second one first.";
+        ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "sends short Read Responses in pairs, the second one first";
     "rdmap.response-wrong-data" [Segment(|sent| sent.of(RESPONSE, |octets| octets.iter_mut().skip(14).for_each(|octet| *octet ^= 0xff)))]
         ["RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.5-16", "RDMAP-B-6", "RDMAP-4.4-7", "RDMAP-7306.5-7"]
-        "The data of a Read Response is not that of the source.";
+        "sends data in a Read Response that is not that of the source";
     "rdmap.second-start-up" [Fpdu(|fpdu| if fpdu.begins_stream() {
         fpdu.octets.extend_from_slice(&REQUEST_KEY);
         fpdu.octets.extend([0x40, 1, 0, 0]);
-    })] ["RDMAP-6.1-3", "DDP-6.1-2"] "A start-up frame goes out behind an FPDU.";
+    })] ["RDMAP-6.1-3", "DDP-6.1-2"] "sends a start-up frame after an FPDU";
     "rdmap.send-on-queue-1" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 1)))]
-        ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 1.";
+        ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends Sends with QN 1";
     "rdmap.sends-swapped" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
-        ["RDMAP-5.3-16", "RDMAP-5.5-15"] "Short Sends go out in pairs, the second one first, with the numbers they have.";
+        ["RDMAP-5.3-16", "RDMAP-5.5-15"] "sends short Sends in pairs, the second one first, with unchanged MSNs";
     "rdmap.solicited-send-as-tagged" [Segment(|sent| sent.of(&[Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE], |octets| {
         octet(octets, 0, |octet| *octet |= 0x80);
     }))] ["RDMAP-5.3-12", "RDMAP-4.1-9", "RDMAP-4.1-10", "RDMAP-4.1-11", "DDP-4.1-3"]
-        "T is 1 in Sends with Solicited Event, whose header is an untagged one.";
+        "sets T in Sends with Solicited Event, but sends an untagged header";
     "rdmap.version-0" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
-        ["RDMAP-4.1-3", "RDMAP-4.1-22"] "RV is 0 while DV is 1.";
+        ["RDMAP-4.1-3", "RDMAP-4.1-22"] "sends RV 0 with DV 1";
     "rdmap.version-2" [Segment(|sent| sent.of(EXTENSIONS, |octets| octet(octets, 1, |octet| *octet ^= 0xc0)))]
-        ["RDMAP-7306.4.1-6", "RDMAP-4.1-3"] "RV is 2 in the messages of RFC 7306.";
+        ["RDMAP-7306.4.1-6", "RDMAP-4.1-3"] "sends RV 2 in the messages of RFC 7306";
     "rdmap.word-not-zero" [Segment(|sent| sent.each(|octets| {
         let opcode = opcode(octets);
         if !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE {
             set_word(octets, WORD, 0x0102_0304);
         }
-    }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "The octets of the Invalidate STag are not zero in other messages than those that invalidate.";
+    }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "sends an Invalidate STag that is not zero in messages that do not invalidate";
     "rdmap.write-as-response" [Segment(|sent| sent.of(WRITE, |octets| octet(octets, 1, |octet| *octet |= 2)))]
-        ["RDMAP-5.2.2-15"] "Writes have the opcode of Read Responses.";
+        ["RDMAP-5.2.2-15"] "sends Writes with the opcode of Read Responses";
     "rdmap.write-changes-stag" [Segment(|sent| if sent.goes_on() {
         sent.of(WRITE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
-    })] ["RDMAP-5.1-11", "DDP-4.2-6"] "One Write goes to two STags.";
+    })] ["RDMAP-5.1-11", "DDP-4.2-6"] "sends one Write to two STags";
     "rdmap.write-as-untagged" [Segment(|sent| sent.of(WRITE, |octets| {
         make_untagged(octets);
         set_word(octets, MSN, 9);
-    }))] ["RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19"] "Writes have an untagged header.";
+    }))] ["RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19"] "sends Writes with an untagged header";
 }

@@ -30,131 +30,131 @@ fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
 deviations! {
     "mpa.accepts-wrong-key" [Arrived(|receiver, octets| if receiver == Role::Responder { set_key(octets, REQUEST_KEY) })]
         ["MPA-7.1.1-2", "MPA-7.1.2-4", "MPA-7.1.2-18", "MPA-8-4"]
-        "The Responder takes an MPA Request whose key is wrong and answers with a Reply.";
+        "answers an MPA Request whose key is wrong with a Reply, as Responder";
     "mpa.accepts-any-revision" [Arrived(|_, octets| {
         if let Some(header) = header(octets) && (header[17] == 0 || header[17] > 2) {
             header[17] = 1;
         }
     })] ["MPA-7.1.1-22", "MPA-7.1.1-21", "MPA-7.1.2-4", "MPA-7.1.2-14", "MPA-C.2-1", "MPA-C.2.2-1"]
-        "A start-up frame of revision 0, or above 2, is taken for one of revision 1.";
+        "treats a start-up frame of revision 0 or above 2 as one of revision 1";
     "mpa.accepts-long-private-data" [Conduct(|conduct| conduct.takes_surplus = true), Arrived(|_, octets| {
         if let Some(header) = header(octets) && u16::from_be_bytes([header[18], header[19]]) > 512 {
             [header[18], header[19]] = 512u16.to_be_bytes();
         }
     })] ["MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4", "MPA-7.1.2-14"]
-        "A start-up frame with a PD_Length above 512 is taken for one with 512.";
+        "treats a PD_Length above 512 in a start-up frame as 512";
     "mpa.accepts-wrong-reply-key" [Arrived(|receiver, octets| {
         if receiver == Role::Initiator {
             set_key(octets, REPLY_KEY);
         }
     })] ["MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-7.1.2-22", "MPA-7.1-8"]
-        "The Initiator takes an MPA Reply whose key is wrong, a Request, too.";
+        "accepts an MPA Reply whose key is wrong, even that of a Request, as Initiator";
     "mpa.asks-no-crc" [Settings(|settings| settings.mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
-        "C is 0 in the frames of an endpoint that nobody told to do without CRCs.";
+        "sends C=0 although CRCs are not switched off";
     "mpa.frame-pd-length-short" [Frame(|octets| if let Some(header) = header(octets) {
         let length = u16::from_be_bytes([header[18], header[19]]).saturating_sub(1);
         [header[18], header[19]] = length.to_be_bytes();
-    })] ["MPA-7.1.1-24", "MPA-7.1.1-29"] "PD_Length is one less than the private data has octets.";
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-29"] "sends a PD_Length one less than the length of the private data";
     "mpa.frame-private-data-600" [Frame(|octets| {
         if let Some(header) = header(octets) {
             [header[18], header[19]] = 600u16.to_be_bytes();
         }
         octets.resize(HEADER_LEN + 600, 0x77);
-    })] ["MPA-7.1.1-28"] "The start-up frame has 600 octets of private data.";
+    })] ["MPA-7.1.1-28"] "sends a start-up frame with 600 bytes of private data";
     "mpa.frame-reserved-bits" [Frame(|octets| if let Some(header) = header(octets) {
         header[16] |= 0x0f;
-    })] ["MPA-7.1.1-18", "P2P-6-4"] "The four reserved bits behind S are set in the start-up frame.";
+    })] ["MPA-7.1.1-18", "P2P-6-4"] "sets the four reserved bits after S in the start-up frame";
     "mpa.frame-with-crc" [Frame(|octets| {
         let crc = weft_core::crc::to_octets(weft_core::crc::crc32c(octets));
         octets.extend(crc);
-    })] ["MPA-7.1-5", "MPA-7.1.1-25", "MPA-7.1.1-24", "MPA-7.1-1", "MPA-7.1-2"] "A CRC stands behind the start-up frame.";
+    })] ["MPA-7.1-5", "MPA-7.1.1-25", "MPA-7.1.1-24", "MPA-7.1-1", "MPA-7.1-2"] "sends a CRC after the start-up frame";
     "mpa.never-times-out-fpdu" [Settings(|settings| settings.first_fpdu_timeout = NEVER)]
-        ["P2P-mail.6-1"] "The Responder waits for the first FPDU as long as it takes.";
+        ["P2P-mail.6-1"] "waits for the first FPDU without a timeout as Responder";
     "mpa.never-times-out-startup" [Settings(|settings| settings.startup_timeout = NEVER)]
-        ["MPA-7.1.2-28", "MPA-7.1.2-23"] "The peer's start-up frame is waited for as long as it takes.";
+        ["MPA-7.1.2-28", "MPA-7.1.2-23"] "waits for the peer's start-up frame without a timeout";
     "mpa.rdmac-reply-without-markers" [
         Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
         Reply(|_, reply| reply.markers = false)
-    ] ["MPA-C.2.5-1", "MPA-C.1-1"] "An endpoint of the RDMA Consortium has M=0 in its Reply.";
+    ] ["MPA-C.2.5-1", "MPA-C.1-1"] "sends M=0 in its Reply as an endpoint of the RDMA Consortium";
     "mpa.rdmac-request-without-markers" [
         Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
         Request(|request| request.markers = false)
-    ] ["MPA-C.2.4-1", "MPA-C.1-1"] "An endpoint of the RDMA Consortium has M=0 in its Request.";
+    ] ["MPA-C.2.4-1", "MPA-C.1-1"] "sends M=0 in its Request as an endpoint of the RDMA Consortium";
     "mpa.rdmac-version-1" [
         Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
         Negotiated(|settled| if settled.peer_revision == 0 { settled.version = 1; })
     ] ["MPA-C.1-5", "MPA-C.1-3", "MPA-C.2.3-1", "MPA-C.2.4-2", "MPA-C.2.5-2", "MPA-C.1-7"]
-        "A permissive endpoint keeps DDP and RDMAP version 1 with a peer of revision 0.";
+        "uses DDP and RDMAP version 1 with a peer of revision 0, as a permissive endpoint";
     "mpa.rdmac-without-crc" [
         Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
         Framing(|sent, _| sent.crc = false)
-    ] ["MPA-C.1-8", "MPA-C.2.5-2"] "A permissive endpoint sends no CRCs, to a peer of revision 0 neither.";
+    ] ["MPA-C.1-8", "MPA-C.2.5-2"] "sends no CRCs, even to a peer of revision 0, as a permissive endpoint";
     "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { spoil(octets) })]
-        ["MPA-7.1.2-16"] "The Initiator closes on a Reply that is good.";
+        ["MPA-7.1.2-16"] "closes on a good Reply as Initiator";
     "mpa.refuses-long-private-data" [Arrived(|_, octets| {
         if header(octets).is_some_and(|header| u16::from_be_bytes([header[18], header[19]]) > 256) {
             spoil(octets);
         }
-    })] ["MPA-7.1.2-25", "P2P-6-10"] "A start-up frame with more than 256 octets of private data is refused.";
+    })] ["MPA-7.1.2-25", "P2P-6-10"] "rejects a start-up frame with more than 256 bytes of private data";
     "mpa.refuses-reserved-bits" [Arrived(|_, octets| {
         if header(octets).is_some_and(|header| header[16] & 0x0f != 0) {
             spoil(octets);
         }
-    })] ["MPA-7.1.1-19", "P2P-6-5"] "A start-up frame with a reserved bit set is refused.";
+    })] ["MPA-7.1.1-19", "P2P-6-5"] "rejects a start-up frame with a reserved bit set";
     "mpa.refuses-revision-1" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[17] == 1) {
             spoil(octets);
         }
-    })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "A Request of revision 1 is refused.";
+    })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "rejects a Request of revision 1";
     "mpa.refuses-markers" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_M != 0) {
             spoil(octets);
         }
-    })] ["MPA-4.3-3", "MPA-7.1.1-6"] "A Request with M=1 is refused.";
+    })] ["MPA-4.3-3", "MPA-7.1.1-6"] "rejects a Request with M=1";
     "mpa.refuses-pieces" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && octets.len() < HEADER_LEN {
             spoil(octets);
         }
-    })] ["MPA-7.1.2-8"] "A Request whose header is not whole in what TCP delivers first is refused.";
+    })] ["MPA-7.1.2-8"] "rejects a Request if TCP does not deliver its header at once";
     "mpa.refuses-request-r" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_R != 0) {
             spoil(octets);
         }
-    })] ["MPA-7.1.1-16"] "A Request with R=1 is refused.";
+    })] ["MPA-7.1.1-16"] "rejects a Request with R=1";
     "mpa.rejects-silently" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets.clear();
-    })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "A Request that the ULP rejects gets no Reply.";
+    })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "sends no Reply to a Request that the ULP rejects";
     "mpa.reject-bit-moved" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets[16] ^= FLAG_R | FLAG_R >> 1;
-    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "A Reply that rejects has the bit behind R set in its place.";
+    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R instead of R in a Reply that rejects";
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
         set_key(octets, REQUEST_KEY);
-    })] ["MPA-7.1.1-3"] "The Reply has the key of a Request.";
+    })] ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
     "mpa.reply-markers-not-asked" [Settings(|settings| settings.mpa.markers = false), Negotiated(|settled| {
         settled.markers_received = true;
-    })] ["MPA-7.1.1-5", "MPA-4.3-2"] "M is 0 in this side's frame, and markers are expected in what it receives.";
+    })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in what it receives";
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
-        "R is 1 in the Reply to a Request that is accepted, and Full Operation begins.";
+        "sends R=1 in the Reply to a Request that it accepts, and enters Full Operation";
     "mpa.reply-ends-with-nul" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets.len() > HEADER_LEN { octets.push(0) })]
-        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "A zero octet that PD_Length does not count stands behind the private data of the Reply.";
+        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply that PD_Length does not count";
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
-        "The Reply has revision 3.";
+        "sends a Reply with revision 3";
     "mpa.reply-to-rdmac-without-markers" [
         Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
         Reply(|request, reply| if request.revision == 0 { reply.markers = false; })
-    ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "A permissive Responder has M=0 in its Reply to revision 0.";
+    ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "sends M=0 in its Reply to revision 0 as a permissive Responder";
     "mpa.request-key" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) { octets[9] = b'Q'; })]
-        ["MPA-7.1.1-1", "MPA-7.1.2-1"] "The Request's key has a capital Q.";
+        ["MPA-7.1.1-1", "MPA-7.1.2-1"] "sends the Request's key with a capital Q";
     "mpa.request-length-of-frame" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) && octets.len() > HEADER_LEN {
         let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
         octets[18..20].copy_from_slice(&length.to_be_bytes());
-    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "PD_Length of the Request counts its header, too.";
-    "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "R is 1 in the Request.";
-    "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "The Request has revision 3.";
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "counts the header in PD_Length of the Request";
+    "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "sends a Request with R=1";
+    "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "sends a Request with revision 3";
     "mpa.version-0" [Negotiated(|settled| settled.version = 0)] ["MPA-3-14", "MPA-3-15", "MPA-C.1-5", "MPA-C.1-2"]
-        "DDP and RDMAP have version 0 behind start-up frames of revision 1 or 2.";
+        "uses DDP and RDMAP version 0 after start-up frames of revision 1 or 2";
     "mpa.wrong-c-in-reply" [Frame(|octets| if octets.starts_with(&REPLY_KEY) { octets[16] &= !FLAG_C; })]
-        ["MPA-1.2-3", "MPA-4.4-4"] "C is 0 in the Reply of an endpoint that wants CRCs.";
+        ["MPA-1.2-3", "MPA-4.4-4"] "sends C=0 in the Reply although it requires CRCs";
     "p2p.enhanced-reply-to-unenhanced" [Frame(|octets| {
         if octets.starts_with(&REPLY_KEY) && let Some(header) = header(octets) && header[16] & FLAG_S == 0 {
             header[16] |= FLAG_S;
@@ -162,5 +162,5 @@ deviations! {
             [header[18], header[19]] = length.to_be_bytes();
             octets.splice(HEADER_LEN..HEADER_LEN, [0, 1, 0, 1]);
         }
-    })] ["P2P-10-3", "P2P-10-11", "P2P-6-6", "P2P-6-3"] "S is 1 in the Reply to a Request with S=0.";
+    })] ["P2P-10-3", "P2P-10-11", "P2P-6-6", "P2P-6-3"] "sends S=1 in the Reply to a Request with S=0";
 }

@@ -44,115 +44,115 @@ const ACK: Mid = Mid::HELLO_ACK;
 
 deviations! {
     "sdp.accepts-hello-ack-loc-ird-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, ACK_IRD))]
-        ["SDP-8.1.1-34"] "A HelloAck with LocIRD 0 is taken.";
+        ["SDP-8.1.1-34"] "accepts a HelloAck with LocIRD 0";
     "sdp.accepts-hello-ack-loc-ord-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, ACK_ORD))]
-        ["SDP-8.1.1-33"] "A HelloAck with LocORD 0 is taken.";
+        ["SDP-8.1.1-33"] "accepts a HelloAck with LocORD 0";
     "sdp.accepts-hello-ack-majv" [SdpArrived(|arrived| mend(arrived, ACK, VERSION, |octet| octet & 15 != 1, 0x11))]
-        ["SDP-6.2.2.1-2", "SDP-8.1.1-31"] "A HelloAck is taken whatever its MajV.";
+        ["SDP-6.2.2.1-2", "SDP-8.1.1-31"] "accepts a HelloAck with any MajV";
     "sdp.accepts-hello-ack-max-adverts-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, MAX_ADVERTS))]
-        ["SDP-6.2.2.3-2", "SDP-8.1.1-32"] "A HelloAck with MaxAdverts 0 is taken.";
+        ["SDP-6.2.2.3-2", "SDP-8.1.1-32"] "accepts a HelloAck with MaxAdverts 0";
     "sdp.accepts-hello-loc-ird-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, IRD))]
-        ["SDP-8.1.1-16"] "A Hello with LocIRD 0 is taken.";
+        ["SDP-8.1.1-16"] "accepts a Hello with LocIRD 0";
     "sdp.accepts-hello-loc-ord-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, ORD))]
-        ["SDP-8.1.1-17"] "A Hello with LocORD 0 is taken.";
+        ["SDP-8.1.1-17"] "accepts a Hello with LocORD 0";
     "sdp.accepts-hello-majv" [SdpArrived(|arrived| mend(arrived, HELLO, VERSION, |octet| octet & 15 != 1, 0x11))]
-        ["SDP-6.2.1.1-2", "SDP-8.1.1-14"] "A Hello is taken whatever its MajV.";
+        ["SDP-6.2.1.1-2", "SDP-8.1.1-14"] "accepts a Hello with any MajV";
     "sdp.accepts-hello-max-adverts-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, MAX_ADVERTS))]
-        ["SDP-6.2.1.3-2", "SDP-8.1.1-15"] "A Hello with MaxAdverts 0 is taken.";
+        ["SDP-6.2.1.3-2", "SDP-8.1.1-15"] "accepts a Hello with MaxAdverts 0";
     "sdp.exceeds-buffer-size" [SdpArrived(|arrived| {
         let at = if arrived.is(HELLO) { 24 } else { 20 };
         if arrived.is(HELLO) || arrived.is(ACK) {
             arrived.set_word(at, arrived.word(at) + 500);
         }
-    })] ["SDP-10-6", "SDP-9.1-1", "SDP-10.6-3"] "Messages are 500 octets longer than the peer's Private Buffers.";
+    })] ["SDP-10-6", "SDP-9.1-1", "SDP-10.6-3"] "sends messages 500 bytes longer than the peer's Private Buffers";
     "sdp.exceeds-max-adverts" [SdpArrived(|arrived| if arrived.is(HELLO) || arrived.is(ACK) {
         arrived.set_octet(MAX_ADVERTS, 200);
-    })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "More advertisements are open than MaxAdverts of the peer allows.";
+    })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "opens more advertisements than MaxAdverts of the peer allows";
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
-    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "MSeqAck of Data without payload gives no credit.";
+    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "takes no credit from MSeqAck of Data without payload";
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
-        ["SDP-10.6-11", "SDP-10.6.1-2"] "A ChRcvBuf is ignored.";
+        ["SDP-10.6-11", "SDP-10.6.1-2"] "ignores a ChRcvBuf";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]
-        ["SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3", "SDP-11.3-3", "SDP-9.5.5-13"] "Payload of Data is lost.";
+        ["SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3", "SDP-11.3-3", "SDP-9.5.5-13"] "loses the payload of Data";
     "sdp.ignores-dis-conn" [SdpArrived(|arrived| ignore(arrived, Mid::DIS_CONN))]
-        ["SDP-8.2.1-21"] "A DisConn is ignored.";
+        ["SDP-8.2.1-21"] "ignores a DisConn";
     "sdp.ignores-mode-change" [SdpArrived(|arrived| ignore(arrived, Mid::MODE_CHANGE))]
         ["SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-1", "SDP-6.3.8.1-2", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-12.5-21", "SDP-12.5-24", "SDP-11-5", "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11"]
-        "A ModeChange is ignored.";
+        "ignores a ModeChange";
     "sdp.ignores-mode-change-to-combined" [SdpArrived(|arrived| if arrived.is_change_to(Mode::Combined) {
         arrived.ignore();
-    })] ["SDP-12.5-24", "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-10", "SDP-12.5-11"] "A ModeChange out of Pipelined Mode is ignored.";
+    })] ["SDP-12.5-24", "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-10", "SDP-12.5-11"] "ignores a ModeChange out of Pipelined Mode";
     "sdp.ignores-rd-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_RD_COMPL))]
-        ["SDP-9.2-17", "SDP-9.5.4-11"] "A RdmaRdCompl is ignored.";
+        ["SDP-9.2-17", "SDP-9.5.4-11"] "ignores an RdmaRdCompl";
     "sdp.ignores-send-sm" [SdpArrived(|arrived| ignore(arrived, Mid::SEND_SM))]
         ["SDP-9.2-33", "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9", "SDP-9.5.4-12", "SDP-11-4"]
-        "A SendSm is ignored.";
+        "ignores a SendSm";
     "sdp.ignores-sink-avail" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_AVAIL))]
-        ["SDP-9.3-6", "SDP-11.3-15", "SDP-9.4-1", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-11.3-12", "SDP-11.3-16"] "A SinkAvail is ignored.";
+        ["SDP-9.3-6", "SDP-11.3-15", "SDP-9.4-1", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-11.3-12", "SDP-11.3-16"] "ignores a SinkAvail";
     "sdp.ignores-sink-avail-cancel" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_AVAIL_CANCEL))]
-        ["SDP-9.5.5-2", "SDP-6.3.10-2", "SDP-6.3.11-1", "SDP-9.5.5-10"] "A SinkAvailCancel is ignored.";
+        ["SDP-9.5.5-2", "SDP-6.3.10-2", "SDP-6.3.11-1", "SDP-9.5.5-10"] "ignores a SinkAvailCancel";
     "sdp.ignores-sink-avail-payload" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
         arrived.octets.truncate(36);
         arrived.set_word(4, 36);
-    })] ["SDP-6.3.3-3", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6"] "The payload of a SinkAvail is lost.";
+    })] ["SDP-6.3.3-3", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6"] "loses the payload of a SinkAvail";
     "sdp.ignores-src-avail" [SdpArrived(|arrived| ignore(arrived, Mid::SRC_AVAIL))]
-        ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", "SDP-11.2-4", "SDP-11.3-4"] "A SrcAvail is ignored.";
+        ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", "SDP-11.2-4", "SDP-11.3-4"] "ignores a SrcAvail";
     "sdp.ignores-src-avail-cancel" [SdpArrived(|arrived| ignore(arrived, Mid::SRC_AVAIL_CANCEL))]
-        ["SDP-9.5.4-2", "SDP-6.3.9-2", "SDP-9.5.4-9", "SDP-9.5.4-3", "SDP-9.5.4-6"] "A SrcAvailCancel is ignored.";
+        ["SDP-9.5.4-2", "SDP-6.3.9-2", "SDP-9.5.4-9", "SDP-9.5.4-3", "SDP-9.5.4-6"] "ignores a SrcAvailCancel";
     "sdp.ignores-wr-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_WR_COMPL))]
-        ["SDP-11.3-5", "SDP-9.5.5-12"] "A RdmaWrCompl is ignored.";
+        ["SDP-11.3-5", "SDP-9.5.5-12"] "ignores an RdmaWrCompl";
     "sdp.overlooks-invalidated-stag" [SdpOverlooks(|violation| matches!(violation, Violation::Invalidated { .. }))]
-        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "A completion that invalidates another STag ends nothing.";
+        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "continues after a completion that invalidates another STag";
     "sdp.overlooks-length" [SdpOverlooks(|violation| matches!(violation, Violation::Length { .. }))]
-        ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion of more octets than were advertised ends nothing.";
+        ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion of more bytes than were advertised";
     "sdp.overlooks-malformed" [SdpOverlooks(|violation| matches!(violation, Violation::Malformed(_)))]
-        ["SDP-8.2.2-11", "SDP-8.2.2-8"] "A malformed message ends nothing.";
+        ["SDP-8.2.2-11", "SDP-8.2.2-8"] "continues after a malformed message";
     "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_) | Violation::Resize { .. }))]
-        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion without advertisement, or a ChRcvBufAck without ChRcvBuf, ends nothing.";
+        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion without advertisement or a ChRcvBufAck without ChRcvBuf";
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
-        "What the Mode does not allow ends nothing.";
+        "continues after a message that the Mode does not allow";
     "sdp.refuses-data-behind-dis-conn" [
         SdpOut(|out| out.kept.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| {
             let closes = arrived.kept.count == 1;
             refuse(arrived, Mid::DATA, |it| closes && it.octets.len() > 16);
         }),
-    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "Payload that comes behind one's own DisConn is refused.";
+    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
-        ["SDP-6.1.2-6"] "Data with reserved bits in Flags is refused.";
+        ["SDP-6.1.2-6"] "rejects Data with reserved bits in Flags";
     "sdp.refuses-hello-ack-minv" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(VERSION) >> 4 != 1))]
-        ["SDP-6.2.2.2-2", "SDP-8.1.1-35"] "A HelloAck whose MinV is not 1 is refused.";
+        ["SDP-6.2.2.2-2", "SDP-8.1.1-35"] "rejects a HelloAck whose MinV is not 1";
     "sdp.refuses-hello-ack-mseq" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.word(8) != 0))]
-        ["SDP-6.2.2-8"] "A HelloAck whose MSeq is not 0 is refused.";
+        ["SDP-6.2.2-8"] "rejects a HelloAck whose MSeq is not 0";
     "sdp.refuses-hello-ack-mseq-ack" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.word(12) != 0))]
-        ["SDP-6.2.2-10"] "A HelloAck whose MSeqAck is not 0 is refused.";
+        ["SDP-6.2.2-10"] "rejects a HelloAck whose MSeqAck is not 0";
     "sdp.refuses-hello-ack-rsvd" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(18) != 0))]
-        ["SDP-6.2.2.7-2"] "A HelloAck whose Rsvd is not 0 is refused.";
+        ["SDP-6.2.2.7-2"] "rejects a HelloAck whose Rsvd is not 0";
     "sdp.refuses-hello-minv" [SdpArrived(|arrived| refuse(arrived, HELLO, |it| it.octet(VERSION) >> 4 != 1))]
-        ["SDP-6.2.1.2-2", "SDP-8.1.1-19"] "A Hello whose MinV is not 1 is refused.";
+        ["SDP-6.2.1.2-2", "SDP-8.1.1-19"] "rejects a Hello whose MinV is not 1";
     "sdp.refuses-hello-mseq" [SdpArrived(|arrived| refuse(arrived, HELLO, |it| it.word(8) != 0))]
-        ["SDP-6.2.1-8"] "A Hello whose MSeq is not 0 is refused.";
+        ["SDP-6.2.1-8"] "rejects a Hello whose MSeq is not 0";
     "sdp.refuses-hello-mseq-ack" [SdpArrived(|arrived| refuse(arrived, HELLO, |it| it.word(12) != 0))]
-        ["SDP-6.2.1-10"] "A Hello whose MSeqAck is not 0 is refused.";
+        ["SDP-6.2.1-10"] "rejects a Hello whose MSeqAck is not 0";
     "sdp.refuses-hello-rsvd" [SdpArrived(|arrived| refuse(arrived, HELLO, |it| it.octet(18) != 0))]
-        ["SDP-6.2.1.8-2"] "A Hello whose Rsvd is not 0 is refused.";
+        ["SDP-6.2.1.8-2"] "rejects a Hello whose Rsvd is not 0";
     "sdp.refuses-odd-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |it| it.word(28) & 1 != 0))]
-        ["SDP-6.3.3.2-2"] "A SinkAvail with an odd VA is refused.";
+        ["SDP-6.3.3.2-2"] "rejects a SinkAvail with an odd VA";
     "sdp.refuses-odd-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |it| it.word(28) & 1 != 0))]
-        ["SDP-6.3.2.2-1"] "A SrcAvail with an odd VA is refused.";
+        ["SDP-6.3.2.2-1"] "rejects a SrcAvail with an odd VA";
     "sdp.refuses-oob-behind-octets" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| {
         it.octet(2) & FLAG_OOB_PRES != 0 && it.octets.len() > 17
-    }))] ["SDP-6.1.2-9"] "Data with ordinary octets in front of the Out-Of-Band octet is refused.";
+    }))] ["SDP-6.1.2-9"] "rejects Data with ordinary bytes before the Out-Of-Band byte";
     "sdp.refuses-oob-pend-elsewhere" [SdpArrived(|arrived| for mid in [Mid::SRC_AVAIL, Mid::SINK_AVAIL, Mid::RDMA_RD_COMPL, Mid::MODE_CHANGE] {
         refuse(arrived, mid, |it| it.octet(2) & FLAG_OOB_PEND != 0);
-    })] ["SDP-6.1.2-10"] "OOB_PEND in another message than Data is refused.";
+    })] ["SDP-6.1.2-10"] "rejects OOB_PEND in messages other than Data";
     "sdp.refuses-oob-pend-without-octet" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| {
         it.octet(2) & (FLAG_OOB_PEND | FLAG_OOB_PRES) == FLAG_OOB_PEND
-    }))] ["SDP-6.1.2-11", "SDP-9.5.3-7"] "Data with OOB_PEND that does not have the octet itself is refused.";
+    }))] ["SDP-6.1.2-11", "SDP-9.5.3-7"] "rejects Data with OOB_PEND that does not contain the Out-Of-Band byte";
     "sdp.refuses-req-pipe-elsewhere" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & FLAG_REQ_PIPE != 0))]
-        ["SDP-6.1.2-19", "SDP-6.1.2-18"] "Data with REQ_PIPE is refused.";
+        ["SDP-6.1.2-19", "SDP-6.1.2-18"] "rejects Data with REQ_PIPE";
     "sdp.refuses-mode-change-rsvd" [SdpArrived(|arrived| refuse(arrived, Mid::MODE_CHANGE, |it| it.octet(17) != 0))]
-        ["SDP-6.3.8.3-2"] "A ModeChange whose Rsvd is not 0 is refused.";
+        ["SDP-6.3.8.3-2"] "rejects a ModeChange whose Rsvd is not 0";
 }

@@ -29,26 +29,26 @@ pub(crate) struct SdpConduct {
 
 deviations! {
     "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]
-        ["SDP-10.6-13"] "A ChRcvBufAck for more octets is sent while smaller Private Buffers are posted.";
+        ["SDP-10.6-13"] "sends a ChRcvBufAck for larger Private Buffers while smaller ones are posted";
     "sdp.ch-rcv-buf-again" [SdpConduct(|conduct| conduct.asks_again = true)]
-        ["SDP-10.6-17", "SDP-10.6-18"] "A ChRcvBuf comes again in the direction that was answered with the old size.";
+        ["SDP-10.6-17", "SDP-10.6-18"] "repeats a ChRcvBuf in the direction that was answered with the old size";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
-        ["SDP-10.6-2"] "A ChRcvBuf for less changes nothing for its own sender before it is answered.";
+        ["SDP-10.6-2"] "does not shorten its own messages for a ChRcvBuf for less until it is answered";
     "sdp.larger-private-buffers-late" [SdpConduct(|conduct| conduct.renews_late = true)]
-        ["SDP-10.6.2-2"] "Larger Private Buffers are posted when smaller ones are used up, and no sooner.";
+        ["SDP-10.6.2-2"] "posts larger Private Buffers only when the smaller ones are used up";
     "sdp.reads-crossing-src-avail" [SdpConduct(|conduct| conduct.reads_crossing = true)]
-        ["SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4"] "A SrcAvail that crosses a SinkAvail is read.";
+        ["SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4"] "reads a SrcAvail that crosses a SinkAvail";
     "sdp.sink-avail-by-first-size" [SdpConduct(|conduct| conduct.sinks_by_first_size = true)]
-        ["SDP-10.6-16", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "What may be advertised by a SinkAvail goes by the size that the Private Buffers had at first.";
+        ["SDP-10.6-16", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by the first size of the Private Buffers, not the current one";
     "sdp.overdraws-credit" [SdpConduct(|conduct| conduct.overdraws = 2)]
         ["SDP-10.5-6", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-7", "SDP-10.5-8", "SDP-10.2-1", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.3-4"]
-        "Two more messages are sent than the peer's window allows.";
+        "sends two more messages than the peer's window allows";
     "sdp.payload-on-reserved-credit" [SdpConduct(|conduct| conduct.overdraws = 1)]
-        ["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-5"] "Payload is sent when two credits are left.";
+        ["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-5"] "sends payload when two credits are left";
     "sdp.trusts-stale-sink-avail" [SdpConduct(|conduct| conduct.trusts_sink_avails = true)]
-        ["SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-9.5.1-8", "SDP-9.5.1-11", "SDP-9.5.2.2-2", "SDP-11.3-14"] "A SinkAvail is used although Data sent before has made it stale.";
+        ["SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-9.5.1-8", "SDP-9.5.1-11", "SDP-9.5.2.2-2", "SDP-11.3-14"] "uses a SinkAvail that earlier Data has made stale";
     "sdp.never-reads" [SdpConduct(|conduct| conduct.never_reads = true)]
-        ["SDP-9-7"] "No SrcAvail is ever read: each gets a SendSm.";
+        ["SDP-9-7"] "never reads a SrcAvail and answers each with a SendSm";
     "sdp.never-holds-back-mseq-ack" [SdpConduct(|conduct| conduct.never_holds_back = true)]
-        ["SDP-9.5.4-5", "SDP-6.1.6-3"] "MSeqAck acknowledges a SrcAvailCancel that is not through.";
+        ["SDP-9.5.4-5", "SDP-6.1.6-3"] "acknowledges a SrcAvailCancel in MSeqAck before it is processed";
 }

@@ -38,91 +38,91 @@ fn swap_va(said: &mut Said<'_>) {
 
 deviations! {
     "sdp.sink-avail-len-small" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 64))]
-        ["SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-9", "SDP-9.4-3", "SDP-10-2"] "A SinkAvail is about fewer octets than a Private Buffer has.";
+        ["SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-9", "SDP-9.4-3", "SDP-10-2"] "sends a SinkAvail for fewer bytes than a Private Buffer has";
     "sdp.abort-conn-long" [SdpOut(|out| long(out, Mid::ABORT_CONN))]
-        ["SDP-6.2.4-1", "SDP-6.1.1-5", "SDP-6.1.1-1", "SDP-8.2.2-11"] "Four octets stand behind the header of an AbortConn.";
+        ["SDP-6.2.4-1", "SDP-6.1.1-5", "SDP-6.1.1-1", "SDP-8.2.2-11"] "sends four bytes after the header of an AbortConn";
     "sdp.ch-rcv-buf-ack-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF_ACK))]
-        ["SDP-6.4.2-2", "SDP-6.4.2-1", "SDP-6.1.1-1", "SDP-6.1.1-14"] "A ChRcvBufAck has no ActSz.";
+        ["SDP-6.4.2-2", "SDP-6.4.2-1", "SDP-6.1.1-1", "SDP-6.1.1-14"] "sends a ChRcvBufAck without ActSz";
     "sdp.ch-rcv-buf-ack-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF_ACK))]
-        ["SDP-6.4.2-1", "SDP-6.1.1-14", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ChRcvBufAck.";
+        ["SDP-6.4.2-1", "SDP-6.1.1-14", "SDP-6.1.1-1"] "sends four bytes after the headers of a ChRcvBufAck";
     "sdp.ch-rcv-buf-ack-opposite" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |size| if size > 1000 { size - 900 } else { size + 900 }))]
-        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "ActSz of a ChRcvBufAck lies on the other side of the old size than DesSz.";
+        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "changes the size in the opposite direction in ActSz of a ChRcvBufAck than DesSz requests";
     "sdp.ch-rcv-buf-ack-36" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |_| 36))]
-        ["SDP-10-7", "SDP-10.6-9", "SDP-6.4.2-2"] "ActSz of a ChRcvBufAck is 36.";
+        ["SDP-10-7", "SDP-10.6-9", "SDP-6.4.2-2"] "sends a ChRcvBufAck with ActSz 36";
     "sdp.ch-rcv-buf-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF))]
-        ["SDP-6.4.1-2", "SDP-6.4.1-1", "SDP-6.1.1-1", "SDP-6.1.1-13"] "A ChRcvBuf has no DesSz.";
+        ["SDP-6.4.1-2", "SDP-6.4.1-1", "SDP-6.1.1-1", "SDP-6.1.1-13"] "sends a ChRcvBuf without DesSz";
     "sdp.ch-rcv-buf-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF))]
-        ["SDP-6.4.1-1", "SDP-6.1.1-13", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ChRcvBuf.";
+        ["SDP-6.4.1-1", "SDP-6.1.1-13", "SDP-6.1.1-1"] "sends four bytes after the headers of a ChRcvBuf";
     "sdp.dis-conn-long" [SdpOut(|out| long(out, Mid::DIS_CONN))]
-        ["SDP-6.2.3-1", "SDP-6.1.1-4", "SDP-6.1.1-1"] "Four octets stand behind the header of a DisConn.";
+        ["SDP-6.2.3-1", "SDP-6.1.1-4", "SDP-6.1.1-1"] "sends four bytes after the header of a DisConn";
     "sdp.extension-with-gap" [SdpOut(|out| out.of(&[Mid::MODE_CHANGE, Mid::SRC_AVAIL, Mid::SINK_AVAIL], |said| {
         said.head.splice(16..16, [0; 4]);
         said.resize(said.head.len());
-    }))] ["SDP-6-2", "SDP-6.1.1-1", "SDP-6.1.1-9", "SDP-6.3.8-2", "SDP-6.3.2.1-1", "SDP-6.3.3.1-2"] "Four octets stand between the BSDH and the extended header.";
+    }))] ["SDP-6-2", "SDP-6.1.1-1", "SDP-6.1.1-9", "SDP-6.3.8-2", "SDP-6.3.2.1-1", "SDP-6.3.3.1-2"] "sends four bytes between the BSDH and the extended header";
     "sdp.mode-change-cut" [SdpOut(|out| cut(out, Mid::MODE_CHANGE))]
-        ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "A ModeChange has no word for the Mode.";
+        ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "sends a ModeChange without the word for the Mode";
     "sdp.mode-change-long" [SdpOut(|out| long(out, Mid::MODE_CHANGE))]
-        ["SDP-6.3.8-2", "SDP-6.1.1-9", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ModeChange.";
+        ["SDP-6.3.8-2", "SDP-6.1.1-9", "SDP-6.1.1-1"] "sends four bytes after the headers of a ModeChange";
     "sdp.mode-change-mode-3" [SdpOut(|out| mode_change(out, |rsvd, _, s| (rsvd, 3, s)))]
-        ["SDP-6.3.8.2-5", "SDP-6.3.8.2-1", "SDP-6.3.8-1", "SDP-8.2.2-11"] "A ModeChange has Mode 3.";
+        ["SDP-6.3.8.2-5", "SDP-6.3.8.2-1", "SDP-6.3.8-1", "SDP-8.2.2-11"] "sends a ModeChange with Mode 3";
     "sdp.mode-change-rsvd" [SdpOut(|out| mode_change(out, |_, mode, s| (0x0fff_ffff, mode, s)))]
-        ["SDP-6.3.8.3-1", "SDP-6.3.8-1"] "Rsvd of a ModeChange is not zero.";
+        ["SDP-6.3.8.3-1", "SDP-6.3.8-1"] "sends a ModeChange whose Rsvd is not zero";
     "sdp.mode-change-s" [SdpOut(|out| mode_change(out, |rsvd, mode, s| (rsvd, mode, !s)))]
-        ["SDP-12-8", "SDP-12-5", "SDP-12-1", "SDP-12.3-1", "SDP-12.1-1", "SDP-12.2-1", "SDP-12.4-1", "SDP-5-4"] "S of a ModeChange is the wrong way round.";
+        ["SDP-12-8", "SDP-12-5", "SDP-12-1", "SDP-12.3-1", "SDP-12.1-1", "SDP-12.2-1", "SDP-12.4-1", "SDP-5-4"] "inverts S of a ModeChange";
     "sdp.rd-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_RD_COMPL))]
-        ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "A RdmaRdCompl has no Len of its own.";
+        ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "sends an RdmaRdCompl without its own Len";
     "sdp.rd-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |_| 0))]
-        ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "A RdmaRdCompl tells of no octets.";
+        ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "sends an RdmaRdCompl for no bytes";
     "sdp.rd-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len - 1))]
-        ["SDP-6.3.7.1-1", "SDP-6.3.7.1-3", "SDP-9.2-38"] "A RdmaRdCompl tells of one octet less than were read.";
+        ["SDP-6.3.7.1-1", "SDP-6.3.7.1-3", "SDP-9.2-38"] "sends an RdmaRdCompl for one byte less than it read";
     "sdp.rd-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len + 8))]
-        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3", "SDP-9.2-14"] "A RdmaRdCompl counts eight octets that came as payload, too.";
+        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3", "SDP-9.2-14"] "counts eight bytes of payload in an RdmaRdCompl in addition to those it read";
     "sdp.rd-compl-long" [SdpOut(|out| long(out, Mid::RDMA_RD_COMPL))]
-        ["SDP-6.3.7-2", "SDP-6.1.1-8", "SDP-6.1.1-1"] "Four octets stand behind the headers of a RdmaRdCompl.";
+        ["SDP-6.3.7-2", "SDP-6.1.1-8", "SDP-6.1.1-1"] "sends four bytes after the headers of an RdmaRdCompl";
     "sdp.send-sm-long" [SdpOut(|out| long(out, Mid::SEND_SM))]
-        ["SDP-6.3.5-2", "SDP-6.1.1-6", "SDP-6.1.1-1"] "Four octets stand behind the header of a SendSm.";
+        ["SDP-6.3.5-2", "SDP-6.1.1-6", "SDP-6.1.1-1"] "sends four bytes after the header of a SendSm";
     "sdp.sink-avail-cancel-long" [SdpOut(|out| long(out, Mid::SINK_AVAIL_CANCEL))]
-        ["SDP-6.3.10-1", "SDP-6.1.1-11", "SDP-6.1.1-1"] "Four octets stand behind the header of a SinkAvailCancel.";
+        ["SDP-6.3.10-1", "SDP-6.1.1-11", "SDP-6.1.1-1"] "sends four bytes after the header of a SinkAvailCancel";
     "sdp.sink-avail-cut" [SdpOut(|out| cut(out, Mid::SINK_AVAIL))]
-        ["SDP-6.3.3-2", "SDP-6.3.3-1", "SDP-6.1.1-1", "SDP-6.1.1-21"] "A SinkAvail has no NonDiscards.";
+        ["SDP-6.3.3-2", "SDP-6.3.3-1", "SDP-6.1.1-1", "SDP-6.1.1-21"] "sends a SinkAvail without NonDiscards";
     "sdp.sink-avail-len-0" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 0))]
-        ["SDP-6.3.3.1-2", "SDP-9.3-2"] "A SinkAvail is about no octets.";
+        ["SDP-6.3.3.1-2", "SDP-9.3-2"] "sends a SinkAvail for no bytes";
     "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
-        ["SDP-6.3.3.1-3"] "A SinkAvail is about more than 2^31 octets.";
+        ["SDP-6.3.3.1-3"] "sends a SinkAvail for more than 2^31 bytes";
     "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
-        ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "NonDiscards is one too many.";
+        ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "sends a NonDiscards that is one too high";
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
-        ["SDP-6.3.3.3-1", "SDP-9.3-3"] "A SinkAvail has an STag that means nothing.";
+        ["SDP-6.3.3.3-1", "SDP-9.3-3"] "sends a SinkAvail with an STag that does not exist";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]
-        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "VA of a SinkAvail has its lower half in front.";
+        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "exchanges the upper and the lower half of VA of a SinkAvail";
     "sdp.sink-cancel-ack-long" [SdpOut(|out| long(out, Mid::SINK_CANCEL_ACK))]
-        ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "Four octets stand behind the header of a SinkCancelAck.";
+        ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "sends four bytes after the header of a SinkCancelAck";
     "sdp.src-avail-cancel-long" [SdpOut(|out| long(out, Mid::SRC_AVAIL_CANCEL))]
-        ["SDP-6.3.9-1", "SDP-6.1.1-10", "SDP-6.1.1-1"] "Four octets stand behind the header of a SrcAvailCancel.";
+        ["SDP-6.3.9-1", "SDP-6.1.1-10", "SDP-6.1.1-1"] "sends four bytes after the header of a SrcAvailCancel";
     "sdp.src-avail-cut" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
         *said.payload = None;
         said.resize(28);
-    }))] ["SDP-6.3.2-1", "SDP-6.3.2-3", "SDP-6.1.1-1", "SDP-6.1.1-22"] "A SrcAvail has the upper half of VA only.";
+    }))] ["SDP-6.3.2-1", "SDP-6.3.2-3", "SDP-6.1.1-1", "SDP-6.1.1-22"] "sends a SrcAvail with only the upper half of VA";
     "sdp.src-avail-len-0" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| 0))]
-        ["SDP-6.3.2.1-1"] "A SrcAvail is about no octets.";
+        ["SDP-6.3.2.1-1"] "sends a SrcAvail for no bytes";
     "sdp.src-avail-len-large" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| (1 << 31) + 1))]
-        ["SDP-6.3.2.1-2"] "A SrcAvail is about more than 2^31 octets.";
+        ["SDP-6.3.2.1-2"] "sends a SrcAvail for more than 2^31 bytes";
     "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
-        ["SDP-6.3.2.3-1", "SDP-9.2-4"] "A SrcAvail has an STag that means nothing.";
+        ["SDP-6.3.2.3-1", "SDP-9.2-4"] "sends a SrcAvail with an STag that does not exist";
     "sdp.src-avail-va-behind-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
         let payload = said.payload.map_or(0, |piece| piece.len);
         said.word(VA_LOW, |va| va.wrapping_add(payload));
-    }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "VA of a SrcAvail names what follows the payload.";
+    }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the payload";
     "sdp.src-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], swap_va))]
-        ["SDP-6.3.2-4", "SDP-6.3.2-3"] "VA of a SrcAvail has its lower half in front.";
+        ["SDP-6.3.2-4", "SDP-6.3.2-3"] "exchanges the upper and the lower half of VA of a SrcAvail";
     "sdp.wr-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_WR_COMPL))]
-        ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "A RdmaWrCompl has no Len of its own.";
+        ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "sends an RdmaWrCompl without its own Len";
     "sdp.wr-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |_| 0))]
-        ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "A RdmaWrCompl tells of no octets.";
+        ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "sends an RdmaWrCompl for no bytes";
     "sdp.wr-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len - 1))]
-        ["SDP-6.3.6.1-1", "SDP-9.3-14"] "A RdmaWrCompl tells of one octet less than were written.";
+        ["SDP-6.3.6.1-1", "SDP-9.3-14"] "sends an RdmaWrCompl for one byte less than it wrote";
     "sdp.wr-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len + 1_000_000))]
-        ["SDP-9.3-14", "SDP-6.3.6-1", "SDP-6.3.6.1-1"] "A RdmaWrCompl tells of more octets than the SinkAvail has.";
+        ["SDP-9.3-14", "SDP-6.3.6-1", "SDP-6.3.6.1-1"] "sends an RdmaWrCompl for more bytes than the SinkAvail has";
     "sdp.wr-compl-long" [SdpOut(|out| long(out, Mid::RDMA_WR_COMPL))]
-        ["SDP-6.3.6-2", "SDP-6.1.1-7", "SDP-6.1.1-1"] "Four octets stand behind the headers of a RdmaWrCompl.";
+        ["SDP-6.3.6-2", "SDP-6.1.1-7", "SDP-6.1.1-1"] "sends four bytes after the headers of an RdmaWrCompl";
 }

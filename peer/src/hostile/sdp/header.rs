@@ -31,46 +31,46 @@ deviations! {
             said.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
         });
         out.kept.count = turn.wrapping_add(u32::from(out.mid().is_some()));
-    })] ["SDP-6.1.3-1", "SDP-10-1"] "Bufs of every second message takes credit back.";
+    })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back in Bufs of every second message";
     "sdp.flags-from-the-top" [SdpOut(|out| later(out, |said| said.octet(2, |flags| *flags = flags.reverse_bits())))]
-        ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "Position 0 of Flags is the most significant bit.";
+        ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "numbers the bits of Flags from the most significant one";
     "sdp.flags-reserved" [SdpOut(|out| later(out, |said| said.octet(2, |flags| *flags |= 0xf8)))]
-        ["SDP-6.1.2-5", "SDP-6.1.2-1"] "The reserved bits of Flags are set.";
+        ["SDP-6.1.2-5", "SDP-6.1.2-1"] "sets the reserved bits of Flags";
     "sdp.header-mirrored" [SdpOut(|out| later(out, |said| {
         let (bufs, mut rest) = (said.half_at(0), [0; 2]);
         said.octet(2, |flags| rest[1] = *flags);
         said.octet(3, |mid| rest[0] = *mid);
         said.half(0, u16::from_be_bytes(rest));
         said.half(2, bufs);
-    }))] ["SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-17", "SDP-6.1.1-18", "SDP-6-1"] "Messages are in the other field order than Hello and HelloAck.";
+    }))] ["SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-17", "SDP-6.1.1-18", "SDP-6-1"] "sends messages in another field order than Hello and HelloAck";
     "sdp.len-one-more" [SdpOut(|out| later(out, |said| said.word(4, |len| len + 1)))]
-        ["SDP-6.1.4-1", "SDP-6.1-1", "SDP-6.1.1-1"] "Len is one more than the message has octets.";
+        ["SDP-6.1.4-1", "SDP-6.1-1", "SDP-6.1.1-1"] "sends a Len one greater than the length of the message";
     "sdp.len-of-payload" [SdpOut(|out| out.of(&[Mid::DATA], |said| said.word(4, |len| len - 16)))]
-        ["SDP-6.1.4-1", "SDP-9.1-2", "SDP-6.3.1-1", "SDP-6.1.1-23", "SDP-6.1-1"] "Len of Data counts the payload only.";
+        ["SDP-6.1.4-1", "SDP-9.1-2", "SDP-6.3.1-1", "SDP-6.1.1-23", "SDP-6.1-1"] "counts only the payload in Len of Data";
     "sdp.len-little-endian" [SdpOut(|out| later(out, |said| said.word(4, u32::swap_bytes)))]
-        ["SDP-6-4", "SDP-6.1.4-1", "SDP-6.1-1"] "Len has its least significant octet first.";
+        ["SDP-6-4", "SDP-6.1.4-1", "SDP-6.1-1"] "sends Len in little-endian byte order";
     "sdp.mid-0f" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x0f)))]
-        ["SDP-6.1.1-17", "SDP-6.1.1-1"] "An update has MID 0x0F.";
+        ["SDP-6.1.1-17", "SDP-6.1.1-1"] "sends an update with MID 0x0F";
     "sdp.mid-20" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x20)))]
-        ["SDP-6.1.1-18", "SDP-6.1.1-1"] "An update has MID 0x20.";
+        ["SDP-6.1.1-18", "SDP-6.1.1-1"] "sends an update with MID 0x20";
     "sdp.mid-90" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x90)))]
-        ["SDP-6.1.1-20", "SDP-6.1.1-1"] "An update has MID 0x90.";
+        ["SDP-6.1.1-20", "SDP-6.1.1-1"] "sends an update with MID 0x90";
     "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |said| said.word(12, |ack| ack.wrapping_add(1000))))]
-        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "MSeqAck is ahead of what the peer has sent.";
+        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "acknowledges in MSeqAck what the peer has not sent yet";
     "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |said| said.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
-        ["SDP-6.1.6-1", "SDP-6.1.3-1"] "MSeqAck goes back by two where it is even.";
+        ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases MSeqAck by two if it is even";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |said| said.word(8, |mseq| mseq.wrapping_mul(2))))]
-        ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "MSeq grows by two from message to message.";
+        ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "increments MSeq by two for each message";
     "sdp.mseq-stands-still" [SdpOut(|out| later(out, |said| said.word(8, |_| 1)))]
-        ["SDP-6.1.5-2", "SDP-10.1-1"] "Every message has MSeq 1.";
+        ["SDP-6.1.5-2", "SDP-10.1-1"] "sends MSeq 1 in every message";
     "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |said| {
         said.octet(2, |flags| *flags |= FLAG_OOB_PRES);
-    }))] ["SDP-6.1.2-8", "SDP-6.1.2-1"] "OOB_PRES is set in other messages than Data.";
+    }))] ["SDP-6.1.2-8", "SDP-6.1.2-1"] "sets OOB_PRES in messages other than Data";
     "sdp.oob-pres-without-payload" [SdpOut(|out| empty(out, |said| said.octet(2, |flags| *flags |= FLAG_OOB_PRES)))]
-        ["SDP-6.1.2-7"] "OOB_PRES is set in Data without payload.";
+        ["SDP-6.1.2-7"] "sets OOB_PRES in Data without payload";
     "sdp.req-pipe-elsewhere" [SdpOut(|out| out.of(&[Mid::DATA, Mid::SEND_SM, Mid::SRC_AVAIL], |said| {
         said.octet(2, |flags| *flags |= FLAG_REQ_PIPE);
-    }))] ["SDP-6.1.2-17", "SDP-6.1.2-16", "SDP-6.1.2-4", "SDP-6.1.2-1"] "REQ_PIPE is set in other messages than RdmaRdCompl and RdmaWrCompl.";
+    }))] ["SDP-6.1.2-17", "SDP-6.1.2-16", "SDP-6.1.2-4", "SDP-6.1.2-1"] "sets REQ_PIPE in messages other than RdmaRdCompl and RdmaWrCompl";
     "sdp.short-header" [SdpOut(|out| empty(out, |said| said.resize(12)))]
-        ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "An update has 12 octets.";
+        ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "sends an update of 12 bytes";
 }

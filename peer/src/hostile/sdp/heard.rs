@@ -47,7 +47,7 @@ deviations! {
             let asked = out.kept.count;
             out.of(&[Mid::CH_RCV_BUF_ACK], |said| said.word(FIRST, |_| asked));
         }),
-    ] ["SDP-10.6-14"] "ActSz is the DesSz that was asked for, whatever size the Private Buffers have.";
+    ] ["SDP-10.6-14"] "copies DesSz into ActSz, whatever size the Private Buffers have";
     "sdp.ch-rcv-buf-half-met" [
         SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first() {
             out.kept.count = *octets;
@@ -56,9 +56,9 @@ deviations! {
             let half = arrived.word(FIRST).midpoint(arrived.kept.count);
             arrived.set_word(FIRST, half);
         }),
-    ] ["SDP-10.6-7", "SDP-10.6-5"] "Of a ChRcvBuf for more half is granted, though all of it could be.";
+    ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant all of it";
     "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |said| said.word(FIRST, |size| size / 4)))]
-        ["SDP-6.4.1.1-1"] "DesSz of a ChRcvBuf counts words.";
+        ["SDP-6.4.1.1-1"] "counts words in DesSz of a ChRcvBuf";
     "sdp.data-in-sink-avail-cancel-lost" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
             out.kept.count = 1;
@@ -67,7 +67,7 @@ deviations! {
             arrived.kept.count = 2;
             arrived.ignore();
         }),
-    ] ["SDP-9.5.5-13"] "Payload of the first Data behind one's own SinkAvailCancel is lost, and makes no SinkAvail stale.";
+    ] ["SDP-9.5.5-13"] "loses the payload of the first Data after its own SinkAvailCancel, and makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
             out.kept.count = super::said::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
@@ -75,7 +75,7 @@ deviations! {
         SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
             make_send_sm(arrived);
         }),
-    ] ["SDP-9.2-22"] "A RdmaRdCompl that leaves octets over is taken for a SendSm.";
+    ] ["SDP-9.2-22"] "treats an RdmaRdCompl that leaves bytes over as a SendSm";
     "sdp.forgets-credit-of-late-sink-avail" [
         SdpOut(|out| if out.is_change_to(Mode::Combined) {
             out.kept.count = 1;
@@ -84,7 +84,7 @@ deviations! {
             arrived.set_octet(0, 0);
             arrived.set_octet(1, 0);
         }),
-    ] ["SDP-12.4-13"] "Bufs of a SinkAvail that comes behind one's ModeChange out of Pipelined Mode counts as 0.";
+    ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after its ModeChange out of Pipelined Mode";
     "sdp.heeds-req-pipe-in-buffered" [
         SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.kept.count == 1 {
             arrived.kept.count = 2;
@@ -97,7 +97,7 @@ deviations! {
             let change = out.say(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-15"] "REQ_PIPE leads to a ModeChange in Buffered Mode, too.";
+    ] ["SDP-6.1.2-15"] "sends a ModeChange on REQ_PIPE also in Buffered Mode";
     "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.kept.count = arrived.word(LOCAL_RCV_SZ);
     } else if arrived.is(Mid::HELLO_ACK) {
@@ -105,16 +105,16 @@ deviations! {
     } else if arrived.is(Mid::CH_RCV_BUF_ACK) {
         let size = arrived.kept.count;
         arrived.set_word(FIRST, size);
-    })] ["SDP-10.6-4"] "A ChRcvBufAck tells nothing: the size of messages stays as it was.";
+    })] ["SDP-10.6-4"] "does not change the size of messages on a ChRcvBufAck";
     "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.set_word(DES_REM_RCV_SZ, 300);
-    })] ["SDP-6.2.1.4-1"] "Private Buffers have 300 octets, whatever DesRemRcvSz of the Hello is.";
+    })] ["SDP-6.2.1.4-1"] "posts Private Buffers of 300 bytes, whatever DesRemRcvSz of the Hello is";
     "sdp.ignores-sink-cancel-ack" [SdpArrived(|arrived| if arrived.is(Mid::SINK_CANCEL_ACK) {
         arrived.ignore();
-    })] ["SDP-9.5.5-14"] "A SinkCancelAck is ignored.";
+    })] ["SDP-9.5.5-14"] "ignores a SinkCancelAck";
     "sdp.misses-hello-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO_ACK) {
         arrived.refuse();
-    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "The message right behind the Hello is not taken.";
+    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "ignores the message right after the Hello";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
         let second = out.kept.held.take();
         if second.is_some() {
@@ -122,17 +122,17 @@ deviations! {
         } else {
             out.kept.held = out.out.pop();
         }
-    })] ["SDP-10.1-2"] "Of two SrcAvails the second is told to be read before the first.";
+    })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before the first";
     "sdp.reads-behind-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.tagged_offset += 8;
-    })] ["SDP-9.2-10"] "A read begins eight octets behind the first that has not come.";
+    })] ["SDP-9.2-10"] "starts a read eight bytes after the first missing byte";
     "sdp.reads-beyond-own-ord" [SdpOut(|out| {
         out.of(&[Mid::HELLO], |said| said.half(HELLO_ORD, 1));
         out.of(&[Mid::HELLO_ACK], |said| said.half(HELLO_ACK_ORD, 1));
         read_twice(out);
-    })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9"] "LocORD is 1, and two Reads are outstanding.";
+    })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9"] "sends two outstanding Reads although its LocORD is 1";
     "sdp.reads-beyond-peers-ird" [SdpOut(read_twice)]
-        ["SDP-8.1.1-27", "SDP-8.1.1-38"] "Two Reads are outstanding, though LocIRD of the peer is 1.";
+        ["SDP-8.1.1-27", "SDP-8.1.1-38"] "sends two outstanding Reads although LocIRD of the peer is 1";
     "sdp.refuses-late-src-avail-cancel" [
         SdpOut(|out| {
             let ends = |mid| mid == Some(Mid::SEND_SM) || mid == Some(Mid::RDMA_RD_COMPL);
@@ -146,7 +146,7 @@ deviations! {
                 arrived.refuse();
             }
         }),
-    ] ["SDP-9.5.4-4"] "A SrcAvailCancel that comes when all SrcAvails are Processed is refused.";
+    ] ["SDP-9.5.4-4"] "rejects a SrcAvailCancel that arrives when all SrcAvails are Processed";
     "sdp.req-pipe-of-other-half" [
         SdpArrived(|arrived| if has_req_pipe(arrived) {
             arrived.set_octet(2, 0);
@@ -158,18 +158,18 @@ deviations! {
             let change = out.say(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "REQ_PIPE leads to a ModeChange of the other half-connection.";
+    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the other half-connection on REQ_PIPE";
     "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
         out.lose(Mid::SEND_SM);
-    })] ["SDP-11.3-10"] "Behind a SendSm the other SrcAvails are forgotten.";
+    })] ["SDP-11.3-10"] "forgets the other SrcAvails after a SendSm";
     "sdp.sink-avail-miscounted" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
         let non_discards = arrived.word(NON_DISCARDS);
         arrived.set_word(NON_DISCARDS, non_discards.wrapping_sub(1));
-    })] ["SDP-9.5.1-11", "SDP-9.5.1-8"] "PotentialNonDiscards is one more than the messages with payload that were sent.";
+    })] ["SDP-9.5.1-11", "SDP-9.5.1-8"] "counts one more in PotentialNonDiscards than the messages with payload that it sent";
     "sdp.src-avail-misread" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
         let len = arrived.word(FIRST);
         arrived.set_word(FIRST, len - 8);
-    })] ["SDP-9.2-37"] "A SrcAvail is taken to be about eight octets fewer.";
+    })] ["SDP-9.2-37"] "treats a SrcAvail as eight bytes shorter than it is";
     "sdp.src-avails-not-repeated" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.kept.count == 1 {
             arrived.kept.count = 2;
@@ -181,10 +181,10 @@ deviations! {
                 out.lose(Mid::SRC_AVAIL);
             }
         }),
-    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "SrcAvails that a SinkAvail crossed behind the ModeChange out of Pipelined Mode do not come again.";
+    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails that a SinkAvail crossed after the ModeChange out of Pipelined Mode";
     "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
         Some(Mid::RDMA_WR_COMPL) => out.kept.count = 1,
         Some(Mid::SRC_AVAIL) if out.kept.count == 1 => out.lose(Mid::SRC_AVAIL),
         _ => {}
-    })] ["SDP-11.3-17"] "What is left over behind a write is not offered by a SrcAvail.";
+    })] ["SDP-11.3-17"] "sends no SrcAvail for the bytes that a write leaves over";
 }

@@ -30,22 +30,22 @@ fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
 deviations! {
     "sdp.private-buffers-few" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Receive { buffer, .. }) if buffer.0 >= FEW) {
         out.out.clear();
-    })] ["SDP-8.1.1-7", "SDP-8.1.1-23"] "Two Private Buffers are posted, whatever the peer is told.";
+    })] ["SDP-8.1.1-7", "SDP-8.1.1-23"] "posts two Private Buffers, whatever number it advertises";
     "sdp.private-buffers-few-behind-suspension" [SdpOut(|out| match out.out.first() {
         Some(Output::Event(Event::Suspended { .. })) => out.kept.count = 1,
         Some(Output::Receive { .. }) if out.kept.count > FEW => out.out.clear(),
         Some(Output::Receive { .. }) if out.kept.count > 0 => out.kept.count += 1,
         _ => {}
-    })] ["SDP-13.1.1-18"] "On the connection that takes the place of another two Private Buffers are posted, whatever the peer is told.";
+    })] ["SDP-13.1.1-18"] "posts two Private Buffers on the new connection after a suspension, whatever number it advertises";
     "sdp.private-buffers-of-before" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
         if out.kept.count == 0 {
             out.kept.count = *octets;
         }
         *octets = out.kept.count.min(*octets);
-    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "A ChRcvBuf for more is granted, and the Private Buffers stay as large as they were.";
+    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "grants a ChRcvBuf for more, but does not enlarge the Private Buffers";
     "sdp.private-buffers-small" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
         *octets /= 2;
-    })] ["SDP-10-3", "SDP-5-1"] "Private Buffers are half as large as the peer is told.";
+    })] ["SDP-10-3", "SDP-5-1"] "posts Private Buffers half as large as it advertises";
     "sdp.sink-avail-by-size-to-come" [SdpOut(|out| match out.mid() {
         Some(Mid::CH_RCV_BUF_ACK) => out.kept.held = out.out.pop(),
         Some(Mid::SINK_AVAIL) => {
@@ -53,26 +53,26 @@ deviations! {
             out.out.extend(held);
         }
         _ => {}
-    })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "What may be advertised by a SinkAvail goes by the smaller size of which the peer has no ChRcvBufAck yet.";
+    })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by a smaller size whose ChRcvBufAck the peer does not have yet";
     "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
-        ["SDP-9.3-4"] "VA of a SinkAvail lies 2^20 octets behind the buffer of its STag.";
+        ["SDP-9.3-4"] "sends a SinkAvail whose VA is 2^20 bytes after the buffer of its STag";
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
-        ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "The connection serves no Reads, whatever LocIRD says.";
+        ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "serves no Reads, whatever LocIRD is";
     "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
-        ["SDP-9.3-17"] "What a SinkAvail advertises can never be written.";
+        ["SDP-9.3-17"] "makes the memory of a SinkAvail not writable from the beginning";
     "sdp.sink-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL))]
-        ["SDP-9.3-18"] "What a SinkAvail advertises cannot be written any more when the SinkAvailCancel goes out.";
+        ["SDP-9.3-18"] "makes the memory of a SinkAvail not writable when it sends the SinkAvailCancel";
     "sdp.src-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL))]
-        ["SDP-9.2-23"] "What a SrcAvail advertises can never be read.";
+        ["SDP-9.2-23"] "makes the memory of a SrcAvail not readable from the beginning";
     "sdp.src-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL_CANCEL))]
-        ["SDP-9.2-24"] "What a SrcAvail advertises cannot be read any more when the SrcAvailCancel goes out.";
+        ["SDP-9.2-24"] "makes the memory of a SrcAvail not readable when it sends the SrcAvailCancel";
     "sdp.stags-left-valid" [
         SdpConduct(|conduct| conduct.keeps_memory = true),
         SdpOut(|out| if matches!(out.out.first(), Some(Output::Withdraw { .. })) {
             out.out.clear();
         }),
-    ] ["SDP-9.2-30", "SDP-9.3-13"] "No STag that was advertised is ever invalidated by its owner.";
+    ] ["SDP-9.2-30", "SDP-9.3-13"] "never invalidates its own advertised STags";
     "sdp.writes-not-enabled" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::WRITE && is_tagged(octets)).then_some(Fault::Opcode)
-    })] ["SDP-14.1-2"] "The connection takes no Writes.";
+    })] ["SDP-14.1-2"] "accepts no Writes";
 }

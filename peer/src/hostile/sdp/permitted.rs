@@ -55,7 +55,7 @@ fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
 deviations! {
     "sdp.counts-one-credit-less" [SdpArrived(|arrived| if is_message(arrived) && !is_first(arrived) {
         arrived.set_half(BUFS, arrived.half(BUFS).saturating_sub(1));
-    })] ["SDP-10.5-11"] "Bufs of each message counts as one less.";
+    })] ["SDP-10.5-11"] "treats Bufs of each message as one less";
     "sdp.heeds-first-bufs-only" [SdpArrived(|arrived| {
         if is_first(arrived) {
             arrived.kept.count = arrived.half(BUFS).into();
@@ -63,21 +63,21 @@ deviations! {
             let first = u16::try_from(arrived.kept.count).unwrap_or(u16::MAX);
             arrived.set_half(BUFS, first);
         }
-    })] ["SDP-10.3-3"] "Bufs counts as that of Hello or HelloAck where it is more.";
+    })] ["SDP-10.3-3"] "limits Bufs of later messages to that of Hello or HelloAck";
     "sdp.refuses-ch-rcv-buf" [SdpArrived(|arrived| refuse(arrived, Mid::CH_RCV_BUF, |_| true))]
-        ["SDP-10.6-1"] "A ChRcvBuf is refused.";
+        ["SDP-10.6-1"] "rejects a ChRcvBuf";
     "sdp.refuses-ch-rcv-buf-again" [SdpArrived(|arrived| {
         let again = arrived.kept.count > 0;
         arrived.kept.count += u32::from(arrived.is(Mid::CH_RCV_BUF));
         refuse(arrived, Mid::CH_RCV_BUF, |_| again);
-    })] ["SDP-10.6.1-3"] "A second ChRcvBuf is refused.";
+    })] ["SDP-10.6.1-3"] "rejects a second ChRcvBuf";
     "sdp.refuses-ch-rcv-buf-ack-of-less" [SdpArrived(|arrived| {
         if is_first(arrived) {
             arrived.kept.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
         }
         let size = arrived.kept.count;
         refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < size);
-    })] ["SDP-10.6-12"] "A ChRcvBufAck for smaller Private Buffers is refused, however soon it comes.";
+    })] ["SDP-10.6-12"] "rejects a ChRcvBufAck for smaller Private Buffers, however soon it arrives";
     "sdp.refuses-ch-rcv-buf-ack-of-other-size" [
         SdpOut(|out| if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF)) {
             out.kept.count = word(head, FIRST);
@@ -86,7 +86,7 @@ deviations! {
             let asked = arrived.kept.count;
             refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != asked);
         }),
-    ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "A ChRcvBufAck whose ActSz is not the DesSz that was asked for is refused.";
+    ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "rejects a ChRcvBufAck whose ActSz is not the requested DesSz";
     "sdp.refuses-crossing-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SRC_AVAIL, &[])),
         SdpArrived(|arrived| {
@@ -96,7 +96,7 @@ deviations! {
             }
             refuse(arrived, Mid::SINK_AVAIL, |_| is_open);
         }),
-    ] ["SDP-11-12"] "A SinkAvail is refused while a SrcAvail is open.";
+    ] ["SDP-11-12"] "rejects a SinkAvail while a SrcAvail is open";
     "sdp.refuses-data-behind-hello" [SdpArrived(|arrived| {
         let first = arrived.kept.count == 1;
         if is_first(arrived) {
@@ -105,14 +105,14 @@ deviations! {
             arrived.kept.count = 2;
             arrived.refuse();
         }
-    })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "Data that is the first message behind Hello or HelloAck is refused.";
+    })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "rejects Data that is the first message after Hello or HelloAck";
     "sdp.refuses-data-behind-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SINK_AVAIL, &[])),
         SdpArrived(|arrived| {
             let sent = arrived.kept.count == 1;
             refuse(arrived, Mid::DATA, |it| sent && has_payload(it));
         }),
-    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "Payload of Data is refused once a SinkAvail was sent.";
+    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after a SinkAvail was sent";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
             let is_open = arrived.kept.count == 1;
@@ -124,17 +124,17 @@ deviations! {
         SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::SEND_SM)) {
             out.kept.count = 0;
         }),
-    ] ["SDP-12.3-2"] "A ModeChange is refused while a SrcAvail of its sender is open.";
+    ] ["SDP-12.3-2"] "rejects a ModeChange while a SrcAvail of its sender is open";
     "sdp.refuses-rd-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
         SdpArrived(|arrived| {
             let whole = arrived.kept.count;
             refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < whole);
         }),
-    ] ["SDP-9.2-16"] "A RdmaRdCompl for a part of what a SrcAvail advertises is refused.";
+    ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of what a SrcAvail advertises";
     "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
         refuse(arrived, mid, |it| it.octet(2) & FLAG_REQ_PIPE != 0);
-    })] ["SDP-12-13"] "A completion with REQ_PIPE is refused.";
+    })] ["SDP-12-13"] "rejects a completion with REQ_PIPE";
     "sdp.refuses-second-advert" [
         SdpArrived(|arrived| {
             let is_advert = arrived.is(Mid::SRC_AVAIL) || arrived.is(Mid::SINK_AVAIL);
@@ -146,13 +146,13 @@ deviations! {
         SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL | Mid::SEND_SM)) {
             out.kept.count = out.kept.count.saturating_sub(1);
         }),
-    ] ["SDP-11-11", "SDP-11.3-22"] "A second SrcAvail or SinkAvail is refused while one is open, whatever MaxAdverts says.";
+    ] ["SDP-11-11", "SDP-11.3-22"] "rejects a second SrcAvail or SinkAvail while one is open, whatever MaxAdverts is";
     "sdp.refuses-send-sm" [SdpArrived(|arrived| refuse(arrived, Mid::SEND_SM, |_| true))]
-        ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "A SendSm is refused.";
+        ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "rejects a SendSm";
     "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
-        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "A SinkAvail is refused in Pipelined Mode, too.";
+        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "rejects a SinkAvail also in Pipelined Mode";
     "sdp.refuses-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |_| true))]
-        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "A SrcAvail is refused in Combined and Pipelined Mode, too.";
+        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects a SrcAvail also in Combined and Pipelined Mode";
     "sdp.refuses-transaction-reply" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
             out.kept.count = 1;
@@ -162,12 +162,12 @@ deviations! {
             refuse(arrived, Mid::RDMA_WR_COMPL, |_| awaits);
             refuse(arrived, Mid::DATA, |it| awaits && has_payload(it));
         }),
-    ] ["SDP-9.4-4", "SDP-9.4-5"] "What comes behind a SinkAvail with payload, RdmaWrCompl or payload of Data, is refused.";
+    ] ["SDP-9.4-4", "SDP-9.4-5"] "rejects an RdmaWrCompl or payload of Data after a SinkAvail with payload";
     "sdp.refuses-wr-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| {
             let whole = arrived.kept.count;
             refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < whole);
         }),
-    ] ["SDP-6.3.6.1-2"] "A RdmaWrCompl for a part of what a SinkAvail advertises is refused.";
+    ] ["SDP-6.3.6.1-2"] "rejects an RdmaWrCompl for a part of what a SinkAvail advertises";
 }

@@ -60,59 +60,59 @@ deviations! {
             out.out.insert(0, compl);
         }
         _ => out.lose(Mid::RDMA_WR_COMPL),
-    })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "RdmaWrCompl is sent before the write.";
+    })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "sends the RdmaWrCompl before the write";
     "sdp.abort-conn-unasked" [SdpOut(|out| add(out, &[(Mid::ABORT_CONN, &[])]))]
-        ["SDP-6.2.4-2"] "An AbortConn is sent without a DisConn before it.";
+        ["SDP-6.2.4-2"] "sends an AbortConn without a DisConn before it";
     "sdp.buffered-with-open-src-avail" [SdpOut(|out| {
         let word = out.mch(Mode::Buffered, false);
         out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::MODE_CHANGE, &word)]);
-    })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1"] "A half-connection goes to Buffered Mode while a SrcAvail is open.";
+    })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1"] "changes a half-connection to Buffered Mode while a SrcAvail is open";
     "sdp.ch-rcv-buf-ack-left-out" [SdpOut(|out| out.lose(Mid::CH_RCV_BUF_ACK))]
-        ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "A ChRcvBuf gets no ChRcvBufAck.";
+        ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "sends no ChRcvBufAck after a ChRcvBuf";
     "sdp.ch-rcv-buf-ack-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF_ACK))]
-        ["SDP-6.4.2-3", "SDP-8.2.2-10"] "A ChRcvBuf gets two ChRcvBufAcks.";
+        ["SDP-6.4.2-3", "SDP-8.2.2-10"] "answers a ChRcvBuf with two ChRcvBufAcks";
     "sdp.ch-rcv-buf-ack-unasked" [SdpOut(|out| add(out, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 8, 0])]))]
-        ["SDP-6.4.2-3", "SDP-8.2.2-10"] "A ChRcvBufAck is sent that nobody asked for.";
+        ["SDP-6.4.2-3", "SDP-8.2.2-10"] "sends an unsolicited ChRcvBufAck";
     "sdp.ch-rcv-buf-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF))]
-        ["SDP-10.6-19", "SDP-8.2.2-10"] "A second ChRcvBuf is sent before the ChRcvBufAck.";
+        ["SDP-10.6-19", "SDP-8.2.2-10"] "sends a second ChRcvBuf before the ChRcvBufAck";
     "sdp.combined-src-avail-without-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
         *said.payload = None;
         said.resize(32);
     }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23", "SDP-12.4-2"]
-        "A SrcAvail has no payload in Combined Mode.";
+        "sends a SrcAvail without payload in Combined Mode";
     "sdp.data-behind-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
-        ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "Payload is sent behind a DisConn.";
+        ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "sends payload after a DisConn";
     "sdp.data-behind-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
-        ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "Payload is sent while a SrcAvail is open.";
+        ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "sends payload while a SrcAvail is open";
     "sdp.dis-conn-and-end" [SdpOut(|out| if out.mid() == Some(Mid::DIS_CONN) {
         out.out.push(Output::Disconnect { abortive: false });
-    })] ["SDP-8.2.1-11", "SDP-8.2.1-3", "SDP-8.2.1-10"] "TCP ends behind a DisConn, whatever the peer still has to send.";
+    })] ["SDP-8.2.1-11", "SDP-8.2.1-3", "SDP-8.2.1-10"] "ends TCP after a DisConn although the peer still has data to send";
     "sdp.dis-conn-left-out" [SdpOut(|out| replace(out, Mid::DIS_CONN, vec![Output::Disconnect { abortive: false }]))]
-        ["SDP-6.2-2", "SDP-8.2.1-4", "SDP-8.2.1-32", "SDP-8.2.1-21"] "A connection is closed without a DisConn.";
+        ["SDP-6.2-2", "SDP-8.2.1-4", "SDP-8.2.1-32", "SDP-8.2.1-21"] "closes a connection without a DisConn";
     "sdp.mode-change-buffered-to-pipelined" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Pipelined, false))]
-        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-4", "SDP-12-5", "SDP-12-9"] "A half-connection goes from Buffered to Pipelined Mode.";
+        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-4", "SDP-12-5", "SDP-12-9"] "changes a half-connection from Buffered to Pipelined Mode";
     "sdp.mode-change-by-sink" [SdpOut(|out| change_at_once(out, Mode::Buffered, true))]
-        ["SDP-12-3", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-2"] "The Data Sink of a half-connection in Combined Mode asks for Buffered Mode.";
+        ["SDP-12-3", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-2"] "requests Buffered Mode as Data Sink of a half-connection in Combined Mode";
     "sdp.mode-change-by-sink-in-pipelined" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Combined, true))]
-        ["SDP-12-6", "SDP-12-11", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3"] "The Data Sink of a half-connection in Pipelined Mode asks for Combined Mode.";
+        ["SDP-12-6", "SDP-12-11", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3"] "requests Combined Mode as Data Sink of a half-connection in Pipelined Mode";
     "sdp.mode-change-by-sink-to-pipelined" [SdpOut(|out| change_at_once(out, Mode::Pipelined, true))]
-        ["SDP-12-5", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-4"] "The Data Sink of a half-connection in Combined Mode asks for Pipelined Mode.";
+        ["SDP-12-5", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-4"] "requests Pipelined Mode as Data Sink of a half-connection in Combined Mode";
     "sdp.mode-change-by-source-in-buffered" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Combined, false))]
-        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "The Data Source of a half-connection in Buffered Mode asks for Combined Mode.";
+        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "requests Combined Mode as Data Source of a half-connection in Buffered Mode";
     "sdp.mode-change-pipelined-to-buffered" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Buffered, false))]
-        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "A half-connection goes from Pipelined to Buffered Mode.";
+        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "changes a half-connection from Pipelined to Buffered Mode";
     "sdp.mode-change-left-out" [SdpOut(|out| out.lose(Mid::MODE_CHANGE))]
         ["SDP-12.3-1", "SDP-12.5-14", "SDP-12.1-1", "SDP-12.4-1", "SDP-12.5-3", "SDP-12-17", "SDP-9.2-2"]
-        "A half-connection changes its Mode without a ModeChange.";
+        "changes the Mode of a half-connection without a ModeChange";
     "sdp.mode-change-same" [SdpOut(|out| change_at_once(out, Mode::Combined, false))]
-        ["SDP-12-12", "SDP-12-1", "SDP-6.3.8.2-3", "SDP-12-6"] "A ModeChange asks for the Mode that holds.";
+        ["SDP-12-12", "SDP-12-1", "SDP-6.3.8.2-3", "SDP-12-6"] "sends a ModeChange to the current Mode";
     "sdp.mode-change-unacknowledged" [SdpOut(|out| {
         if out.is_change_to(Mode::Pipelined) {
             out.kept.count = 1;
         } else if out.is_change_to(Mode::Combined) && out.kept.count == 1 {
             change_again(out, Mode::Combined, Mode::Pipelined, false);
         }
-    })] ["SDP-12.4-3", "SDP-12.5-8"] "Behind a ModeChange out of Pipelined Mode the next one follows before the first is acknowledged.";
+    })] ["SDP-12.4-3", "SDP-12.5-8"] "sends a second ModeChange before the one out of Pipelined Mode is acknowledged";
     "sdp.oob-pend-late" [SdpOut(|out| {
         let owes = out.kept.count;
         let mut now = owes;
@@ -121,46 +121,46 @@ deviations! {
             now = u32::from(*flags & FLAG_OOB_PRES != 0);
         }));
         out.kept.count = now;
-    })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "OOB_PEND is set in the message behind the Out-Of-Band octet.";
+    })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "sets OOB_PEND in the message after the Out-Of-Band byte";
     "sdp.oob-pend-left-out" [SdpOut(|out| out.each(|said| said.octet(2, |flags| *flags &= !FLAG_OOB_PEND)))]
-        ["SDP-9.5.3-5", "SDP-6.1.2-3"] "OOB_PEND is never set.";
+        ["SDP-9.5.3-5", "SDP-6.1.2-3"] "never sets OOB_PEND";
     "sdp.pipelined-src-avail-with-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| if said.payload.is_none() {
         said.head.extend(PAYLOAD);
         said.resize(said.head.len());
-    }))] ["SDP-9.2-3", "SDP-11.3-7", "SDP-11-13", "SDP-6.3.2-2", "SDP-12-15", "SDP-12-17"] "A SrcAvail has payload in Pipelined Mode.";
+    }))] ["SDP-9.2-3", "SDP-11.3-7", "SDP-11-13", "SDP-6.3.2-2", "SDP-12-15", "SDP-12-17"] "sends a SrcAvail with payload in Pipelined Mode";
     "sdp.rd-compl-before-read" [SdpOut(|out| match out.out.first() {
         Some(Output::Read { len, .. }) => {
             let compl = out.say(Mid::RDMA_RD_COMPL, &len.to_be_bytes());
             out.out.insert(0, compl);
         }
         _ => out.lose(Mid::RDMA_RD_COMPL),
-    })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11", "SDP-9.2-34", "SDP-9.2-36", "SDP-9.5.4-8", "SDP-9.2-15"] "RdmaRdCompl is sent before the read.";
+    })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11", "SDP-9.2-34", "SDP-9.2-36", "SDP-9.5.4-8", "SDP-9.2-15"] "sends the RdmaRdCompl before the read";
     "sdp.rd-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_RD_COMPL))]
-        ["SDP-9.2-11", "SDP-9.2-1", "SDP-9.5.4-7"] "No RdmaRdCompl follows a read.";
+        ["SDP-9.2-11", "SDP-9.2-1", "SDP-9.5.4-7"] "sends no RdmaRdCompl after a read";
     "sdp.rd-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_RD_COMPL, &[0, 0, 0, 9])]))]
-        ["SDP-9.2-1", "SDP-8.2.2-10", "SDP-9.2-15"] "A RdmaRdCompl is sent without a SrcAvail.";
+        ["SDP-9.2-1", "SDP-8.2.2-10", "SDP-9.2-15"] "sends an RdmaRdCompl without a SrcAvail";
     "sdp.reads-other-stag" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
-    })] ["SDP-6.3.2.3-2", "SDP-9.2-1"] "A read names another STag than the SrcAvail.";
+    })] ["SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from another STag than that of the SrcAvail";
     "sdp.send-sm-left-out" [SdpOut(|out| out.lose(Mid::SEND_SM))]
-        ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9.5.4-9", "SDP-9-8", "SDP-9-9"] "A SrcAvail that is not read, or was revoked, gets no SendSm.";
+        ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9.5.4-9", "SDP-9-8", "SDP-9-9"] "sends no SendSm for a SrcAvail that it does not read or that was revoked";
     "sdp.send-sm-twice" [SdpOut(|out| twice(out, Mid::SEND_SM))]
-        ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "A SrcAvail gets two SendSms.";
+        ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "answers a SrcAvail with two SendSms";
     "sdp.send-sm-unasked" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
-        ["SDP-9.2-18", "SDP-8.2.2-10"] "A SendSm is sent without a SrcAvail.";
+        ["SDP-9.2-18", "SDP-8.2.2-10"] "sends a SendSm without a SrcAvail";
     "sdp.sink-avail-behind-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, |_| true, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
-        ["SDP-9.5.5-11"] "A SinkAvail is sent before the SinkAvailCancel is Processed.";
+        ["SDP-9.5.5-11"] "sends a SinkAvail before the SinkAvailCancel is Processed";
     "sdp.sink-avail-cancel-twice" [SdpOut(|out| twice(out, Mid::SINK_AVAIL_CANCEL))]
-        ["SDP-9.5.5-11"] "A second SinkAvailCancel is sent before the first is Processed.";
+        ["SDP-9.5.5-11"] "sends a second SinkAvailCancel before the first is Processed";
     "sdp.sink-avail-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
         ["SDP-12-20", "SDP-11-8", "SDP-9.4-2", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
-        "A SinkAvail is sent in Combined Mode.";
+        "sends a SinkAvail in Combined Mode";
     "sdp.sink-cancel-ack-left-out" [SdpOut(|out| out.lose(Mid::SINK_CANCEL_ACK))]
-        ["SDP-6.3.11-1", "SDP-9.5.5-10"] "A SinkAvailCancel gets no SinkCancelAck.";
+        ["SDP-6.3.11-1", "SDP-9.5.5-10"] "sends no SinkCancelAck after a SinkAvailCancel";
     "sdp.sink-cancel-ack-twice" [SdpOut(|out| twice(out, Mid::SINK_CANCEL_ACK))]
-        ["SDP-9.5.5-10"] "A SinkAvailCancel gets two SinkCancelAcks.";
+        ["SDP-9.5.5-10"] "answers a SinkAvailCancel with two SinkCancelAcks";
     "sdp.sink-cancel-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SINK_CANCEL_ACK, &[])]))]
-        ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "A SinkCancelAck is sent without a SinkAvailCancel.";
+        ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "sends a SinkCancelAck without a SinkAvailCancel";
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
         out.kept.count = 1;
     } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.kept.count == 1) {
@@ -168,43 +168,43 @@ deviations! {
         start.speaks_first = true;
         let early = out.say(Mid::DATA, &[]);
         out.out.push(early);
-    })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "The Connecting Peer sends a message before it has a HelloAck.";
+    })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "sends a message as Connecting Peer before it has a HelloAck";
     "sdp.src-avail-behind-cancel" [SdpOut(|out| {
         out.follow(Mid::SRC_AVAIL_CANCEL, |_| true, &[(Mid::SRC_AVAIL, &SRC_AH)]);
-    })] ["SDP-9.5.4-10"] "A SrcAvail is sent before the SrcAvailCancel is Processed.";
+    })] ["SDP-9.5.4-10"] "sends a SrcAvail before the SrcAvailCancel is Processed";
     "sdp.src-avail-behind-dis-conn" [SdpOut(|out| {
         out.follow(Mid::DIS_CONN, |_| true, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
-    })] ["SDP-8.2.1-9", "SDP-6.2.3-2", "SDP-8.2.2-10"] "A SrcAvail is sent behind a DisConn.";
+    })] ["SDP-8.2.1-9", "SDP-6.2.3-2", "SDP-8.2.2-10"] "sends a SrcAvail after a DisConn";
     "sdp.src-avail-in-buffered" [SdpOut(|out| {
         let is = out.is_change_to(Mode::Buffered);
         out.follow(Mid::MODE_CHANGE, |_| is, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
-    })] ["SDP-12-18", "SDP-11-6", "SDP-11.1-2", "SDP-12-17", "SDP-12-15", "SDP-11-16"] "A SrcAvail is sent in Buffered Mode.";
+    })] ["SDP-12-18", "SDP-11-6", "SDP-11.1-2", "SDP-12-17", "SDP-12-15", "SDP-11-16"] "sends a SrcAvail in Buffered Mode";
     "sdp.src-avail-twice" [SdpOut(|out| twice(out, Mid::SRC_AVAIL))]
-        ["SDP-11.2-7", "SDP-11-7", "SDP-12.4-10", "SDP-11.2-6"] "A second SrcAvail is sent in Combined Mode while the first is open.";
+        ["SDP-11.2-7", "SDP-11-7", "SDP-12.4-10", "SDP-11.2-6"] "sends a second SrcAvail in Combined Mode while the first is open";
     "sdp.susp-comm-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SUSP_COMM_ACK, &[])]))]
-        ["SDP-8.2.2-10", "SDP-6.5.2-2"] "A SuspCommAck is sent without a SuspComm.";
+        ["SDP-8.2.2-10", "SDP-6.5.2-2"] "sends a SuspCommAck without a SuspComm";
     "sdp.transaction-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &[&SINK_AH[..], &PAYLOAD].concat())]))]
         ["SDP-9.4-6", "SDP-9.4-2", "SDP-12-20", "SDP-12-2", "SDP-11-8", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
-        "A SinkAvail with payload is sent in Combined Mode.";
+        "sends a SinkAvail with payload in Combined Mode";
     "sdp.updates-left-out" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if !has_payload {
             out.lose(Mid::DATA);
         }
-    })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "Data without payload is never sent, whatever credit the peer has left.";
+    })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "never sends Data without payload, whatever credit the peer has left";
     "sdp.wr-compl-behind-mode-change" [SdpOut(|out| {
         if out.mid() == Some(Mid::RDMA_WR_COMPL) {
             out.kept.count = 1;
         } else if out.is_change_to(Mode::Combined) && out.kept.count == 1 {
             out.follow(Mid::MODE_CHANGE, |_| true, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]);
         }
-    })] ["SDP-12.4-7", "SDP-12.5-2", "SDP-9.3-1", "SDP-12.5-19", "SDP-8.2.2-10"] "A RdmaWrCompl follows the ModeChange out of Pipelined Mode.";
+    })] ["SDP-12.4-7", "SDP-12.5-2", "SDP-9.3-1", "SDP-12.5-19", "SDP-8.2.2-10"] "sends an RdmaWrCompl after the ModeChange out of Pipelined Mode";
     "sdp.wr-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_WR_COMPL))]
-        ["SDP-9.3-8", "SDP-9.5.5-5", "SDP-9.5.5-8"] "No RdmaWrCompl follows a write.";
+        ["SDP-9.3-8", "SDP-9.5.5-5", "SDP-9.5.5-8"] "sends no RdmaWrCompl after a write";
     "sdp.wr-compl-twice" [SdpOut(|out| twice(out, Mid::RDMA_WR_COMPL))]
-        ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "A SinkAvail gets two RdmaWrCompls.";
+        ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "answers a SinkAvail with two RdmaWrCompls";
     "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
-        ["SDP-9.3-1", "SDP-8.2.2-10"] "A RdmaWrCompl is sent without a SinkAvail.";
+        ["SDP-9.3-1", "SDP-8.2.2-10"] "sends an RdmaWrCompl without a SinkAvail";
     "sdp.writes-again" [SdpOut(|out| {
         if let Some(Output::Write { data, remote, .. }) = out.out.first() {
             let again = Output::Write { op: NOBODY, data: *data, remote: *remote };
@@ -215,8 +215,8 @@ deviations! {
             let again = out.kept.held.take();
             out.out.splice(0..0, again);
         }
-    })] ["SDP-9.3-9"] "A RdmaWrCompl does not invalidate the STag, and what was written last is written once more when all is over.";
+    })] ["SDP-9.3-9"] "does not invalidate the STag in an RdmaWrCompl, and repeats the last write before the DisConn";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
-    })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "A write names another STag than the SinkAvail.";
+    })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "writes to another STag than that of the SinkAvail";
 }

@@ -45,32 +45,32 @@ deviations! {
         if out.mid() == Some(Mid::SUSP_COMM) && !out.once() {
             out.lose(Mid::SUSP_COMM);
         }
-    })] ["SDP-13.1.2-3"] "A SuspComm that crossed the peer's does not come again.";
+    })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's";
     "sdp.data-behind-susp-comm" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
-        ["SDP-13.1.1-8", "SDP-13.1-2"] "Payload is sent behind a SuspComm.";
+        ["SDP-13.1.1-8", "SDP-13.1-2"] "sends payload after a SuspComm";
     "sdp.data-behind-susp-comm-ack" [SdpOut(|out| behind(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
-        ["SDP-13.1.1-12", "SDP-6.5.2-2"] "Payload is sent behind a SuspCommAck.";
+        ["SDP-13.1.1-12", "SDP-6.5.2-2"] "sends payload after a SuspCommAck";
     "sdp.ignores-susp-comm" [SdpArrived(|arrived| if arrived.is(Mid::SUSP_COMM) {
         arrived.ignore();
-    })] ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "A SuspComm is ignored.";
+    })] ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "ignores a SuspComm";
     "sdp.reconnects-elsewhere" [SdpOut(|out| if let Some(Output::Event(Event::Suspended { reconnect: Some(port) })) = out.out.first_mut() {
         *port ^= 0x100;
-    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "The Remote Peer connects to another port than that of the SuspComm.";
+    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than that of the SuspComm, as Remote Peer";
     "sdp.reconnects-with-mseq" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) && !out.once() {
         out.of(&[Mid::HELLO], |said| said.word(8, |mseq| mseq + 7));
     } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
         out.kept.count = 1;
-    })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "The Hello of the connection that takes the place of another goes on counting MSeq.";
+    })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "does not restart MSeq in the Hello of the new connection after a suspension";
     "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) {
         out.out.clear();
-    })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "The Remote Peer does not connect again.";
+    })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not reconnect as Remote Peer";
     "sdp.stays-connected" [SdpOut(|out| match out.out.first() {
         Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.kept.count = 1,
         Some(Output::Disconnect { .. }) if out.kept.count == 1 => out.out.clear(),
         _ => {}
-    })] ["SDP-13.1.1-15"] "TCP is left open behind a SuspCommAck.";
+    })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
     "sdp.susp-comm-ack-behind-own" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
-        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "The Accepting Peer sends a SuspCommAck behind its own SuspComm.";
+        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.kept.count = u32::from(arrived.kept.count == 1 || arrived.is(Mid::SUSP_COMM))),
         SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.kept.count == 1 {
@@ -80,35 +80,35 @@ deviations! {
         } else if out.kept.count == 2 {
             out.lose(Mid::SUSP_COMM_ACK);
         }),
-    ] ["SDP-13.1.1-10", "SDP-13-2", "SDP-13.1.1-12", "SDP-6.5.2-2"] "A SuspCommAck is sent before the RdmaRdCompl of a read.";
+    ] ["SDP-13.1.1-10", "SDP-13-2", "SDP-13.1.1-12", "SDP-6.5.2-2"] "sends a SuspCommAck before the RdmaRdCompl of a read";
     "sdp.susp-comm-ack-left-out" [SdpOut(|out| out.lose(Mid::SUSP_COMM_ACK))]
-        ["SDP-13.1.1-11", "SDP-13.1-1"] "A SuspComm gets no SuspCommAck.";
+        ["SDP-13.1.1-11", "SDP-13.1-1"] "sends no SuspCommAck after a SuspComm";
     "sdp.susp-comm-ack-long" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| said.resize(20)))]
-        ["SDP-6.5.2-1", "SDP-6.1.1-16", "SDP-6.1.1-1"] "Four octets stand behind the header of a SuspCommAck.";
+        ["SDP-6.5.2-1", "SDP-6.1.1-16", "SDP-6.1.1-1"] "sends four bytes after the header of a SuspCommAck";
     "sdp.susp-comm-ack-lost-in-reset" [SdpOut(|out| if out.mid() == Some(Mid::SUSP_COMM_ACK) {
         out.out = vec![Output::Disconnect { abortive: true }];
-    })] ["SDP-13.1.1-14", "SDP-13.1.1-15", "SDP-13.1.1-11"] "TCP is reset before the SuspCommAck is out.";
+    })] ["SDP-13.1.1-14", "SDP-13.1.1-15", "SDP-13.1.1-11"] "resets TCP before it sends the SuspCommAck";
     "sdp.susp-comm-ack-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| *said.solicited = false))]
-        ["SDP-14.2-3"] "A SuspCommAck has no Solicited Event.";
+        ["SDP-14.2-3"] "sends a SuspCommAck without Solicited Event";
     "sdp.susp-comm-constant1" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.word(CONSTANT1, |_| 1)))]
-        ["SDP-6.5.1.2-1"] "Constant1 of a SuspComm is 1.";
+        ["SDP-6.5.1.2-1"] "sends a SuspComm with Constant1 1";
     "sdp.susp-comm-constant2" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(CONSTANT2, 2)))]
-        ["SDP-6.5.1.3-1"] "Constant2 of a SuspComm is 2.";
+        ["SDP-6.5.1.3-1"] "sends a SuspComm with Constant2 2";
     "sdp.susp-comm-cut" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.resize(20)))]
-        ["SDP-6.5.1-1", "SDP-6.1.1-15", "SDP-6.1.1-1"] "A SuspComm has no port.";
+        ["SDP-6.5.1-1", "SDP-6.1.1-15", "SDP-6.1.1-1"] "sends a SuspComm without a port";
     "sdp.susp-comm-early" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Read { .. })) && out.once() {
         let early = out.say(Mid::SUSP_COMM, &SUSP_CH);
         out.out.push(early);
-    })] ["SDP-13.1.1-5", "SDP-13-2", "SDP-13.1-2"] "A SuspComm is sent while a read is under way.";
+    })] ["SDP-13.1.1-5", "SDP-13-2", "SDP-13.1-2"] "sends a SuspComm while a read is outstanding";
     "sdp.susp-comm-fields-exchanged" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| {
         let port = said.half_at(PORT);
         said.half(PORT, 1);
         said.half(CONSTANT2, port);
-    }))] ["SDP-6.5.1-2", "SDP-6.5.1.3-1"] "The port of a SuspComm stands behind Constant2.";
+    }))] ["SDP-6.5.1-2", "SDP-6.5.1.3-1"] "sends a SuspComm with the port after Constant2";
     "sdp.susp-comm-port-0" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(PORT, 0)))]
-        ["SDP-13.1.1-6", "SDP-13.1-2"] "The port of a SuspComm is 0.";
+        ["SDP-13.1.1-6", "SDP-13.1-2"] "sends a SuspComm with port 0";
     "sdp.susp-comm-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| *said.solicited = false))]
-        ["SDP-14.2-2"] "A SuspComm has no Solicited Event.";
+        ["SDP-14.2-2"] "sends a SuspComm without Solicited Event";
     "sdp.trusts-advertisement-of-before" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| match out.out.first_mut() {
@@ -118,9 +118,9 @@ deviations! {
             }
             _ => {}
         }),
-    ] ["SDP-13-3", "SDP-6.3.2.3-2", "SDP-9.2-1"] "A read names an STag that was advertised on the connection before.";
+    ] ["SDP-13-3", "SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from an STag that was advertised on the previous connection";
     "sdp.write-behind-susp-comm" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM))]
-        ["SDP-13.1.1-9", "SDP-13.1-2"] "A write follows a SuspComm.";
+        ["SDP-13.1.1-9", "SDP-13.1-2"] "sends a write after a SuspComm";
     "sdp.write-behind-susp-comm-ack" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM_ACK))]
-        ["SDP-13.1.1-13", "SDP-6.5.2-2"] "A write follows a SuspCommAck.";
+        ["SDP-13.1.1-13", "SDP-6.5.2-2"] "sends a write after a SuspCommAck";
 }

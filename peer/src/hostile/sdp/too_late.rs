@@ -11,7 +11,7 @@ const NOBODY: OpId = OpId(u64::MAX >> 2);
 
 deviations! {
     "sdp.ch-rcv-buf-ack-behind-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
-        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "The Accepting Peer answers a ChRcvBuf that crosses its own.";
+        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "answers a ChRcvBuf that crosses its own, as Accepting Peer";
     "sdp.pipelined-behind-mode-change" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if out.is_change_to(Mode::Pipelined) {
@@ -22,7 +22,7 @@ deviations! {
             out.follow(Mid::DATA, |_| true, &[(Mid::MODE_CHANGE, &word)]);
         }
     })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
-        "A ModeChange out of Pipelined Mode is sent, and SinkAvails are used all the same.";
+        "uses SinkAvails after its ModeChange out of Pipelined Mode";
     "sdp.writes-behind-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
             let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));
@@ -41,5 +41,5 @@ deviations! {
                 out.out.insert(1, Output::Write { op: NOBODY, data, remote });
             }
         }),
-    ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3", "SDP-6.3.10-2"] "A write begins behind a SinkAvailCancel.";
+    ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3", "SDP-6.3.10-2"] "starts a write after a SinkAvailCancel";
 }

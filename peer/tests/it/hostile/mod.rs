@@ -15,7 +15,7 @@ use weft_peer::{Deviations, hostile};
 use crate::connection::machine;
 use crate::mpa::wire;
 
-/// A deviation's name, and whether an endpoint with this set does what its sentence says.
+/// A deviation's name, and whether an endpoint with this set does what its description says.
 type Check = (&'static str, fn(&Deviations) -> bool);
 
 #[test]
@@ -32,7 +32,7 @@ fn each_deviation_does_what_it_says() {
             wrong.push(format!("the correct endpoint does {name}"));
         }
         if !does(&Deviations::from(deviation)) {
-            wrong.push(format!("{name} does not: {}", deviation.sentence));
+            wrong.push(format!("{name} has no effect: {}", deviation.description));
         }
         assert!(wanting.remove(name).is_some(), "{name} twice");
     }
