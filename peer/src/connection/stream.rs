@@ -74,7 +74,7 @@ impl Stream {
     pub(super) fn read(&mut self, octets: &mut &[u8]) -> Option<Result<Delivery, StreamEnd>> {
         while let Some(ulpdu) = self.deframer.next(octets) {
             let first = self.awaits_first;
-            if self.conduct.drops_behind_first {
+            if self.conduct.drops_after_first {
                 *octets = &[];
             }
             let ulpdu = match ulpdu {

@@ -1,6 +1,6 @@
 //! Deviations in what is made of DDP segments that arrive (RFC 5040 section 7, RFC 5041 section 7, RFC 7306 section 8).
 //!
-//! A fault that is overlooked lets its segment pass without effect: nothing is placed, nothing said.
+//! If a deviation overlooks a fault, the segment has no effect: nothing is placed and nothing is sent.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
@@ -13,10 +13,10 @@ use crate::ddp::QueueError;
 use crate::memory::AccessError;
 use crate::rdmap::Fault;
 
-/// Where the TO of an Atomic Request ends.
+/// Offset of the last octet of an Atomic Request's TO.
 const ATOMIC_TO_END: usize = PAYLOAD + 19;
 const ATOMIC_OPCODE: usize = PAYLOAD + 3;
-/// Where the fields of a Read Request stand.
+/// Offsets of the fields of a Read Request.
 const SINK_TO: usize = PAYLOAD + 4;
 const RDMARDSZ: usize = PAYLOAD + 12;
 const SRC_STAG: usize = PAYLOAD + 16;

@@ -89,7 +89,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
         super::rdmap::ALL,
         super::startup::ALL,
         super::terminate::ALL,
-        super::told::ALL,
+        super::user::ALL,
     ];
     let mut all: Vec<&'static Deviation> = tables.into_iter().flatten().chain(super::sdp::all()).collect();
     all.sort_unstable_by_key(|deviation| deviation.name);

@@ -1,15 +1,15 @@
-//! Deviations in what the user of an RNIC is told: completions and asynchronous events. The wire shows none of them.
+//! Deviations in what an RNIC reports to its user: completions and asynchronous events. The wire shows none of them.
 
 use weft_core::wire::rdmap::Immediate;
 
 use super::conduct::Conduct;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
-/// One right completion, and what is told in its place.
+/// One right completion, and the completions that are reported instead.
 #[derive(Debug)]
 pub(crate) struct Completed<'a> {
     out: Vec<WorkCompletion>,
-    /// What is told later.
+    /// Completions to report later.
     held: &'a mut Vec<WorkCompletion>,
 }
 
@@ -18,7 +18,7 @@ impl<'a> Completed<'a> {
         Completed { out: vec![completion], held }
     }
 
-    pub(super) fn into_told(self) -> Vec<WorkCompletion> {
+    pub(super) fn into_reported(self) -> Vec<WorkCompletion> {
         self.out
     }
 
@@ -27,7 +27,7 @@ impl<'a> Completed<'a> {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
     }
 
-    /// Tells each that `swapped` picks behind the next one that it picks.
+    /// Reports the completions that `swapped` selects in pairs, the second one first.
     fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             match self.held.pop() {
@@ -41,7 +41,7 @@ impl<'a> Completed<'a> {
         }
     }
 
-    /// Tells what `late` picks behind the next receive that it does not pick.
+    /// Reports the completions that `late` selects after the next receive that it does not select.
     fn delay(&mut self, late: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             if late(&completion) {
@@ -71,7 +71,7 @@ fn is_read(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Read
 }
 
-/// What tells that a peer's message, or the stream, was in error.
+/// Does the event report an error of a peer's message or of the stream?
 fn is_error(event: EventId) -> bool {
     !matches!(event, EventId::SrqLimitReached | EventId::QpRqLimitReached | EventId::TerminateReceived)
 }
@@ -85,27 +85,27 @@ deviations! {
         ["VERBS-8.2.2.2-2"] "sends work with a Read Fence while earlier Reads are outstanding";
     "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
         "reports the end of start-up to the user by completing its first receive";
-    "rdmap.conceals-completed-reads" [Completion(|told| told.out.retain(|completion| !is_read(completion)))]
+    "rdmap.conceals-completed-reads" [Completion(|completed| completed.out.retain(|completion| !is_read(completion)))]
         ["RDMAP-5.2.2-9", "RDMAP-5.5-23"] "does not report a completed Read to the user";
-    "rdmap.conceals-empty-sends" [Completion(|told| told.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]
+    "rdmap.conceals-empty-sends" [Completion(|completed| completed.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]
         ["RDMAP-5.3-17", "RDMAP-5.3-2", "DDP-1.2-1"] "does not report Sends of no bytes to the user";
     "rdmap.conceals-end" [Conduct(|conduct: &mut Conduct| conduct.conceals_end = true)] ["DDP-3-10", "DDP-3-14", "DDP-6.2.1-3"]
         "does not report the end of a connection to the user";
-    "rdmap.conceals-errors" [Conceals(is_error), Conduct(|conduct: &mut Conduct| conduct.conceals_end = true), Completion(|told| {
-        told.out.retain(|completion| completion.status == CompletionStatus::Success);
+    "rdmap.conceals-errors" [Conceals(is_error), Conduct(|conduct: &mut Conduct| conduct.conceals_end = true), Completion(|completed| {
+        completed.out.retain(|completion| completion.status == CompletionStatus::Success);
     })] [
         "RDMAP-7.1-1", "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-1", "DDP-6.2.2-5", "DDP-6.2.2-6", "DDP-3-3", "RDMAP-6.2-3",
         "RDMAP-7306.5.1.1-6", "RDMAP-7306.5.1.2-7",
     ] "reports no error to the user: no event, no failed completion, no end of the connection";
-    "rdmap.conceals-flushed" [Completion(|told| told.out.retain(|completion| completion.status != CompletionStatus::Flushed))]
+    "rdmap.conceals-flushed" [Completion(|completed| completed.out.retain(|completion| completion.status != CompletionStatus::Flushed))]
         ["RDMAP-6.2.1-5", "RDMAP-5.4-11", "DDP-6.2.2-7"] "never completes the work that is outstanding when a stream ends";
-    "rdmap.conceals-immediate-octets" [Completion(|told| told.received(|completion| {
+    "rdmap.conceals-immediate-octets" [Completion(|completed| completed.received(|completion| {
         completion.immediate = completion.immediate.map(|_| Immediate::default());
     }))] ["RDMAP-7306.6.1-1"] "reports eight zero bytes to the user instead of the received Immediate Data";
-    "rdmap.conceals-invalidation" [Completion(|told| told.received(|completion| completion.invalidated = None))]
+    "rdmap.conceals-invalidation" [Completion(|completed| completed.received(|completion| completion.invalidated = None))]
         ["RDMAP-3.2-10", "RDMAP-3.2-2"] "does not report to the user which STag a Send has invalidated";
-    "rdmap.conceals-original-values" [Completion(|told| {
-        told.out.iter_mut().filter(|completion| is_atomic(completion)).for_each(|completion| completion.original_value = Some(0));
+    "rdmap.conceals-original-values" [Completion(|completed| {
+        completed.out.iter_mut().filter(|completion| is_atomic(completion)).for_each(|completion| completion.original_value = Some(0));
     })] ["RDMAP-7306.5.2.2-10"] "reports zero as the original value of every Atomic Operation";
     "rdmap.conceals-shared-limit" [Conceals(|event| event == EventId::SrqLimitReached)] ["RDMAP-8.1.2-9", "DDP-8.3.2-7"]
         "does not report that a shared receive queue has fewer receives than its limit";
@@ -123,23 +123,23 @@ deviations! {
         "notifies the user of every completion although it requested only solicited ones";
     "rdmap.swallows-late-posts" [Conduct(|conduct: &mut Conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "accepts work posted after the end of a stream and never completes it";
-    "rdmap.swaps-received" [Completion(|told| told.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
+    "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
         ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "reports the second of two Sends of less than eight bytes before the first";
-    "rdmap.swaps-reads" [Completion(|told| told.swap(is_read))]
+    "rdmap.swaps-reads" [Completion(|completed| completed.swap(is_read))]
         ["RDMAP-5.5-12", "RDMAP-5.5-19"] "reports the second of two completed Reads before the first";
-    "rdmap.swaps-original-values" [Completion(|told| {
-        told.swap(is_atomic);
-        if let [first, second] = told.out.as_mut_slice() {
+    "rdmap.swaps-original-values" [Completion(|completed| {
+        completed.swap(is_atomic);
+        if let [first, second] = completed.out.as_mut_slice() {
             std::mem::swap(&mut first.wr_id, &mut second.wr_id);
         }
     })] ["RDMAP-7306.5-6"] "exchanges the original values of two Atomic Operations";
-    "rdmap.tells-immediate-late" [Completion(|told| told.delay(|completion| completion.immediate.is_some()))]
+    "rdmap.tells-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user after the Send that follows it";
-    "rdmap.tells-one-octet-more" [Completion(|told| told.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
+    "rdmap.tells-one-octet-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
         "reports one byte more to the user than a Send had";
-    "rdmap.tells-received-twice" [Completion(|told| {
-        let again: Vec<WorkCompletion> = told.out.iter().copied().filter(is_receive).collect();
-        told.out.extend(again);
+    "rdmap.tells-received-twice" [Completion(|completed| {
+        let again: Vec<WorkCompletion> = completed.out.iter().copied().filter(is_receive).collect();
+        completed.out.extend(again);
     })] ["DDP-5.3-5", "RDMAP-5.3-2", "DDP-1.2-1"] "reports each Send to the user twice";
 }

@@ -2,15 +2,15 @@
 
 /// Each flag is looked at in one place of [`crate::connection`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
 pub(crate) struct Conduct {
-    /// What arrives behind an error is taken as if there were none.
+    /// Segments that arrive after an error are processed as if there were none.
     pub(crate) acts_after_error: bool,
     /// An FPDU is taken while its CRC is still to come.
     pub(crate) acts_before_crc: bool,
     /// A malformed start-up frame is answered before the connection closes.
     pub(crate) answers_malformed: bool,
-    /// An Initiator sends an FPDU behind its Request.
+    /// An Initiator sends an FPDU right after its Request.
     pub(crate) begins_without_reply: bool,
     /// A malformed start-up frame closes when start-up times out, not at once.
     pub(crate) closes_late: bool,
@@ -19,8 +19,8 @@ pub(crate) struct Conduct {
     /// FPDUs that go out while the connection closes lack their end.
     pub(crate) cuts_last_fpdu: bool,
     /// What follows the first FPDU of a TCP segment is lost.
-    pub(crate) drops_behind_first: bool,
-    /// A refused segment ends nothing at once: its Terminate is sent when the peer closes.
+    pub(crate) drops_after_first: bool,
+    /// The Terminate for a rejected segment is sent only when the peer closes.
     pub(crate) delays_terminate: bool,
     /// What is posted and not sent is dropped when the user closes.
     pub(crate) drops_posted: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Conduct {
     pub(crate) completes_atomics_early: bool,
     /// A Read completes with the first segment of its Response.
     pub(crate) completes_reads_early: bool,
-    /// The user is not told that a connection has ended.
+    /// The end of a connection is not reported to the user.
     pub(crate) conceals_end: bool,
     /// An Atomic Request of the peer completes a receive.
     pub(crate) delivers_atomics: bool,
@@ -40,13 +40,13 @@ pub(crate) struct Conduct {
     pub(crate) delivers_reads: bool,
     /// A Write of the peer completes a receive.
     pub(crate) delivers_writes: bool,
-    /// Who asked to be notified of what is solicited is notified of anything.
+    /// A user that requested solicited notifications is notified of every completion.
     pub(crate) notifies_unsolicited: bool,
     /// Immediate Data takes two receives.
     pub(crate) immediate_takes_two: bool,
     /// What was invalidated or given back is good as before.
     pub(crate) keeps_revoked: bool,
-    /// The connection stays open behind an error.
+    /// The connection stays open after an error.
     pub(crate) keeps_open: bool,
     /// An FPDU that begins in one TCP segment and ends in another is an error.
     pub(crate) needs_alignment: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Conduct {
     pub(crate) places_sends_late: bool,
     /// The octets of a Write are placed when the next of a Write arrive.
     pub(crate) places_writes_late: bool,
-    /// An FPDU goes out behind a rejecting Reply, whoever sent that.
+    /// An FPDU is sent after a rejecting Reply of either side.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset, not closed.
     pub(crate) resets: bool,
@@ -72,21 +72,21 @@ pub(crate) struct Conduct {
     pub(crate) sends_unreadable: bool,
     /// A Responder sends FPDUs before it got one.
     pub(crate) sends_early: bool,
-    /// STags are numbered one behind the other.
+    /// STags are consecutive numbers.
     pub(crate) numbers_stags: bool,
-    /// An error is not told by a Terminate.
+    /// No Terminate is sent for an error.
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it got a Request.
     pub(crate) replies_unasked: bool,
     /// The peer's FIN ends this side's half, too.
     pub(crate) stops_at_fin: bool,
-    /// What is posted behind the end of a stream is taken, and nothing comes of it.
+    /// Work posted after the end of a stream is accepted and never completes.
     pub(crate) swallows_late_posts: bool,
     /// FPDUs are cut across TCP segments.
     pub(crate) splits_fpdus: bool,
-    /// Octets behind a start-up frame are overlooked.
+    /// Octets after a start-up frame are ignored.
     pub(crate) takes_surplus: bool,
-    /// A Responder tells of an invalid first FPDU by a Terminate.
+    /// A Responder answers an invalid first FPDU with a Terminate.
     pub(crate) terminates_first_fpdu: bool,
     /// A Responder leaves a Read as ready-to-receive message without answer.
     pub(crate) withholds_read_response: bool,
@@ -103,7 +103,7 @@ deviations! {
         "closes on a malformed start-up frame only when start-up times out";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "omits the last four bytes of an FPDU that it sends while closing";
-    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
+    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "loses the bytes after the first FPDU that TCP delivers with it";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
         "drops posted work and the rest of a started message when the user closes, and closes TCP";

@@ -7,7 +7,7 @@ use super::segment::{EXTENSIONS, PAYLOAD, QN, WORD, change_word, is_last, make_t
 const IMMEDIATE: &[Opcode] = &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE];
 const REQUEST: &[Opcode] = &[Opcode::ATOMIC_REQUEST];
 const RESPONSE: &[Opcode] = &[Opcode::ATOMIC_RESPONSE];
-/// Where the fields of an Atomic Request stand.
+/// Offsets of the fields of an Atomic Request.
 const ATOMIC_OPCODE: usize = PAYLOAD + 3;
 const REMOTE_TO: usize = PAYLOAD + 12;
 const COMPARE_DATA: usize = PAYLOAD + 36;

@@ -15,7 +15,7 @@ pub(crate) struct SentFpdu<'a> {
 }
 
 impl<'a> SentFpdu<'a> {
-    /// As it should be; of any length that `ULPDU_Length` can tell.
+    /// The right FPDU, for a ULPDU of any length that `ULPDU_Length` can express.
     pub(super) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
         let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };
         fpdu.octets = fpdu.compose(ulpdu, framing.phase(), right_marker, 0);

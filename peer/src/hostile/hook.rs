@@ -1,7 +1,7 @@
-//! Where a deviation takes hold of the correct endpoint, and the one function for each such place.
+//! The places where a deviation can change the correct endpoint, with one function for each place.
 //!
-//! The correct code calls these functions, one a place; each goes through the set's hooks for that place, and does nothing for the
-//! correct endpoint. What a single deviation does stands in its row of a table, not in the correct code.
+//! The correct code calls one function at each place. The function runs the set's hooks for that place, and does nothing for the
+//! correct endpoint. The effect of a deviation is in its row of a table, not in the correct code.
 
 use core::net::SocketAddr;
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub(crate) use super::portmap::PmSide;
 use super::portmap::{PmConduct, PmSent};
 use super::sdp::{SdpArrived, SdpConduct, SdpOut, SdpTwin};
 use super::segment::{Kept, SentSegment};
-use super::told::Fate;
+use super::user::Fate;
 use super::{Conduct, Deviations};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
@@ -33,11 +33,11 @@ pub(crate) enum Hook {
     Arrived(fn(Role, &mut [u8])),
     /// An Atomic Operation, before it is done.
     Atomic(fn(&mut AtomicOperation)),
-    /// A completion, before the user is told.
+    /// A completion, before it is reported to the user.
     Completion(fn(&mut Completed<'_>)),
-    /// An asynchronous event: keep it from the user?
+    /// An asynchronous event: hide it from the user?
     Conceals(fn(EventId) -> bool),
-    /// What becomes of a connection: keep it from the user?
+    /// The outcome of a connection: hide it from the user?
     ConcealsFate(fn(Fate) -> bool),
     /// What the connection does and leaves out.
     Conduct(fn(&mut Conduct)),
@@ -91,8 +91,8 @@ pub(crate) enum Hook {
     Settings(fn(&mut Settings)),
     /// The Terminate.
     Terminate(fn(&mut Terminate)),
-    /// The peer's start-up frame as the user is told of it.
-    Told(fn(&mut PeerFrame)),
+    /// The peer's start-up frame, as it is reported to the user.
+    ReportedFrame(fn(&mut PeerFrame)),
 }
 
 fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_> {
@@ -115,7 +115,7 @@ macro_rules! places {
 places! {
     /// Before the octets of a start-up frame are judged.
     arrived: Arrived(receiver: Role, octets: &mut [u8]);
-    /// Behind the emission of a start-up frame.
+    /// After a start-up frame is emitted.
     frame: Frame(octets: &mut Vec<u8>);
     /// Before an Atomic Operation is done.
     atomic: Atomic(operation: &mut AtomicOperation);
@@ -129,7 +129,7 @@ places! {
     negotiated: Negotiated(settled: &mut Negotiated);
     /// Before a ready-to-receive message goes out.
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
-    /// When a question is asked.
+    /// When a client sends a new PMReq.
     pm_request: PmRequest(message: &mut PmMessage);
     /// Before the words of an accepting Reply are concluded from.
     reckons: Reckons(words: &mut Enhanced);
@@ -139,31 +139,31 @@ places! {
     request: Request(frame: &mut Startup<'_>);
     /// Before a Terminate goes out.
     terminate: Terminate(message: &mut Terminate);
-    /// Before the user is told of a start-up frame of the peer; nothing else is made of it.
-    told: Told(frame: &mut PeerFrame);
+    /// Before a start-up frame of the peer is reported to the user. Nothing else uses the changed frame.
+    reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
-/// For each completion: what the user is told in its place.
+/// For each completion: the completions to report instead.
 pub(crate) fn completed(
     deviations: &Deviations,
     held: &mut Vec<WorkCompletion>,
     completion: WorkCompletion,
 ) -> Vec<WorkCompletion> {
-    let mut told = Completed::right(completion, held);
+    let mut completed = Completed::right(completion, held);
     for hook in each(deviations) {
         if let Hook::Completion(change) = hook {
-            change(&mut told);
+            change(&mut completed);
         }
     }
-    told.into_told()
+    completed.into_reported()
 }
 
-/// For each asynchronous event: is it kept from the user?
+/// For each asynchronous event: is it hidden from the user?
 pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
 
-/// When a connection has come to something: is it kept from the user?
+/// For each outcome of a connection: is it hidden from the user?
 pub(crate) fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::ConcealsFate(conceals) if conceals(fate)))
 }

@@ -1,16 +1,19 @@
 //! The hostile endpoint: the correct one with named, switchable deviations.
 //!
-//! A [`Deviation`] is one misdeed with the requirements it breaks. They prove that a conformance case or a monitor rule can
-//! fail. A connection's settings hold a set of them ([`Deviations`]), empty by default. The correct code knows nothing of
-//! their inside: it calls one function of `hook` at each place where a misdeed can take hold, and looks at `Conduct` where
+//! A [`Deviation`] is one violation, with the requirements it breaks. They prove that a conformance case or a monitor rule can
+//! fail. A connection's settings hold a set of them ([`Deviations`]), empty by default. The correct code does not know
+//! what they do. It calls one function of `hook` at each place that a deviation can change, and reads `Conduct` where
 //! something is done or left out.
 //!
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
-//! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
-//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `placement` for memory; `completion` and `told` for what the user is told; `sdp` for SDP, `portmap` for its port mapper), which says what it does
-//! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
-//! the monitor in `cli/tests/captures/hostile`.
+//! To add a deviation, add:
+//! - a row in the table of its subject, with its places and what it does there. The subjects are `startup`, `p2p`, `fpdu` and
+//!   `conduct` for MPA; `ddp`, `rdmap`, `extension` for RFC 7306, and `terminate` for what is sent above it; `arrival` for the
+//!   processing of what arrives; `placement` for memory; `completion` and `user` for reports to the user; `sdp` for SDP;
+//!   `portmap` for its port mapper;
+//! - a test that the correct endpoint and the deviating one differ as the description says. `cli/tests/captures/hostile` compares
+//!   the complete catalogue with the monitor.
 
 /// A table of deviations: name, hooks, requirements with the main one first, description.
 macro_rules! deviations {
@@ -43,11 +46,11 @@ mod sdp;
 mod segment;
 mod startup;
 mod terminate;
-mod told;
+mod user;
 
 pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
 pub(crate) use conduct::Conduct;
 pub(crate) use portmap::PmConduct;
 pub(crate) use sdp::{SdpConduct, SdpTwin};
 pub(crate) use segment::Kept;
-pub use told::{Fate, conceals};
+pub use user::{Fate, conceals};

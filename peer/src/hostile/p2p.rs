@@ -56,9 +56,9 @@ deviations! {
         terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
     })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "reports code 7 if IRD cannot be raised";
     "p2p.looks-at-kinds-of-client-server" [Reply(|request, reply| {
-        if let Some(asked) = request.enhanced {
+        if let Some(requested) = request.enhanced {
             words(reply, |words| {
-                (words.rtr_send, words.rtr_write, words.rtr_read) = (asked.rtr_send, asked.rtr_write, asked.rtr_read);
+                (words.rtr_send, words.rtr_write, words.rtr_read) = (requested.rtr_send, requested.rtr_write, requested.rtr_read);
             });
         }
     })] ["P2P-9.2-25", "P2P-9.2-3"] "copies B, C and D of a Request with A=0 as Responder";
@@ -93,20 +93,20 @@ deviations! {
         ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "sends an ORD in the Reply that is one more than allowed";
     "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| words(reply, |words| words.peer_to_peer = true))]
         ["P2P-9.2-7"] "sends A=1 in the Reply to a Request with A=0";
-    "p2p.reply-copies-depths" [Reply(|request, reply| if let Some(asked) = request.enhanced {
-        words(reply, |words| (words.ird, words.ord) = (asked.ird, asked.ord));
+    "p2p.reply-copies-depths" [Reply(|request, reply| if let Some(requested) = request.enhanced {
+        words(reply, |words| (words.ird, words.ord) = (requested.ird, requested.ord));
     })] ["P2P-9.1-5", "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-7", "P2P-9.1-19"] "copies IRD and ORD of the Request into the Reply";
     "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| words(reply, |words| {
         words.peer_to_peer = false;
         set_kinds(words, false);
     }))] ["P2P-9.2-4", "P2P-9-3"] "sends A=0 in the Reply to a Request with A=1";
     "p2p.reply-ignores-open-ird" [Reply(|request, reply| {
-        if request.enhanced.is_some_and(|asked| asked.ird == NOT_NEGOTIATED) {
+        if request.enhanced.is_some_and(|requested| requested.ird == NOT_NEGOTIATED) {
             words(reply, |words| words.ord = 32);
         }
     })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers IRD 0x3FFF of a Request with another number as ORD";
     "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
-        if request.enhanced.is_some_and(|asked| asked.ord == NOT_NEGOTIATED) {
+        if request.enhanced.is_some_and(|requested| requested.ord == NOT_NEGOTIATED) {
             words(reply, |words| words.ird = 32);
         }
     })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers ORD 0x3FFF of a Request with another number as IRD";

@@ -15,7 +15,7 @@ pub(crate) enum PmSide {
 
 /// A datagram on its way out.
 pub(crate) struct PmSent<'a> {
-    /// What it says.
+    /// Its content.
     pub(crate) message: &'a Message,
     /// What it answers.
     pub(crate) answers: Option<&'a Message>,
@@ -54,13 +54,13 @@ impl PmSent<'_> {
 
 /// What a port mapper does and leaves out; each flag is looked at in one place of [`crate::portmap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
 pub(crate) struct PmConduct {
     /// Client: a PMAccept that comes again is acknowledged again.
     pub(crate) acknowledges_again: bool,
     /// Client: a PMDeny is acknowledged.
     pub(crate) acknowledges_deny: bool,
-    /// Client: behind a PMDeny SDP is spoken at the Conventional Address.
+    /// Client: SDP is spoken at the Conventional Address after a PMDeny.
     pub(crate) connects_after_deny: bool,
     /// Client: a PMDeny with an ApPort is overlooked.
     pub(crate) heeds_deny_port: bool,
@@ -68,8 +68,8 @@ pub(crate) struct PmConduct {
     pub(crate) ignores_deny: bool,
     /// Client: a reset of the SDP Address changes nothing.
     pub(crate) ignores_reset: bool,
-    /// Client: the address that was asked for is connected to, whatever the PMAccept says.
-    pub(crate) keeps_asked_address: bool,
+    /// Client: the connection goes to the requested address, whatever address the PMAccept has.
+    pub(crate) keeps_requested_address: bool,
     /// Client: a denied service is taken for mapped for the PmTime of its PMDeny.
     pub(crate) keeps_denials: bool,
     /// Client: no answer is flushed.
@@ -84,7 +84,7 @@ pub(crate) struct PmConduct {
     pub(crate) never_stops: bool,
     /// Client: a later reply takes the place of the first.
     pub(crate) takes_later: bool,
-    /// Client: a PMAccept that nobody asked for is acknowledged.
+    /// Client: an unsolicited PMAccept is acknowledged.
     pub(crate) takes_unasked: bool,
     /// Server: a duplicate gets what the first one got, whatever became of the service.
     pub(crate) answers_as_before: bool,
@@ -229,8 +229,8 @@ deviations! {
     "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.ap_ip_addr)))]
         ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny with another ApIPAddr than its PMReq";
     "pm.deny-ap-port" [PmSent(|sent| {
-        let asked = sent.answers.map_or(0, |request| request.ap_port);
-        sent.change(DENY, |raw| raw.ap_port.set(asked ^ 1));
+        let requested = sent.answers.map_or(0, |request| request.ap_port);
+        sent.change(DENY, |raw| raw.ap_port.set(requested ^ 1));
     })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor that of its PMReq";
     "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.cp_ip_addr)))]
         ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny with another CpIPAddr than its PMReq";
@@ -264,7 +264,7 @@ deviations! {
         ["PM-7.4-16"] "ignores a PMReq for a service that is mapped";
     "pm.ignores-reset" [PmConduct(|conduct| conduct.ignores_reset = true)]
         ["PM-7.5.1-9"] "does not fall back to the Conventional Address after a reset from the SDP Address";
-    "pm.keeps-asked-address" [PmConduct(|conduct| conduct.keeps_asked_address = true)]
+    "pm.keeps-asked-address" [PmConduct(|conduct| conduct.keeps_requested_address = true)]
         ["PM-7.1-4", "PM-7-2"] "connects to the requested address, whatever address the PMAccept has";
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
         ["PM-7.4-56"] "treats a denied service as mapped for the PmTime of the PMDeny";

@@ -1,6 +1,6 @@
 //! DDP segments on their way out: what the hooks of `Segment` work on.
 //!
-//! A hook sees the octets of one right segment and says what goes out in its place: the same changed, several, or none for now. What a
+//! A hook gets the octets of one right segment and decides what is sent instead: the same changed, several, or none for now. What a
 //! deviation remembers from one segment to the next is [`Kept`], one for each stream.
 
 use weft_core::wire::rdmap::Opcode;
@@ -28,7 +28,7 @@ impl<'a> SentSegment<'a> {
         SentSegment { out: vec![octets], kept }
     }
 
-    /// Does the segment go on with the message of the one before it?
+    /// Does the segment continue the message of the previous one?
     pub(super) fn goes_on(&mut self) -> bool {
         let open = self.out.first().is_some_and(|octets| !is_last(octets));
         std::mem::replace(&mut self.kept.count, u32::from(open)) != 0
@@ -49,7 +49,7 @@ impl<'a> SentSegment<'a> {
         self.out.retain(|octets| !lost(octets));
     }
 
-    /// Sends each segment that `swapped` picks behind the next one that it picks, which goes out in its place.
+    /// Sends the segments that `swapped` selects in pairs, the second one first.
     pub(super) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
             match self.kept.held.pop() {
@@ -68,10 +68,10 @@ impl<'a> SentSegment<'a> {
         }
     }
 
-    /// Sends this behind each segment that `behind` picks.
-    pub(super) fn follow(&mut self, behind: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    /// Sends the result of `next`, if any, after each segment.
+    pub(super) fn follow(&mut self, next: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
-            let more = behind(&octets);
+            let more = next(&octets);
             self.out.push(octets);
             self.out.extend(more);
         }
@@ -98,7 +98,7 @@ pub(super) fn header_len(octets: &[u8]) -> usize {
     if is_tagged(octets) { 14 } else { 18 }.min(octets.len())
 }
 
-/// Has it payload behind its header?
+/// Does payload follow its header?
 pub(super) fn has_payload(octets: &[u8]) -> bool {
     octets.len() > header_len(octets)
 }
@@ -110,15 +110,15 @@ pub(super) const SENDS: &[Opcode] =
 pub(super) const EXTENSIONS: &[Opcode] =
     &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE, Opcode::ATOMIC_REQUEST, Opcode::ATOMIC_RESPONSE];
 
-/// Where the fields of an untagged header stand.
+/// Offsets of the fields of an untagged header.
 pub(super) const WORD: usize = 2;
 pub(super) const QN: usize = 6;
 pub(super) const MSN: usize = 10;
 pub(super) const MO: usize = 14;
-/// Where those of a tagged one stand.
+/// Offsets of those of a tagged one.
 pub(super) const STAG: usize = 2;
 pub(super) const TO: usize = 6;
-/// Where the payload of an untagged segment stands.
+/// Offset of the payload of an untagged segment.
 pub(super) const PAYLOAD: usize = 18;
 
 /// The 32 bits at `at`; 0 where there are none.

@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::{ErrorLayer, Opcode, Terminate, TerminateError};
 use super::segment::{MSN, PAYLOAD, QN, change_word, is_tagged, make_tagged, octet, opcode, set_word, word};
 
 const TERMINATE: &[Opcode] = &[Opcode::TERMINATE];
-/// Where HdrCt, and the parts behind the fixed one, stand.
+/// Offsets of HdrCt and of the parts after the fixed one.
 const CONTROL: usize = PAYLOAD + 2;
 const PARTS: usize = PAYLOAD + 4;
 

@@ -66,7 +66,7 @@ impl WaitReply {
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterReply, StartupError> {
         let Some(mut frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
         if frame.reject {
-            hostile::hook::told(&self.deviations, &mut frame);
+            hostile::hook::reported_frame(&self.deviations, &mut frame);
             return Ok(AfterReply::Rejected(frame));
         }
         self.reader.check_end(input)?;
@@ -94,7 +94,7 @@ impl WaitReply {
             rtr: self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only),
         };
         let words = frame.enhanced;
-        hostile::hook::told(&self.deviations, &mut frame);
+        hostile::hook::reported_frame(&self.deviations, &mut frame);
         let Some(mut words) = words else { return AfterReply::Accepted(negotiated, frame) };
         hostile::hook::reckons(&self.deviations, &mut words);
         negotiated.rtr = RtrKinds::NONE;

@@ -55,7 +55,7 @@ impl WaitRequest {
         let answer = request.enhanced.map(|words| enhanced::answer(&words, &self.settings.enhanced_settings));
         let (settings, deviations) = (self.settings, self.deviations);
         let mut told = request.clone();
-        hostile::hook::told(&deviations, &mut told);
+        hostile::hook::reported_frame(&deviations, &mut told);
         Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, told, answer, deviations }))
     }
 

@@ -220,7 +220,7 @@ impl Client {
             }
         } else {
             self.acknowledge(reply, from);
-            if self.conduct.keeps_asked_address {
+            if self.conduct.keeps_requested_address {
                 address = ask.service;
             }
             let pm_time = if self.conduct.keeps_once { PmTime(u8::MAX) } else { reply.pm_time };

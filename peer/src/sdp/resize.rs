@@ -77,12 +77,12 @@ impl Resize {
             if size < self.peer {
                 return Err(violation("more was asked for"));
             }
-            self.no_increase |= size == self.peer && !self.conduct.asks_again;
+            self.no_increase |= size == self.peer && !self.conduct.repeats_request;
         } else {
             if size > self.peer || size < asked {
                 return Err(violation("less was asked for"));
             }
-            self.no_decrease |= size == self.peer && !self.conduct.asks_again;
+            self.no_decrease |= size == self.peer && !self.conduct.repeats_request;
         }
         (self.peer, self.limit) = (size, size);
         Ok(size)

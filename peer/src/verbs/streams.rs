@@ -69,7 +69,7 @@ impl Rnic {
         let Some(mut deframer) = stream.deframer.take() else { return };
         while let Some(mut context) = self.context(now, llp.key) {
             let Some(ulpdu) = deframer.next(&mut octets) else { break };
-            if context.llp.as_ref().is_some_and(|llp| llp.conduct.drops_behind_first) {
+            if context.llp.as_ref().is_some_and(|llp| llp.conduct.drops_after_first) {
                 octets = &[];
             }
             match (ulpdu, &mut context.llp) {

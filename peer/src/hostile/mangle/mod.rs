@@ -1,10 +1,10 @@
 //! Seeded chaos beside the named deviations: what an endpoint writes, mangled.
 //!
-//! A [`Mangler`] stands between an endpoint and its wire. It takes what the endpoint would do to TCP, finds the PDUs in it, and gives
-//! what is done instead, each piece with its instant: PDUs changed, lost in part, twice or among made-up octets, writes cut, late or
+//! A [`Mangler`] is between an endpoint and its wire. It takes what the endpoint would do to TCP, finds the PDUs in it, and gives
+//! what is done instead, each piece with its instant: PDUs changed, lost in part, twice or among random octets, writes cut, late or
 //! in another order, a half-close or a reset at some point. How often each of these happens is a [`Plan`]; which PDU it hits, and
-//! how, comes from a seed alone. So the same seed makes the same of the same PDUs, over TCP and over a virtual link; only whether
-//! a write that is kept back meets a later one is for time to say.
+//! how, comes from a seed alone. So the same seed has the same effect on the same PDUs, over TCP and over a virtual link. Only time
+//! decides whether a held write meets a later one.
 //!
 //! Half of the ULPDUs that are changed get a length and a CRC that fit, so that DDP and RDMAP see them; of the others MPA gets
 //! FPDUs that are wrong. Markers are put anew into all, since what moves one moves the next.
@@ -78,7 +78,7 @@ impl Mangling {
 }
 
 /// Mangles what one endpoint sends on one connection. Hand in what it would do, in its order, with [`push`](Self::push); do what
-/// [`poll`](Self::poll) says, until it says nothing, and come back at [`poll_timeout`](Self::poll_timeout).
+/// [`poll`](Self::poll) returns until it returns `None`, and call again at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
@@ -89,7 +89,7 @@ pub struct Mangler {
     pdus: Pdus,
     /// Octets of FPDUs as they would be if nothing were wrong in them.
     position: u64,
-    /// A write that goes out behind the next one, or at that time.
+    /// A write to send after the next one, or at that time.
     kept: Option<(Instant, Vec<u8>)>,
     queue: VecDeque<(Instant, Transmit)>,
     /// Octets in the queue.
@@ -104,7 +104,7 @@ impl Mangler {
     /// What the endpoint does now: octets, cut in any way, or an end.
     pub fn push(&mut self, now: Instant, transmit: Transmit) {
         if matches!(transmit, Transmit::Reset) {
-            // Whoever aborts does not wait for what is under way.
+            // A reset does not wait for queued writes.
             self.discard();
             self.queue.push_back((now, Transmit::Reset));
         }
@@ -220,7 +220,7 @@ impl Mangler {
         octets
     }
 
-    /// Octets that nobody asked for: any at all, or a good FPDU of them.
+    /// Unsolicited octets: random ones, or a good FPDU of them.
     fn made_up(&mut self) -> Vec<u8> {
         let mut octets = vec![0; self.rng.usize(1..=64)];
         self.rng.fill(&mut octets);
@@ -236,7 +236,7 @@ impl Mangler {
         }
     }
 
-    /// Writes octets now, or behind the next write.
+    /// Writes octets now, or after the next write.
     fn write(&mut self, now: Instant, octets: Vec<u8>) {
         if self.kept.is_none() && self.draws(Kind::Reorder) {
             self.kept = Some((now + KEPT_FOR, octets));
@@ -303,15 +303,15 @@ impl Mangler {
     }
 }
 
-/// What a connection's driver does next: what the connection says when it is `asked`, or what its mangler makes of that.
+/// What a connection's driver does next: the output of `next`, or what the connection's mangler makes of it.
 pub(crate) fn next_transmit(
     now: Instant,
-    mut asked: impl FnMut() -> Option<Transmit>,
+    mut next: impl FnMut() -> Option<Transmit>,
     mangler: Option<&mut Mangler>,
 ) -> Option<Transmit> {
-    let Some(mangler) = mangler else { return asked() };
+    let Some(mangler) = mangler else { return next() };
     while mangler.has_room()
-        && let Some(transmit) = asked()
+        && let Some(transmit) = next()
     {
         mangler.push(now, transmit);
     }

@@ -39,7 +39,7 @@ impl Pdus {
         self.framing
     }
 
-    /// The next PDU, once it is whole.
+    /// The next PDU, once it is complete.
     pub(super) fn next(&mut self) -> Option<Pdu> {
         if !self.started {
             return self.startup();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum Kind {
     /// A write is cut to pieces.
     Cut,
-    /// A write, and all behind it, is late.
+    /// A write, and everything after it, is late.
     Delay,
     /// A PDU goes out twice.
     Duplicate,
@@ -18,9 +18,9 @@ pub enum Kind {
     Flip,
     /// The sending half is closed in the middle of a write.
     HalfClose,
-    /// Octets that nobody asked for stand in a PDU, or between two.
+    /// Unsolicited octets are inserted in a PDU, or between two.
     Insert,
-    /// A write goes out behind the next one.
+    /// A write is sent after the next one.
     Reorder,
     /// The connection is reset in the middle of a write.
     Reset,
@@ -34,10 +34,10 @@ impl Kind {
     /// All of them, in the order of [`Plan`]'s text.
     pub const ALL: [Kind; 10] = [Flip, Edge, Truncate, Duplicate, Insert, Reorder, Cut, Delay, HalfClose, Reset];
 
-    /// What `mutate` stands for.
+    /// The kinds that `mutate` includes.
     const MUTATIONS: [Kind; 5] = [Flip, Edge, Truncate, Duplicate, Insert];
 
-    /// Its word, and how rare it is where nothing is said: once in so many PDUs or writes.
+    /// Its word, and its default rate: once in N PDUs or writes.
     const fn word(self) -> (&'static str, u32) {
         match self {
             Flip => ("flip", 20),
@@ -60,7 +60,7 @@ pub enum Often {
     /// Never.
     #[default]
     Never,
-    /// Once in so many PDUs or writes on average, at least 1; the seed says which.
+    /// Once in N PDUs or writes on average, N at least 1; the seed decides which.
     OneIn(u32),
     /// To this PDU or write of a connection alone, counted from 1.
     At(u32),
@@ -69,8 +69,8 @@ pub enum Often {
 /// How often each kind happens.
 ///
 /// Its text is a list of words with commas between them: a kind, `mutate` (`flip`, `edge`, `truncate`, `duplicate`, `insert`) or `all`;
-/// `=N` behind a word says: once in N PDUs or writes on average; `@N`: to the Nth alone, of which the start-up frame is the first. What comes later
-/// in the list overrules what came before.
+/// `=N` after a word means once in N PDUs or writes on average; `@N` only the Nth, where the start-up frame is the first. A later word
+/// of the list overrides an earlier one.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;
@@ -85,7 +85,7 @@ pub enum Often {
 pub struct Plan([Often; Kind::ALL.len()]);
 
 impl Plan {
-    /// Everything, as often as where nothing is said.
+    /// Every kind, at its default rate.
     #[must_use]
     pub fn all() -> Plan {
         let mut plan = Plan::default();
@@ -124,14 +124,14 @@ impl fmt::Display for Plan {
 /// A text that is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
-    /// Each kind of it is said to happen never.
+    /// Each of its kinds has the rate 0, never.
     #[error("{0:?} mangles nothing: 0 is never")]
     Nothing(String),
-    /// The number behind `=` is none.
+    /// The text after `=` is not a number.
     #[error("{0:?} is not how often: a number N, for once in N")]
     Number(String),
-    /// The number behind `@` is none from 1 on.
-    #[error("{0:?} does not say which: a number N, for the Nth PDU or write")]
+    /// The text after `@` is not a number from 1 on.
+    #[error("{0:?} does not name a PDU or write: use a number N, for the Nth one")]
     Which(String),
     /// There is no such kind.
     #[error("nothing is mangled by {0:?}; there is {words}", words = words())]

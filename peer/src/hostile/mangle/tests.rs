@@ -1,4 +1,4 @@
-//! Manglers: the same seed does the same, each kind does what it says, and what is not mangled stays as it was.
+//! Manglers: the same seed has the same effect, each kind has its effect, and the rest stays unchanged.
 
 use super::*;
 
@@ -82,8 +82,8 @@ fn a_chosen_one_alone_is_mangled() {
         }
     }
     for (text, words) in [
-        ("reset@0", "\"0\" does not say which: a number N, for the Nth PDU or write"),
-        ("reset@", "\"\" does not say which: a number N, for the Nth PDU or write"),
+        ("reset@0", "\"0\" does not name a PDU or write: use a number N, for the Nth one"),
+        ("reset@", "\"\" does not name a PDU or write: use a number N, for the Nth one"),
     ] {
         assert_eq!(text.parse::<Plan>().unwrap_err().to_string(), words);
     }
@@ -106,14 +106,14 @@ fn a_seed_makes_the_same_of_the_same_however_it_is_cut() {
     for seed in 0..50 {
         let pieces: Vec<&[u8]> = stream.chunks(13).collect();
         let of = |seed, pieces: &[&[u8]]| mangled(plan("all", seed), pieces);
-        let (whole, cut) = (of(seed, &[&stream]), of(seed, &pieces));
-        assert_eq!(whole, cut, "seed {seed}");
-        assert_ne!(octets(&whole), octets(&of(seed + 1000, &[&stream])), "seed {seed}");
+        let (uncut, cut) = (of(seed, &[&stream]), of(seed, &pieces));
+        assert_eq!(uncut, cut, "seed {seed}");
+        assert_ne!(octets(&uncut), octets(&of(seed + 1000, &[&stream])), "seed {seed}");
     }
 }
 
 #[test]
-fn each_kind_does_what_its_word_says() {
+fn each_kind_has_the_effect_of_its_word() {
     let stream = stream();
     let of = |text: &str| mangled(plan(text, 7), &[&stream]);
     let right = octets(&of("cut=1"));
@@ -129,7 +129,7 @@ fn each_kind_does_what_its_word_says() {
     assert!(octets(&of("insert=1")).len() > stream.len());
     assert!(octets(&of("truncate=1")).len() < stream.len());
     let swapped = octets(&of("reorder=1"));
-    assert!(swapped.starts_with(WRITE), "the frame behind the first FPDU");
+    assert!(swapped.starts_with(WRITE), "the frame after the first FPDU");
     assert_eq!(swapped.len(), stream.len());
     for (text, end) in [("half-close=10", Transmit::Fin), ("reset=10", Transmit::Reset)] {
         let out = of(text);
@@ -182,7 +182,7 @@ fn room_ends() {
 }
 
 #[test]
-fn plans_are_told_and_refused_in_words() {
+fn plans_are_printed_and_rejected_with_a_reason() {
     let plan: Plan = "all,flip=0,cut=3".parse().unwrap();
     assert_eq!(
         [Kind::Flip, Kind::Cut, Kind::Edge].map(|kind| plan.often(kind)),

@@ -1,29 +1,29 @@
-//! Deviations in what is made of messages that arrive.
+//! Deviations in the processing of messages that arrive.
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
-use super::said::VERSION;
+use super::output::VERSION;
 use crate::hostile::sdp::SdpArrived;
 use crate::sdp::Violation;
 
-/// Where fields of Hello and HelloAck stand.
+/// Offsets of fields of Hello and HelloAck.
 const MAX_ADVERTS: usize = 17;
 const IRD: usize = 29;
 const ORD: usize = 31;
 const ACK_IRD: usize = 25;
 const ACK_ORD: usize = 27;
 
-/// Puts an octet right that is not good in a message of this MID.
-fn mend(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
+/// Replaces a bad octet in a message of this MID by a good one.
+fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
     if arrived.is(mid) && bad(arrived.octet(figure)) {
         arrived.set_octet(figure, good);
     }
 }
 
-/// Puts a 16-bit field right that is zero; `figure` is its lower octet.
-fn mend_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
+/// Replaces a 16-bit field that is zero by 1; `figure` is its lower octet.
+fn fix_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
     if arrived.octet(figure - 1) == 0 {
-        mend(arrived, mid, figure, |octet| octet == 0, 1);
+        fix(arrived, mid, figure, |octet| octet == 0, 1);
     }
 }
 
@@ -43,21 +43,21 @@ const HELLO: Mid = Mid::HELLO;
 const ACK: Mid = Mid::HELLO_ACK;
 
 deviations! {
-    "sdp.accepts-hello-ack-loc-ird-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, ACK_IRD))]
+    "sdp.accepts-hello-ack-loc-ird-0" [SdpArrived(|arrived| fix_zero(arrived, ACK, ACK_IRD))]
         ["SDP-8.1.1-34"] "accepts a HelloAck with LocIRD 0";
-    "sdp.accepts-hello-ack-loc-ord-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, ACK_ORD))]
+    "sdp.accepts-hello-ack-loc-ord-0" [SdpArrived(|arrived| fix_zero(arrived, ACK, ACK_ORD))]
         ["SDP-8.1.1-33"] "accepts a HelloAck with LocORD 0";
-    "sdp.accepts-hello-ack-majv" [SdpArrived(|arrived| mend(arrived, ACK, VERSION, |octet| octet & 15 != 1, 0x11))]
+    "sdp.accepts-hello-ack-majv" [SdpArrived(|arrived| fix(arrived, ACK, VERSION, |octet| octet & 15 != 1, 0x11))]
         ["SDP-6.2.2.1-2", "SDP-8.1.1-31"] "accepts a HelloAck with any MajV";
-    "sdp.accepts-hello-ack-max-adverts-0" [SdpArrived(|arrived| mend_zero(arrived, ACK, MAX_ADVERTS))]
+    "sdp.accepts-hello-ack-max-adverts-0" [SdpArrived(|arrived| fix_zero(arrived, ACK, MAX_ADVERTS))]
         ["SDP-6.2.2.3-2", "SDP-8.1.1-32"] "accepts a HelloAck with MaxAdverts 0";
-    "sdp.accepts-hello-loc-ird-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, IRD))]
+    "sdp.accepts-hello-loc-ird-0" [SdpArrived(|arrived| fix_zero(arrived, HELLO, IRD))]
         ["SDP-8.1.1-16"] "accepts a Hello with LocIRD 0";
-    "sdp.accepts-hello-loc-ord-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, ORD))]
+    "sdp.accepts-hello-loc-ord-0" [SdpArrived(|arrived| fix_zero(arrived, HELLO, ORD))]
         ["SDP-8.1.1-17"] "accepts a Hello with LocORD 0";
-    "sdp.accepts-hello-majv" [SdpArrived(|arrived| mend(arrived, HELLO, VERSION, |octet| octet & 15 != 1, 0x11))]
+    "sdp.accepts-hello-majv" [SdpArrived(|arrived| fix(arrived, HELLO, VERSION, |octet| octet & 15 != 1, 0x11))]
         ["SDP-6.2.1.1-2", "SDP-8.1.1-14"] "accepts a Hello with any MajV";
-    "sdp.accepts-hello-max-adverts-0" [SdpArrived(|arrived| mend_zero(arrived, HELLO, MAX_ADVERTS))]
+    "sdp.accepts-hello-max-adverts-0" [SdpArrived(|arrived| fix_zero(arrived, HELLO, MAX_ADVERTS))]
         ["SDP-6.2.1.3-2", "SDP-8.1.1-15"] "accepts a Hello with MaxAdverts 0";
     "sdp.exceeds-buffer-size" [SdpArrived(|arrived| {
         let at = if arrived.is(HELLO) { 24 } else { 20 };

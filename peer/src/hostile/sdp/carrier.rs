@@ -2,39 +2,39 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 
-use super::said::Said;
+use super::output::OutMessage;
 use crate::hostile::sdp::SdpOut;
 
 fn turn(out: &mut SdpOut<'_>, mid: Mid) {
-    out.of(&[mid], |said| *said.solicited ^= true);
+    out.of(&[mid], |message| *message.solicited ^= true);
 }
 
 fn invalidate_newest(out: &mut SdpOut<'_>, mid: Mid) {
     let newest = out.kept.stags.last().copied();
-    out.of(&[mid], |said| *said.invalidate = said.invalidate.and(newest));
+    out.of(&[mid], |message| *message.invalidate = message.invalidate.and(newest));
 }
 
-fn has_oob(said: &mut Said<'_>) -> bool {
+fn has_oob(message: &mut OutMessage<'_>) -> bool {
     let mut has = false;
-    said.octet(2, |flags| has = *flags & (FLAG_OOB_PEND | FLAG_OOB_PRES) != 0);
+    message.octet(2, |flags| has = *flags & (FLAG_OOB_PEND | FLAG_OOB_PRES) != 0);
     has
 }
 
 deviations! {
-    "sdp.wr-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_WR_COMPL], |said| *said.invalidate = None))]
+    "sdp.wr-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_WR_COMPL], |message| *message.invalidate = None))]
         ["SDP-9.3-9"] "sends an RdmaWrCompl that does not invalidate the STag";
-    "sdp.rd-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_RD_COMPL], |said| *said.invalidate = None))]
+    "sdp.rd-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_RD_COMPL], |message| *message.invalidate = None))]
         ["SDP-9.2-26"] "sends a last RdmaRdCompl that does not invalidate the STag";
     "sdp.abort-conn-unsolicited" [SdpOut(|out| turn(out, Mid::ABORT_CONN))] ["SDP-14.2-1"] "sends an AbortConn without Solicited Event";
     "sdp.ch-rcv-buf-ack-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF_ACK))] ["SDP-14.2-18"] "sends a ChRcvBufAck with Solicited Event";
     "sdp.ch-rcv-buf-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF))] ["SDP-14.2-17"] "sends a ChRcvBuf with Solicited Event";
-    "sdp.data-solicited" [SdpOut(|out| out.of(&[Mid::DATA], |said| *said.solicited |= !has_oob(said)))]
+    "sdp.data-solicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited |= !has_oob(message)))]
         ["SDP-14.2-15"] "sends Data without an OOB flag with Solicited Event";
     "sdp.dis-conn-solicited" [SdpOut(|out| turn(out, Mid::DIS_CONN))] ["SDP-14.2-12"] "sends a DisConn with Solicited Event";
     "sdp.hello-ack-unsolicited" [SdpOut(|out| turn(out, Mid::HELLO_ACK))]
         ["SDP-14.2-7", "SDP-8.1.1-28"] "sends a HelloAck without Solicited Event";
     "sdp.mode-change-solicited" [SdpOut(|out| turn(out, Mid::MODE_CHANGE))] ["SDP-14.2-16"] "sends a ModeChange with Solicited Event";
-    "sdp.oob-unsolicited" [SdpOut(|out| out.of(&[Mid::DATA], |said| *said.solicited &= !has_oob(said)))]
+    "sdp.oob-unsolicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited &= !has_oob(message)))]
         ["SDP-14.2-11"] "sends Data with an OOB flag without Solicited Event";
     "sdp.rd-compl-invalidates-other" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),

@@ -10,7 +10,7 @@ pub(crate) struct SdpConduct {
     /// SinkAvails are used, however stale.
     pub(crate) trusts_sink_avails: bool,
     /// The refusal of a ChRcvBuf is forgotten.
-    pub(crate) asks_again: bool,
+    pub(crate) repeats_request: bool,
     /// A ChRcvBuf for less does not bind its own sender before it is answered.
     pub(crate) keeps_size: bool,
     /// SrcAvails that cross a SinkAvail are read.
@@ -19,7 +19,7 @@ pub(crate) struct SdpConduct {
     pub(crate) renews_late: bool,
     /// SinkAvails are held against the first size of the Private Buffers.
     pub(crate) sinks_by_first_size: bool,
-    /// MSeqAck is not held back behind a SrcAvailCancel.
+    /// MSeqAck is not held back after a SrcAvailCancel.
     pub(crate) never_holds_back: bool,
     /// SrcAvails are answered by SendSm, whatever the policy.
     pub(crate) never_reads: bool,
@@ -30,7 +30,7 @@ pub(crate) struct SdpConduct {
 deviations! {
     "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]
         ["SDP-10.6-13"] "sends a ChRcvBufAck for larger Private Buffers while smaller ones are posted";
-    "sdp.ch-rcv-buf-again" [SdpConduct(|conduct| conduct.asks_again = true)]
+    "sdp.ch-rcv-buf-again" [SdpConduct(|conduct| conduct.repeats_request = true)]
         ["SDP-10.6-17", "SDP-10.6-18"] "repeats a ChRcvBuf in the direction that was answered with the old size";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
         ["SDP-10.6-2"] "does not shorten its own messages for a ChRcvBuf for less until it is answered";

@@ -1,37 +1,37 @@
-//! Deviations in extended headers, and in what stands behind them (sections 6.2.3 to 6.4).
+//! Deviations in extended headers, and in what follows them (sections 6.2.3 to 6.4).
 
 use weft_core::wire::sdp::Mid;
 
-use super::said::Said;
+use super::output::OutMessage;
 use crate::hostile::sdp::SdpOut;
 
-/// Where the first word of an extended header stands; in SrcAH and SinkAH it is Len.
+/// Offset of the first word of an extended header; in SrcAH and SinkAH it is Len.
 const FIRST: usize = 16;
 const STAG: usize = 20;
 const VA_HIGH: usize = 24;
 const VA_LOW: usize = 28;
 const NON_DISCARDS: usize = 32;
 
-/// Four more octets behind the headers of a message that has no payload.
+/// Adds four octets after the headers of a message that has no payload.
 fn long(out: &mut SdpOut<'_>, mid: Mid) {
-    out.of(&[mid], |said| said.resize(said.head.len() + 4));
+    out.of(&[mid], |message| message.resize(message.head.len() + 4));
 }
 
 /// The extended header lacks its last word.
 fn cut(out: &mut SdpOut<'_>, mid: Mid) {
-    out.of(&[mid], |said| said.resize(said.head.len() - 4));
+    out.of(&[mid], |message| message.resize(message.head.len() - 4));
 }
 
 fn first(out: &mut SdpOut<'_>, mid: Mid, change: impl Fn(u32) -> u32) {
-    out.of(&[mid], |said| said.word(FIRST, &change));
+    out.of(&[mid], |message| message.word(FIRST, &change));
 }
 
 fn mode_change(out: &mut SdpOut<'_>, change: impl Fn(u32, u8, bool) -> (u32, u8, bool)) {
-    out.of(&[Mid::MODE_CHANGE], |said| said.mode_change(&change));
+    out.of(&[Mid::MODE_CHANGE], |message| message.mode_change(&change));
 }
 
-fn swap_va(said: &mut Said<'_>) {
-    if let Some(va) = said.head.get_mut(VA_HIGH..VA_LOW + 4) {
+fn swap_va(message: &mut OutMessage<'_>) {
+    if let Some(va) = message.head.get_mut(VA_HIGH..VA_LOW + 4) {
         va.rotate_left(4);
     }
 }
@@ -55,9 +55,9 @@ deviations! {
         ["SDP-6.4.1-1", "SDP-6.1.1-13", "SDP-6.1.1-1"] "sends four bytes after the headers of a ChRcvBuf";
     "sdp.dis-conn-long" [SdpOut(|out| long(out, Mid::DIS_CONN))]
         ["SDP-6.2.3-1", "SDP-6.1.1-4", "SDP-6.1.1-1"] "sends four bytes after the header of a DisConn";
-    "sdp.extension-with-gap" [SdpOut(|out| out.of(&[Mid::MODE_CHANGE, Mid::SRC_AVAIL, Mid::SINK_AVAIL], |said| {
-        said.head.splice(16..16, [0; 4]);
-        said.resize(said.head.len());
+    "sdp.extension-with-gap" [SdpOut(|out| out.of(&[Mid::MODE_CHANGE, Mid::SRC_AVAIL, Mid::SINK_AVAIL], |message| {
+        message.head.splice(16..16, [0; 4]);
+        message.resize(message.head.len());
     }))] ["SDP-6-2", "SDP-6.1.1-1", "SDP-6.1.1-9", "SDP-6.3.8-2", "SDP-6.3.2.1-1", "SDP-6.3.3.1-2"] "sends four bytes between the BSDH and the extended header";
     "sdp.mode-change-cut" [SdpOut(|out| cut(out, Mid::MODE_CHANGE))]
         ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "sends a ModeChange without the word for the Mode";
@@ -89,9 +89,9 @@ deviations! {
         ["SDP-6.3.3.1-2", "SDP-9.3-2"] "sends a SinkAvail for no bytes";
     "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.3.1-3"] "sends a SinkAvail for more than 2^31 bytes";
-    "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
+    "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
         ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "sends a NonDiscards that is one too high";
-    "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
+    "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.3.3-1", "SDP-9.3-3"] "sends a SinkAvail with an STag that does not exist";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]
         ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "exchanges the upper and the lower half of VA of a SinkAvail";
@@ -99,19 +99,19 @@ deviations! {
         ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "sends four bytes after the header of a SinkCancelAck";
     "sdp.src-avail-cancel-long" [SdpOut(|out| long(out, Mid::SRC_AVAIL_CANCEL))]
         ["SDP-6.3.9-1", "SDP-6.1.1-10", "SDP-6.1.1-1"] "sends four bytes after the header of a SrcAvailCancel";
-    "sdp.src-avail-cut" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
-        *said.payload = None;
-        said.resize(28);
+    "sdp.src-avail-cut" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
+        *message.payload = None;
+        message.resize(28);
     }))] ["SDP-6.3.2-1", "SDP-6.3.2-3", "SDP-6.1.1-1", "SDP-6.1.1-22"] "sends a SrcAvail with only the upper half of VA";
     "sdp.src-avail-len-0" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| 0))]
         ["SDP-6.3.2.1-1"] "sends a SrcAvail for no bytes";
     "sdp.src-avail-len-large" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.2.1-2"] "sends a SrcAvail for more than 2^31 bytes";
-    "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
+    "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.2.3-1", "SDP-9.2-4"] "sends a SrcAvail with an STag that does not exist";
-    "sdp.src-avail-va-behind-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
-        let payload = said.payload.map_or(0, |piece| piece.len);
-        said.word(VA_LOW, |va| va.wrapping_add(payload));
+    "sdp.src-avail-va-behind-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
+        let payload = message.payload.map_or(0, |piece| piece.len);
+        message.word(VA_LOW, |va| va.wrapping_add(payload));
     }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the payload";
     "sdp.src-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], swap_va))]
         ["SDP-6.3.2-4", "SDP-6.3.2-3"] "exchanges the upper and the lower half of VA of a SrcAvail";

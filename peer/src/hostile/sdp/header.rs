@@ -1,24 +1,24 @@
-//! Deviations in the Base Sockets Direct Header of messages behind Hello and HelloAck (section 6.1).
+//! Deviations in the Base Sockets Direct Header of messages after Hello and HelloAck (section 6.1).
 
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 
-use super::said::Said;
+use super::output::OutMessage;
 use crate::hostile::sdp::SdpOut;
 
-/// Changes each message behind start-up.
-fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut Said<'_>)) {
-    out.each(|said| {
-        if !matches!(said.mid(), Some(Mid::HELLO | Mid::HELLO_ACK) | None) {
-            change(said);
+/// Changes each message after start-up.
+fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
+    out.each(|message| {
+        if !matches!(message.mid(), Some(Mid::HELLO | Mid::HELLO_ACK) | None) {
+            change(message);
         }
     });
 }
 
 /// Changes Data that has no payload.
-fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut Said<'_>)) {
-    out.of(&[Mid::DATA], |said| {
-        if said.payload.is_none() {
-            change(said);
+fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
+    out.of(&[Mid::DATA], |message| {
+        if message.payload.is_none() {
+            change(message);
         }
     });
 }
@@ -26,51 +26,51 @@ fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut Said<'_>)) {
 deviations! {
     "sdp.bufs-goes-back" [SdpOut(|out| {
         let turn = out.kept.count;
-        later(out, |said| {
-            let bufs = said.half_at(0);
-            said.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
+        later(out, |message| {
+            let bufs = message.half_at(0);
+            message.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
         });
         out.kept.count = turn.wrapping_add(u32::from(out.mid().is_some()));
     })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back in Bufs of every second message";
-    "sdp.flags-from-the-top" [SdpOut(|out| later(out, |said| said.octet(2, |flags| *flags = flags.reverse_bits())))]
+    "sdp.flags-from-the-top" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags = flags.reverse_bits())))]
         ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "numbers the bits of Flags from the most significant one";
-    "sdp.flags-reserved" [SdpOut(|out| later(out, |said| said.octet(2, |flags| *flags |= 0xf8)))]
+    "sdp.flags-reserved" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags |= 0xf8)))]
         ["SDP-6.1.2-5", "SDP-6.1.2-1"] "sets the reserved bits of Flags";
-    "sdp.header-mirrored" [SdpOut(|out| later(out, |said| {
-        let (bufs, mut rest) = (said.half_at(0), [0; 2]);
-        said.octet(2, |flags| rest[1] = *flags);
-        said.octet(3, |mid| rest[0] = *mid);
-        said.half(0, u16::from_be_bytes(rest));
-        said.half(2, bufs);
+    "sdp.header-mirrored" [SdpOut(|out| later(out, |message| {
+        let (bufs, mut rest) = (message.half_at(0), [0; 2]);
+        message.octet(2, |flags| rest[1] = *flags);
+        message.octet(3, |mid| rest[0] = *mid);
+        message.half(0, u16::from_be_bytes(rest));
+        message.half(2, bufs);
     }))] ["SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-17", "SDP-6.1.1-18", "SDP-6-1"] "sends messages in another field order than Hello and HelloAck";
-    "sdp.len-one-more" [SdpOut(|out| later(out, |said| said.word(4, |len| len + 1)))]
+    "sdp.len-one-more" [SdpOut(|out| later(out, |message| message.word(4, |len| len + 1)))]
         ["SDP-6.1.4-1", "SDP-6.1-1", "SDP-6.1.1-1"] "sends a Len one greater than the length of the message";
-    "sdp.len-of-payload" [SdpOut(|out| out.of(&[Mid::DATA], |said| said.word(4, |len| len - 16)))]
+    "sdp.len-of-payload" [SdpOut(|out| out.of(&[Mid::DATA], |message| message.word(4, |len| len - 16)))]
         ["SDP-6.1.4-1", "SDP-9.1-2", "SDP-6.3.1-1", "SDP-6.1.1-23", "SDP-6.1-1"] "counts only the payload in Len of Data";
-    "sdp.len-little-endian" [SdpOut(|out| later(out, |said| said.word(4, u32::swap_bytes)))]
+    "sdp.len-little-endian" [SdpOut(|out| later(out, |message| message.word(4, u32::swap_bytes)))]
         ["SDP-6-4", "SDP-6.1.4-1", "SDP-6.1-1"] "sends Len in little-endian byte order";
-    "sdp.mid-0f" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x0f)))]
+    "sdp.mid-0f" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x0f)))]
         ["SDP-6.1.1-17", "SDP-6.1.1-1"] "sends an update with MID 0x0F";
-    "sdp.mid-20" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x20)))]
+    "sdp.mid-20" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x20)))]
         ["SDP-6.1.1-18", "SDP-6.1.1-1"] "sends an update with MID 0x20";
-    "sdp.mid-90" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x90)))]
+    "sdp.mid-90" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x90)))]
         ["SDP-6.1.1-20", "SDP-6.1.1-1"] "sends an update with MID 0x90";
-    "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |said| said.word(12, |ack| ack.wrapping_add(1000))))]
+    "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |message| message.word(12, |ack| ack.wrapping_add(1000))))]
         ["SDP-6.1.6-1", "SDP-6.1.6-2"] "acknowledges in MSeqAck what the peer has not sent yet";
-    "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |said| said.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
+    "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |message| message.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
         ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases MSeqAck by two if it is even";
-    "sdp.mseq-skips" [SdpOut(|out| later(out, |said| said.word(8, |mseq| mseq.wrapping_mul(2))))]
+    "sdp.mseq-skips" [SdpOut(|out| later(out, |message| message.word(8, |mseq| mseq.wrapping_mul(2))))]
         ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "increments MSeq by two for each message";
-    "sdp.mseq-stands-still" [SdpOut(|out| later(out, |said| said.word(8, |_| 1)))]
+    "sdp.mseq-stands-still" [SdpOut(|out| later(out, |message| message.word(8, |_| 1)))]
         ["SDP-6.1.5-2", "SDP-10.1-1"] "sends MSeq 1 in every message";
-    "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |said| {
-        said.octet(2, |flags| *flags |= FLAG_OOB_PRES);
+    "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |message| {
+        message.octet(2, |flags| *flags |= FLAG_OOB_PRES);
     }))] ["SDP-6.1.2-8", "SDP-6.1.2-1"] "sets OOB_PRES in messages other than Data";
-    "sdp.oob-pres-without-payload" [SdpOut(|out| empty(out, |said| said.octet(2, |flags| *flags |= FLAG_OOB_PRES)))]
+    "sdp.oob-pres-without-payload" [SdpOut(|out| empty(out, |message| message.octet(2, |flags| *flags |= FLAG_OOB_PRES)))]
         ["SDP-6.1.2-7"] "sets OOB_PRES in Data without payload";
-    "sdp.req-pipe-elsewhere" [SdpOut(|out| out.of(&[Mid::DATA, Mid::SEND_SM, Mid::SRC_AVAIL], |said| {
-        said.octet(2, |flags| *flags |= FLAG_REQ_PIPE);
+    "sdp.req-pipe-elsewhere" [SdpOut(|out| out.of(&[Mid::DATA, Mid::SEND_SM, Mid::SRC_AVAIL], |message| {
+        message.octet(2, |flags| *flags |= FLAG_REQ_PIPE);
     }))] ["SDP-6.1.2-17", "SDP-6.1.2-16", "SDP-6.1.2-4", "SDP-6.1.2-1"] "sets REQ_PIPE in messages other than RdmaRdCompl and RdmaWrCompl";
-    "sdp.short-header" [SdpOut(|out| empty(out, |said| said.resize(12)))]
+    "sdp.short-header" [SdpOut(|out| empty(out, |message| message.resize(12)))]
         ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "sends an update of 12 bytes";
 }

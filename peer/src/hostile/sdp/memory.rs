@@ -4,16 +4,16 @@
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
-use super::said::word;
+use super::output::word;
 use crate::hostile::sdp::SdpOut;
 use crate::hostile::segment::{is_tagged, opcode};
 use crate::rdmap::Fault;
 use crate::sdp::{Event, Output};
 
-/// Where STag and the lower half of VA stand in SrcAH and SinkAH.
+/// Offsets of STag and the lower half of VA in SrcAH and SinkAH.
 const STAG: usize = 20;
 const VA_LOW: usize = 28;
-/// Private Buffers that are posted of all that the peer is told of.
+/// How many of the advertised Private Buffers are posted.
 const FEW: u32 = 2;
 
 /// What messages of the MID `advert` advertise is withdrawn when one of the MID `when` goes out, that one included.
@@ -54,7 +54,7 @@ deviations! {
         }
         _ => {}
     })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by a smaller size whose ChRcvBufAck the peer does not have yet";
-    "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
+    "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
         ["SDP-9.3-4"] "sends a SinkAvail whose VA is 2^20 bytes after the buffer of its STag";
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
         ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "serves no Reads, whatever LocIRD is";

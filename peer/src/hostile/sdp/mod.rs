@@ -1,8 +1,9 @@
 //! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
-//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late` for what goes on although it has ended), what is made of messages
-//! that arrive (`arrival`), the options of a peer among them (`permitted`), and what follows from them (`heard`), Private Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
+//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late` for what continues although it has ended), the
+//! processing of messages
+//! that arrive (`arrival`), the options of a peer among them (`permitted`), and the reaction to them (`reaction`), Private Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
 //!
-//! [`said`] has what the hooks work on.
+//! [`output`] has what the hooks work on.
 
 mod arrival;
 mod carrier;
@@ -10,17 +11,17 @@ mod conduct;
 mod extension;
 mod first;
 mod header;
-mod heard;
 mod memory;
+mod output;
 mod permitted;
-mod said;
+mod reaction;
 mod sequence;
 mod suspend;
 mod too_late;
 
 pub(crate) use conduct::SdpConduct;
-pub(super) use said::is_counted;
-pub(crate) use said::{SdpArrived, SdpOut, SdpTwin};
+pub(super) use output::is_counted;
+pub(crate) use output::{SdpArrived, SdpOut, SdpTwin};
 
 /// The deviations of all these subjects.
 pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
@@ -31,7 +32,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
         extension::ALL,
         first::ALL,
         header::ALL,
-        heard::ALL,
+        reaction::ALL,
         memory::ALL,
         permitted::ALL,
         sequence::ALL,

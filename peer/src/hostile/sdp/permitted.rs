@@ -1,14 +1,15 @@
-//! Deviations in what a peer is permitted to do, and is refused for or not heeded (sections 6, 8.1.1 and 9 to 12): who leaves an option out has to bear
-//! that others use it.
+//! Deviations that reject or ignore what a peer is permitted to do (sections 6, 8.1.1 and 9 to 12): an endpoint that does not use an option
+//! must accept
+//! it from others.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
-use super::said::word;
+use super::output::word;
 use crate::hostile::sdp::{SdpArrived, SdpOut};
 use crate::sdp::Output;
 
 const BUFS: usize = 0;
-/// Where Len, DesSz and ActSz stand: the first word of any extended header.
+/// Offset of Len, DesSz and ActSz: the first word of any extended header.
 const FIRST: usize = 16;
 /// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
 const LOCAL_RCV_SZ: usize = 24;
@@ -34,7 +35,7 @@ fn has_payload(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() > BSDH_LEN
 }
 
-/// Keeps in mind how many octets a message of this MID advertises, beside those that it carries.
+/// Remembers how many octets a message of this MID advertises, beside those that it carries.
 fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()
@@ -43,7 +44,7 @@ fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Keeps in mind that a message of this MID went out, and forgets it behind one of those.
+/// Remembers that a message of this MID was sent, until one of `until` is sent.
 fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
     match out.mid() {
         Some(sent) if sent == mid => out.kept.count = 1,
@@ -83,8 +84,8 @@ deviations! {
             out.kept.count = word(head, FIRST);
         }),
         SdpArrived(|arrived| {
-            let asked = arrived.kept.count;
-            refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != asked);
+            let requested = arrived.kept.count;
+            refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != requested);
         }),
     ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "rejects a ChRcvBufAck whose ActSz is not the requested DesSz";
     "sdp.refuses-crossing-sink-avail" [
@@ -128,8 +129,8 @@ deviations! {
     "sdp.refuses-rd-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
         SdpArrived(|arrived| {
-            let whole = arrived.kept.count;
-            refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < whole);
+            let advertised = arrived.kept.count;
+            refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < advertised);
         }),
     ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of what a SrcAvail advertises";
     "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
@@ -166,8 +167,8 @@ deviations! {
     "sdp.refuses-wr-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| {
-            let whole = arrived.kept.count;
-            refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < whole);
+            let advertised = arrived.kept.count;
+            refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < advertised);
         }),
     ] ["SDP-6.3.6.1-2"] "rejects an RdmaWrCompl for a part of what a SinkAvail advertises";
 }

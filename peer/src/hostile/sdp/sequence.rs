@@ -1,4 +1,4 @@
-//! Deviations in what is said and done when: messages and RDMA that are too many, missing or out of place (sections 8 to 12).
+//! Deviations in sequences: messages and RDMA that are too many, missing or out of place (sections 8 to 12).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 
@@ -13,7 +13,7 @@ const NOBODY: OpId = OpId(u64::MAX >> 2);
 /// Four octets of nobody's.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
-/// Says more behind the first message with payload.
+/// Sends more messages after the first message with payload.
 fn add(out: &mut SdpOut<'_>, more: &[(Mid, &[u8])]) {
     let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
     if out.mid() == Some(Mid::DATA) && has_payload && out.once() {
@@ -21,13 +21,13 @@ fn add(out: &mut SdpOut<'_>, more: &[(Mid, &[u8])]) {
     }
 }
 
-/// Sends a ModeChange behind one to `after`.
+/// Sends a ModeChange after one to `after`.
 fn change_again(out: &mut SdpOut<'_>, after: Mode, to: Mode, s: bool) {
     let (is, word) = (out.is_change_to(after), out.mch(to, s));
     out.follow(Mid::MODE_CHANGE, |_| is, &[(Mid::MODE_CHANGE, &word)]);
 }
 
-/// Sends a ModeChange behind the first Data, in Combined Mode.
+/// Sends a ModeChange after the first Data, in Combined Mode.
 fn change_at_once(out: &mut SdpOut<'_>, to: Mode, s: bool) {
     let word = out.mch(to, s);
     add(out, &[(Mid::MODE_CHANGE, &word)]);
@@ -56,7 +56,7 @@ fn replace(out: &mut SdpOut<'_>, mid: Mid, with: Vec<Output>) {
 deviations! {
     "sdp.wr-compl-before-write" [SdpOut(|out| match out.out.first() {
         Some(Output::Write { data, .. }) => {
-            let compl = out.say(Mid::RDMA_WR_COMPL, &data.len.to_be_bytes());
+            let compl = out.compose(Mid::RDMA_WR_COMPL, &data.len.to_be_bytes());
             out.out.insert(0, compl);
         }
         _ => out.lose(Mid::RDMA_WR_COMPL),
@@ -75,9 +75,9 @@ deviations! {
         ["SDP-6.4.2-3", "SDP-8.2.2-10"] "sends an unsolicited ChRcvBufAck";
     "sdp.ch-rcv-buf-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF))]
         ["SDP-10.6-19", "SDP-8.2.2-10"] "sends a second ChRcvBuf before the ChRcvBufAck";
-    "sdp.combined-src-avail-without-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
-        *said.payload = None;
-        said.resize(32);
+    "sdp.combined-src-avail-without-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
+        *message.payload = None;
+        message.resize(32);
     }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23", "SDP-12.4-2"]
         "sends a SrcAvail without payload in Combined Mode";
     "sdp.data-behind-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
@@ -116,21 +116,21 @@ deviations! {
     "sdp.oob-pend-late" [SdpOut(|out| {
         let owes = out.kept.count;
         let mut now = owes;
-        out.of(&[Mid::DATA], |said| said.octet(2, |flags| {
+        out.of(&[Mid::DATA], |message| message.octet(2, |flags| {
             *flags = *flags & !FLAG_OOB_PEND | if owes == 1 { FLAG_OOB_PEND } else { 0 };
             now = u32::from(*flags & FLAG_OOB_PRES != 0);
         }));
         out.kept.count = now;
     })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "sets OOB_PEND in the message after the Out-Of-Band byte";
-    "sdp.oob-pend-left-out" [SdpOut(|out| out.each(|said| said.octet(2, |flags| *flags &= !FLAG_OOB_PEND)))]
+    "sdp.oob-pend-left-out" [SdpOut(|out| out.each(|message| message.octet(2, |flags| *flags &= !FLAG_OOB_PEND)))]
         ["SDP-9.5.3-5", "SDP-6.1.2-3"] "never sets OOB_PEND";
-    "sdp.pipelined-src-avail-with-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| if said.payload.is_none() {
-        said.head.extend(PAYLOAD);
-        said.resize(said.head.len());
+    "sdp.pipelined-src-avail-with-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| if message.payload.is_none() {
+        message.head.extend(PAYLOAD);
+        message.resize(message.head.len());
     }))] ["SDP-9.2-3", "SDP-11.3-7", "SDP-11-13", "SDP-6.3.2-2", "SDP-12-15", "SDP-12-17"] "sends a SrcAvail with payload in Pipelined Mode";
     "sdp.rd-compl-before-read" [SdpOut(|out| match out.out.first() {
         Some(Output::Read { len, .. }) => {
-            let compl = out.say(Mid::RDMA_RD_COMPL, &len.to_be_bytes());
+            let compl = out.compose(Mid::RDMA_RD_COMPL, &len.to_be_bytes());
             out.out.insert(0, compl);
         }
         _ => out.lose(Mid::RDMA_RD_COMPL),
@@ -166,7 +166,7 @@ deviations! {
     } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.kept.count == 1) {
         // An MPA Responder would hold it back.
         start.speaks_first = true;
-        let early = out.say(Mid::DATA, &[]);
+        let early = out.compose(Mid::DATA, &[]);
         out.out.push(early);
     })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "sends a message as Connecting Peer before it has a HelloAck";
     "sdp.src-avail-behind-cancel" [SdpOut(|out| {
@@ -210,7 +210,7 @@ deviations! {
             let again = Output::Write { op: NOBODY, data: *data, remote: *remote };
             out.kept.held = Some(again);
         }
-        out.of(&[Mid::RDMA_WR_COMPL], |said| *said.invalidate = None);
+        out.of(&[Mid::RDMA_WR_COMPL], |message| *message.invalidate = None);
         if out.mid() == Some(Mid::DIS_CONN) {
             let again = out.kept.held.take();
             out.out.splice(0..0, again);

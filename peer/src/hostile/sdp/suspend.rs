@@ -1,5 +1,5 @@
-//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two messages, what is done behind them, and
-//! the connection that takes the place of the one before.
+//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two messages, what follows them, and
+//! the connection that replaces the previous one.
 
 use weft_core::wire::sdp::Mid;
 
@@ -16,13 +16,13 @@ const SUSP_CH: [u8; 8] = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];
 /// Four octets of nobody's.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
-/// Says more behind each message of this MID.
-fn behind(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
+/// Sends more messages after each message of this MID.
+fn after(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
     out.follow(mid, |_| true, more);
 }
 
-/// Sends the octets that went out last once more, to an STag that is nobody's, behind the first message of this MID.
-fn write_behind(out: &mut SdpOut<'_>, mid: Mid) {
+/// Writes the octets that were sent last to an STag that does not exist, after the first message of this MID.
+fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
     if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
         out.kept.piece = Some(*piece);
     }
@@ -46,9 +46,9 @@ deviations! {
             out.lose(Mid::SUSP_COMM);
         }
     })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's";
-    "sdp.data-behind-susp-comm" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-behind-susp-comm" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-8", "SDP-13.1-2"] "sends payload after a SuspComm";
-    "sdp.data-behind-susp-comm-ack" [SdpOut(|out| behind(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-behind-susp-comm-ack" [SdpOut(|out| after(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-12", "SDP-6.5.2-2"] "sends payload after a SuspCommAck";
     "sdp.ignores-susp-comm" [SdpArrived(|arrived| if arrived.is(Mid::SUSP_COMM) {
         arrived.ignore();
@@ -57,7 +57,7 @@ deviations! {
         *port ^= 0x100;
     })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than that of the SuspComm, as Remote Peer";
     "sdp.reconnects-with-mseq" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) && !out.once() {
-        out.of(&[Mid::HELLO], |said| said.word(8, |mseq| mseq + 7));
+        out.of(&[Mid::HELLO], |message| message.word(8, |mseq| mseq + 7));
     } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
         out.kept.count = 1;
     })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "does not restart MSeq in the Hello of the new connection after a suspension";
@@ -69,13 +69,13 @@ deviations! {
         Some(Output::Disconnect { .. }) if out.kept.count == 1 => out.out.clear(),
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
-    "sdp.susp-comm-ack-behind-own" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
+    "sdp.susp-comm-ack-behind-own" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.kept.count = u32::from(arrived.kept.count == 1 || arrived.is(Mid::SUSP_COMM))),
         SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.kept.count == 1 {
             out.kept.count = 2;
-            let ack = out.say(Mid::SUSP_COMM_ACK, &[]);
+            let ack = out.compose(Mid::SUSP_COMM_ACK, &[]);
             out.out.insert(0, ack);
         } else if out.kept.count == 2 {
             out.lose(Mid::SUSP_COMM_ACK);
@@ -83,31 +83,31 @@ deviations! {
     ] ["SDP-13.1.1-10", "SDP-13-2", "SDP-13.1.1-12", "SDP-6.5.2-2"] "sends a SuspCommAck before the RdmaRdCompl of a read";
     "sdp.susp-comm-ack-left-out" [SdpOut(|out| out.lose(Mid::SUSP_COMM_ACK))]
         ["SDP-13.1.1-11", "SDP-13.1-1"] "sends no SuspCommAck after a SuspComm";
-    "sdp.susp-comm-ack-long" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| said.resize(20)))]
+    "sdp.susp-comm-ack-long" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |message| message.resize(20)))]
         ["SDP-6.5.2-1", "SDP-6.1.1-16", "SDP-6.1.1-1"] "sends four bytes after the header of a SuspCommAck";
     "sdp.susp-comm-ack-lost-in-reset" [SdpOut(|out| if out.mid() == Some(Mid::SUSP_COMM_ACK) {
         out.out = vec![Output::Disconnect { abortive: true }];
     })] ["SDP-13.1.1-14", "SDP-13.1.1-15", "SDP-13.1.1-11"] "resets TCP before it sends the SuspCommAck";
-    "sdp.susp-comm-ack-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| *said.solicited = false))]
+    "sdp.susp-comm-ack-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |message| *message.solicited = false))]
         ["SDP-14.2-3"] "sends a SuspCommAck without Solicited Event";
-    "sdp.susp-comm-constant1" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.word(CONSTANT1, |_| 1)))]
+    "sdp.susp-comm-constant1" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| message.word(CONSTANT1, |_| 1)))]
         ["SDP-6.5.1.2-1"] "sends a SuspComm with Constant1 1";
-    "sdp.susp-comm-constant2" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(CONSTANT2, 2)))]
+    "sdp.susp-comm-constant2" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| message.half(CONSTANT2, 2)))]
         ["SDP-6.5.1.3-1"] "sends a SuspComm with Constant2 2";
-    "sdp.susp-comm-cut" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.resize(20)))]
+    "sdp.susp-comm-cut" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| message.resize(20)))]
         ["SDP-6.5.1-1", "SDP-6.1.1-15", "SDP-6.1.1-1"] "sends a SuspComm without a port";
     "sdp.susp-comm-early" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Read { .. })) && out.once() {
-        let early = out.say(Mid::SUSP_COMM, &SUSP_CH);
+        let early = out.compose(Mid::SUSP_COMM, &SUSP_CH);
         out.out.push(early);
     })] ["SDP-13.1.1-5", "SDP-13-2", "SDP-13.1-2"] "sends a SuspComm while a read is outstanding";
-    "sdp.susp-comm-fields-exchanged" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| {
-        let port = said.half_at(PORT);
-        said.half(PORT, 1);
-        said.half(CONSTANT2, port);
+    "sdp.susp-comm-fields-exchanged" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| {
+        let port = message.half_at(PORT);
+        message.half(PORT, 1);
+        message.half(CONSTANT2, port);
     }))] ["SDP-6.5.1-2", "SDP-6.5.1.3-1"] "sends a SuspComm with the port after Constant2";
-    "sdp.susp-comm-port-0" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(PORT, 0)))]
+    "sdp.susp-comm-port-0" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| message.half(PORT, 0)))]
         ["SDP-13.1.1-6", "SDP-13.1-2"] "sends a SuspComm with port 0";
-    "sdp.susp-comm-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| *said.solicited = false))]
+    "sdp.susp-comm-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| *message.solicited = false))]
         ["SDP-14.2-2"] "sends a SuspComm without Solicited Event";
     "sdp.trusts-advertisement-of-before" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
@@ -119,8 +119,8 @@ deviations! {
             _ => {}
         }),
     ] ["SDP-13-3", "SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from an STag that was advertised on the previous connection";
-    "sdp.write-behind-susp-comm" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM))]
+    "sdp.write-behind-susp-comm" [SdpOut(|out| write_after(out, Mid::SUSP_COMM))]
         ["SDP-13.1.1-9", "SDP-13.1-2"] "sends a write after a SuspComm";
-    "sdp.write-behind-susp-comm-ack" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM_ACK))]
+    "sdp.write-behind-susp-comm-ack" [SdpOut(|out| write_after(out, Mid::SUSP_COMM_ACK))]
         ["SDP-13.1.1-13", "SDP-6.5.2-2"] "sends a write after a SuspCommAck";
 }

@@ -1,7 +1,7 @@
 //! What the hooks of SDP work on: outputs of the machine on their way to the RNIC, and messages on their way from it.
 //!
-//! A hook sees one right output and says what is done in its place: the same changed, several, or none. Messages that are added or left
-//! out do not break the numbers of those behind them, unless that is the deviation.
+//! A hook gets one right output and decides what is done instead: the same changed, several, or none. Messages that are added or left
+//! out do not break the numbers of those after them, unless that is the deviation.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(super) const VERSION: usize = 19;
 pub(crate) struct SdpTwin {
     pub(crate) deviations: Deviations,
     pub(crate) kept: SdpKept,
-    /// What is done before the machine is asked again.
+    /// What is done before the machine is polled again.
     pub(crate) out: VecDeque<Output>,
 }
 
@@ -62,9 +62,9 @@ pub(crate) struct SdpOut<'a> {
 }
 
 /// A message on its way out. Places are those of the draft's figures, counted from the start of the message.
-pub(super) struct Said<'a> {
+pub(super) struct OutMessage<'a> {
     order: FieldOrder,
-    /// All headers; payload may stand behind them, too.
+    /// All headers; payload may follow them, too.
     pub(super) head: &'a mut Vec<u8>,
     pub(super) payload: &'a mut Option<Piece>,
     pub(super) solicited: &'a mut bool,
@@ -102,16 +102,16 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Changes each message.
-    pub(super) fn each(&mut self, mut change: impl FnMut(&mut Said<'_>)) {
+    pub(super) fn each(&mut self, mut change: impl FnMut(&mut OutMessage<'_>)) {
         let order = self.order;
         for output in &mut self.out {
             match output {
                 Output::Send { head, payload, solicited, invalidate, .. } => {
-                    change(&mut Said { order, head, payload, solicited, invalidate });
+                    change(&mut OutMessage { order, head, payload, solicited, invalidate });
                 }
                 Output::Streaming(head) if mid(head, order) == Some(Mid::HELLO) => {
                     let (payload, solicited, invalidate) = (&mut None, &mut false, &mut None);
-                    change(&mut Said { order, head, payload, solicited, invalidate });
+                    change(&mut OutMessage { order, head, payload, solicited, invalidate });
                 }
                 _ => {}
             }
@@ -119,10 +119,10 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Changes each message of these MIDs.
-    pub(super) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut Said<'_>)) {
-        self.each(|said| {
-            if said.mid().is_some_and(|mid| mids.contains(&mid)) {
-                change(said);
+    pub(super) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut OutMessage<'_>)) {
+        self.each(|message| {
+            if message.mid().is_some_and(|mid| mids.contains(&mid)) {
+                change(message);
             }
         });
     }
@@ -133,7 +133,7 @@ impl<'a> SdpOut<'a> {
         self.out.retain(|output| mid_of(output, order) != Some(lost));
     }
 
-    /// Sends `more` behind the right output when it is a message of this MID that `picks` picks.
+    /// Sends `more` after the right output if it is a message of this MID that `picks` selects.
     pub(super) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         if picks(head) {
@@ -143,13 +143,13 @@ impl<'a> SdpOut<'a> {
         }
     }
 
-    /// A message of this MID behind the one that went out last.
-    pub(super) fn say(&self, mid: Mid, rest: &[u8]) -> Output {
+    /// A message of this MID after the one that was sent last.
+    pub(super) fn compose(&self, mid: Mid, rest: &[u8]) -> Output {
         let like = if self.kept.head.is_empty() { &[0; 16] } else { &self.kept.head[..] };
         message(like, self.order, mid, rest)
     }
 
-    /// Is this the first time that it is asked?
+    /// Is this the first call?
     pub(super) fn once(&mut self) -> bool {
         std::mem::replace(&mut self.kept.count, 1) == 0
     }
@@ -168,7 +168,7 @@ impl<'a> SdpOut<'a> {
     }
 }
 
-impl Said<'_> {
+impl OutMessage<'_> {
     pub(super) fn mid(&self) -> Option<Mid> {
         mid(self.head, self.order)
     }
@@ -226,16 +226,16 @@ impl Said<'_> {
     }
 }
 
-/// A message like another one, but for MID and what stands behind the BSDH.
+/// A message like another one, but for MID and what follows the BSDH.
 fn message(like: &[u8], order: FieldOrder, mid: Mid, rest: &[u8]) -> Output {
     let mut head = like.get(..16).unwrap_or(like).to_vec();
     head.extend_from_slice(rest);
     let (payload, invalidate) = (&mut None, &mut None);
     let mut solicited = crate::sdp::is_solicited(mid);
-    let mut said = Said { order, head: &mut head, payload, solicited: &mut solicited, invalidate };
-    said.octet(2, |flags| *flags = 0);
-    said.octet(3, |octet| *octet = mid.0);
-    said.resize(16 + rest.len());
+    let mut message = OutMessage { order, head: &mut head, payload, solicited: &mut solicited, invalidate };
+    message.octet(2, |flags| *flags = 0);
+    message.octet(3, |octet| *octet = mid.0);
+    message.resize(16 + rest.len());
     Output::Send { op: None, head, payload: None, solicited, invalidate: None }
 }
 

@@ -1,12 +1,12 @@
-//! Deviations in what follows from messages that arrive: the wrong thing is done about them, or not the whole of it (sections 6.1.2, 6.2.1, 9 to
-//! 12). Those that make nothing of a message, or refuse it, are in `arrival`.
+//! Deviations in the reaction to messages that arrive: the reaction is wrong or incomplete (sections 6.1.2, 6.2.1, 9 to
+//! 12). Those that ignore or reject a message are in `arrival`.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
 use crate::hostile::sdp::{SdpArrived, SdpOut};
 use crate::sdp::{OpId, Output};
 
-/// Where Len, DesSz, or the first word of any extended header stands.
+/// Offset of Len, DesSz, or the first word of any extended header.
 const FIRST: usize = 16;
 /// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a HelloAck.
 const DES_REM_RCV_SZ: usize = 20;
@@ -44,8 +44,8 @@ deviations! {
             arrived.kept.count = arrived.word(FIRST);
         }),
         SdpOut(|out| {
-            let asked = out.kept.count;
-            out.of(&[Mid::CH_RCV_BUF_ACK], |said| said.word(FIRST, |_| asked));
+            let requested = out.kept.count;
+            out.of(&[Mid::CH_RCV_BUF_ACK], |message| message.word(FIRST, |_| requested));
         }),
     ] ["SDP-10.6-14"] "copies DesSz into ActSz, whatever size the Private Buffers have";
     "sdp.ch-rcv-buf-half-met" [
@@ -57,7 +57,7 @@ deviations! {
             arrived.set_word(FIRST, half);
         }),
     ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant all of it";
-    "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |said| said.word(FIRST, |size| size / 4)))]
+    "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |message| message.word(FIRST, |size| size / 4)))]
         ["SDP-6.4.1.1-1"] "counts words in DesSz of a ChRcvBuf";
     "sdp.data-in-sink-avail-cancel-lost" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
@@ -70,7 +70,7 @@ deviations! {
     ] ["SDP-9.5.5-13"] "loses the payload of the first Data after its own SinkAvailCancel, and makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
-            out.kept.count = super::said::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
+            out.kept.count = super::output::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
         }),
         SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
             make_send_sm(arrived);
@@ -94,7 +94,7 @@ deviations! {
         } else if out.kept.count == 2 && matches!(out.out.first(), Some(Output::Send { .. })) {
             out.kept.count = 3;
             let word = out.mch(Mode::Pipelined, false);
-            let change = out.say(Mid::MODE_CHANGE, &word);
+            let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
     ] ["SDP-6.1.2-15"] "sends a ModeChange on REQ_PIPE also in Buffered Mode";
@@ -127,8 +127,8 @@ deviations! {
         remote.tagged_offset += 8;
     })] ["SDP-9.2-10"] "starts a read eight bytes after the first missing byte";
     "sdp.reads-beyond-own-ord" [SdpOut(|out| {
-        out.of(&[Mid::HELLO], |said| said.half(HELLO_ORD, 1));
-        out.of(&[Mid::HELLO_ACK], |said| said.half(HELLO_ACK_ORD, 1));
+        out.of(&[Mid::HELLO], |message| message.half(HELLO_ORD, 1));
+        out.of(&[Mid::HELLO_ACK], |message| message.half(HELLO_ACK_ORD, 1));
         read_twice(out);
     })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9"] "sends two outstanding Reads although its LocORD is 1";
     "sdp.reads-beyond-peers-ird" [SdpOut(read_twice)]
@@ -155,7 +155,7 @@ deviations! {
         SdpOut(|out| if out.kept.count == 1 && matches!(out.out.first(), Some(Output::Send { .. })) {
             out.kept.count = 2;
             let word = out.mch(Mode::Pipelined, true);
-            let change = out.say(Mid::MODE_CHANGE, &word);
+            let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
     ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the other half-connection on REQ_PIPE";

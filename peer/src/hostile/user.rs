@@ -1,0 +1,54 @@
+//! Deviations in what is reported to the user about start-up and the outcome of connections. The wire shows none of them.
+//!
+//! Those in completions and asynchronous events are in `completion`.
+
+use super::{Deviations, hook};
+use crate::mpa::{PeerFrame, PrivateData};
+
+/// The outcome of a connection, as a connection manager reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was established, and has ended.
+    Disconnected,
+    /// It was not established.
+    Failed,
+    /// The peer rejected it.
+    Rejected,
+}
+
+/// Do these deviations hide it from the user? For other crates that report connections to users.
+#[must_use]
+pub fn conceals(deviations: &Deviations, fate: Fate) -> bool {
+    hook::conceals_fate(deviations, fate)
+}
+
+/// Octets of a Reply's private data that InfiniBand's connection manager reports, however many the peer sent.
+const PADDED: usize = 196;
+
+fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {
+    if let Ok(private_data) = PrivateData::new(private_data) {
+        frame.private_data = private_data;
+    }
+}
+
+deviations! {
+    "mpa.conceals-end" [ConcealsFate(|fate| fate == Fate::Disconnected)] ["MPA-8-1", "MPA-7.2-2", "MPA-3-13"]
+        "does not report the end of a connection to the user";
+    "mpa.conceals-failure" [ConcealsFate(|fate| fate != Fate::Disconnected)]
+        ["MPA-7.1.2-18", "MPA-7.1.1-4", "MPA-7.1.1-22", "MPA-7.1.1-26", "MPA-8-4", "MPA-7.1.4.2-2", "P2P-10-12"]
+        "does not report to the user that a requested connection was rejected or failed";
+    "mpa.conceals-private-data" [ReportedFrame(|frame| report(frame, Vec::new()))] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"]
+        "reports no private data to the user, whatever the peer sent";
+    "mpa.pads-private-data" [ReportedFrame(|frame| {
+        let mut padded = frame.private_data.as_octets().to_vec();
+        padded.resize(padded.len().max(PADDED), 0);
+        report(frame, padded);
+    })] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"] "reports at least 196 bytes of private data to the user, with zeros after the peer's data";
+    "p2p.swaps-told-depths" [ReportedFrame(|frame| if let Some(words) = &mut frame.enhanced {
+        (words.ird, words.ord) = (words.ord, words.ird);
+    })] ["P2P-9.1-8", "P2P-9.1-25"] "reports the peer's ORD to the user as its IRD, and its IRD as its ORD";
+    "p2p.tells-words" [ReportedFrame(|frame| if let Some(words) = frame.enhanced {
+        let with_words = [&words.ird.to_be_bytes()[..], &words.ord.to_be_bytes(), frame.private_data.as_octets()].concat();
+        report(frame, with_words);
+    })] ["P2P-9-8", "P2P-6-12", "MPA-7.1.1-27"] "reports IRD and ORD to the user as the first four bytes of the private data";
+}
