@@ -11,12 +11,12 @@
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
-//! - [`shim`]: what the preload shim and its agent say to each other, and the rules;
+//! - [`shim`]: the messages between the preload shim and its agent, and the rules;
 //! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
 //! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
-//! What is absent on purpose: verdicts. This crate says what it did and why; whether a peer is right is judged elsewhere.
+//! What is absent on purpose: verdicts. This crate reports what it did and why; whether a peer is right is judged elsewhere.
 #![forbid(unsafe_code)]
 
 pub mod connection;

@@ -15,7 +15,7 @@ impl Instant {
     /// The driver's origin.
     pub const ORIGIN: Instant = Instant(0);
 
-    /// The point `nanos` nanoseconds behind the origin.
+    /// The point `nanos` nanoseconds after the origin.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Instant(nanos)

@@ -1,4 +1,4 @@
-//! What a connection tells: octets for the wire, and events for its user.
+//! What a connection emits: octets for the wire, and events for its user.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::TerminateError;
@@ -41,13 +41,13 @@ pub enum Event {
     },
     /// Octets of streaming mode, as TCP gave them.
     Streamed(Bytes),
-    /// An accepting Reply that this endpoint cannot go on with, for the ULP to see (P2P-9.1-25); [`Event::TerminateSent`] says why.
+    /// An accepting Reply that this endpoint cannot accept, for the ULP to see (P2P-9.1-25). [`Event::TerminateSent`] has the reason.
     Unusable(PeerFrame),
     /// The last octets of this Send were given to the driver.
     SendCompleted(SendId),
     /// The peer closed its half gracefully: nothing more arrives. Sends still go out (DDP-6.2.1-6) until the user closes.
     HalfClosed,
-    /// A Terminate is queued for the peer: it did what the error says. The connection then closes.
+    /// A Terminate is queued for the peer, with the error that the peer made. The connection then closes.
     TerminateSent(StreamError),
     /// The peer's Terminate arrived. The connection then closes.
     TerminateReceived(TerminateError),
@@ -79,13 +79,13 @@ pub enum By {
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// The user asked for it.
+    /// The user requested it.
     #[error("asked for")]
     Asked,
     /// The peer closed its half in the middle of an FPDU or of a message.
     #[error("the peer closed in the middle of a message")]
     CutShort,
-    /// The peer broke the stream; a Terminate told it so.
+    /// The peer broke the stream; a Terminate reported it.
     #[error("terminated: {0}")]
     Fault(StreamError),
     /// The peer closed its half gracefully.
@@ -94,10 +94,10 @@ pub enum Why {
     /// The first FPDU that a Responder got is invalid, so it may send none, not even a Terminate.
     #[error("first FPDU: {0}")]
     FirstFpdu(FpduError),
-    /// No FPDU arrived behind an accepting Reply.
+    /// No FPDU arrived after an accepting Reply.
     #[error("no FPDU arrived in time")]
     FirstFpduTimeout,
-    /// No octet of a Request came: the peer has nothing to say, or is a Responder, too ("passive/passive").
+    /// No octet of a Request arrived: the peer has nothing to send, or is a Responder, too ("passive/passive").
     #[error("no Request came in time; the peer may be a Responder, too")]
     NoRequest,
     /// The Request's IRD is lower than the ORD that this endpoint's ULP needs; a rejecting Reply names it.
@@ -109,7 +109,7 @@ pub enum Why {
     /// The peer's start-up frame is no good.
     #[error(transparent)]
     Startup(StartupError),
-    /// The peer's start-up frame was not whole in time.
+    /// The peer's start-up frame was not complete in time.
     #[error("the start-up frame was not whole in time")]
     StartupTimeout,
     /// The peer sent a Terminate.

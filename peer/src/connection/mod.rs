@@ -67,11 +67,11 @@ pub struct Connection {
 enum State {
     /// Before MPA: octets pass as they are.
     Streaming,
-    /// Responder, before a whole Request.
+    /// Responder, before a complete Request.
     WaitRequest(WaitRequest),
     /// Responder, before the user's answer.
     WaitDecision(WaitDecision),
-    /// Initiator, before a whole Reply.
+    /// Initiator, before a complete Reply.
     WaitReply(WaitReply),
     /// Full Operation, and a Responder that waits for the first FPDU.
     Operating(Box<Stream>),
@@ -87,7 +87,7 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fin {
     Open,
-    /// Goes out behind all that is queued.
+    /// Goes out after everything that is queued.
     Wanted,
     Sent,
 }
@@ -229,8 +229,8 @@ impl Connection {
             }
             State::WaitDecision(_) => self.end(now, By::Peer, Why::Fin),
             State::Operating(stream) => {
-                let (whole, may_send) = (stream.is_at_boundary(), stream.may_send);
-                if !whole {
+                let (at_boundary, may_send) = (stream.is_at_boundary(), stream.may_send);
+                if !at_boundary {
                     self.end(now, By::Peer, Why::CutShort);
                 } else if may_send && !self.conduct.stops_at_fin {
                     self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Fin });
@@ -344,7 +344,7 @@ impl Connection {
 
 /// What to do next.
 impl Connection {
-    /// The next thing for the driver to send. Ask when TCP can take it: SendCompleted tells that it was asked for.
+    /// The next thing for the driver to send. Call it when TCP can take more: SendCompleted means that the driver took it.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.conduct.splits_fpdus
             && let Some(transmit) = self.outgoing.pop_front()

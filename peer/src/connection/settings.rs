@@ -1,4 +1,4 @@
-//! What a connection is told at its birth.
+//! The settings of a new connection.
 
 use core::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Settings {
     pub mpa: MpaSettings,
     /// Private data of the Request, or of an automatic Reply.
     pub private_data: PrivateData,
-    /// Close when the peer's start-up frame is not whole by then (MPA-7.1.2-28). Default 10 s.
+    /// Close when the peer's start-up frame is not complete by then (MPA-7.1.2-28). Default 10 s.
     pub startup_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's answer, and what begins behind it.
+//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's answer, and what follows.
 
 use bytes::Bytes;
 use weft_core::wire::mpa::{Framing, mulpdu};
@@ -80,7 +80,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves streaming mode as MPA Initiator: the Request goes out behind what was posted. To be called when the peer's last
+    /// Leaves streaming mode as MPA Initiator: the Request goes out after what was posted. To be called when the peer's last
     /// streaming message has arrived (MPA-7.1.5-1); octets that came with it do not belong to MPA yet, since a Responder is
     /// silent until it has the Request: hand them over as `unread`, and the connection closes for them.
     ///
@@ -97,7 +97,7 @@ impl Connection {
     }
 
     /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message: the Request may come right
-    /// behind it, so MPA has to be there before (MPA-7.1.5-2). `unread` is what arrived behind the last octet that the user's
+    /// after it, so MPA has to be there before (MPA-7.1.5-2). `unread` is what arrived after the last octet that the user's
     /// streaming protocol used up.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Connection {
         self.outgoing.push_back(Transmit::Octets(plain_reply(&self.settings.mpa).into()));
     }
 
-    /// What a deviation says to a Request that is malformed, or ends too early.
+    /// A deviation's answer to a Request that is malformed, or ends too early.
     pub(super) fn answer_malformed(&mut self) {
         if self.conduct.answers_malformed && matches!(self.state, State::WaitRequest(_) | State::Silent) {
             self.send_plain_reply();

@@ -47,14 +47,14 @@ impl Stream {
             let mut opening: Vec<Vec<u8>> = kind.map(|kind| kind.ulpdu(version)).into_iter().collect();
             hostile::hook::opening(deviations, &mut opening);
             for ulpdu in opening {
-                // A Send takes a message sequence number, whoever sees it.
+                // A Send takes a message sequence number, whether or not the ULP gets it.
                 if ArrivedRtr::of(&ulpdu, version) == Some(ArrivedRtr::Send) {
                     outbound.skip_send();
                 }
                 outbound.say_ahead(ulpdu);
             }
         } else if conduct.sends_early {
-            // Not every ULP has something to say by then.
+            // Not every ULP has something to send by then.
             outbound.say_ahead(Rtr::Write.ulpdu(version));
         }
         Stream {
@@ -123,7 +123,7 @@ impl Stream {
         None
     }
 
-    /// No FPDU and no message is unfinished on the way in.
+    /// No received FPDU or message is incomplete.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.deframer.is_at_boundary() && !self.inbound.is_mid_message()
     }

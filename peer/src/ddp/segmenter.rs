@@ -1,4 +1,4 @@
-//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2): headers, and which octets of the message go behind each.
+//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2): headers, and which octets of the message follow each.
 //!
 //! The message itself stays where it is; its owner fetches the octets of a segment when it goes out.
 
@@ -23,7 +23,7 @@ pub enum Destination {
         qn: u32,
         /// The message's number.
         msn: u32,
-        /// What RDMAP puts into the four octets behind its control octet: the STag to invalidate, or 0.
+        /// What RDMAP puts into the four octets after its control octet: the STag to invalidate, or 0.
         word: u32,
     },
 }
@@ -55,7 +55,7 @@ impl Segmenter {
         Segmenter { destination, control, length, done: 0, finished: false }
     }
 
-    /// The next segment, header and payload together at most `mulpdu` octets; `None` behind the last one.
+    /// The next segment, header and payload together at most `mulpdu` octets; `None` after the last one.
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {
             return None;

@@ -17,7 +17,7 @@ pub struct UntaggedQueue {
 /// Why a segment is not the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum QueueError {
-    /// A message is left unfinished: the segment begins the one behind it.
+    /// A message is left unfinished: the segment begins the next one.
     #[error("the message before has no last segment")]
     MissingLast,
     /// It does not continue the message.
@@ -42,7 +42,7 @@ impl Default for UntaggedQueue {
 }
 
 impl UntaggedQueue {
-    /// A message was begun and is not whole.
+    /// A message was begun and is not complete.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open
@@ -65,7 +65,7 @@ impl UntaggedQueue {
         self.msn = self.msn.wrapping_add(1);
     }
 
-    /// Goes on behind a segment that was refused and overlooked.
+    /// Continues after a segment whose fault was overlooked.
     pub(crate) const fn pass_by(&mut self, header: &RawUntagged) {
         let next = if header.control.last() { 1 } else { 0 };
         *self = UntaggedQueue { msn: header.msn.get().wrapping_add(next), mo: 0, open: false };
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_wrong_is_told_apart() {
+    fn each_fault_is_distinguished() {
         let mut proof = Proof::new(By::Test);
         let mut queue = UntaggedQueue::default();
         proof.shows(requirement!("DDP-7.1-9"), || {

@@ -1,10 +1,10 @@
 //! Finds FPDUs in a stream, whatever way TCP split it, and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
 //!
-//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that lies whole in the octets handed in is read there; without
+//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that is complete in the octets handed in is read there; without
 //! markers its ULPDU is given back from there without a copy. Only one that is split is collected, in a buffer that holds one
 //! FPDU (66,064 octets at most, markers included); markers are taken out into a second one, of one ULPDU.
 //!
-//! The CRC is checked first, so that a wrong marker behind it is the sender's doing (error 3) and not the network's.
+//! The CRC is checked first, so that a wrong marker after it is the sender's fault (error 3) and not the network's.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
@@ -32,7 +32,7 @@ pub struct Deframer {
 }
 
 impl Deframer {
-    /// Reads from the first octet behind the peer's start-up frame.
+    /// Reads from the first octet after the peer's start-up frame.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Deframer::deviating(framing, Deviations::NONE)
@@ -44,7 +44,7 @@ impl Deframer {
         Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations, owed: 0 }
     }
 
-    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and no FPDU is whole.
+    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and no FPDU is complete.
     ///
     /// # Errors
     /// The CRC is wrong, or a marker. Nothing that follows can be trusted then (MPA-8-13): ask no more.
@@ -99,7 +99,7 @@ impl Deframer {
         self.given_out || self.partial.is_empty()
     }
 
-    /// Where the parts of the FPDU that begins with `octets` stand, once its `ULPDU_Length` is here.
+    /// The positions of the parts of the FPDU that begins with `octets`, once its `ULPDU_Length` has arrived.
     fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
         let length = octets.get(..head_len)?.last_chunk()?;
         Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
@@ -126,7 +126,7 @@ fn len(layout: &Layout) -> usize {
     usize::try_from(layout.end - layout.start).unwrap_or(usize::MAX)
 }
 
-/// Checks a whole FPDU and gives its ULPDU; `joined` holds it where markers are to be taken out.
+/// Checks a complete FPDU and gives its ULPDU; `joined` holds it where markers are to be taken out.
 fn open<'a>(
     octets: &'a [u8],
     layout: Layout,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_crc_is_told_with_its_place_and_only_when_crcs_are_used() {
+    fn a_wrong_crc_is_reported_with_its_position_and_only_when_crcs_are_used() {
         let mut stream = [WRITE, SEND].concat();
         stream[43] ^= 1;
         let error = read(true, &[&stream]).unwrap_err();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_that_points_elsewhere_is_told_with_its_place() {
+    fn a_marker_that_points_elsewhere_is_reported_with_its_position() {
         let (mut stream, _) = figures();
         stream[0x203] = 0x10;
         let unchecked = Framing { markers: true, crc: false };

@@ -17,7 +17,7 @@ pub struct Agreed {
     pub peer_to_peer: bool,
 }
 
-/// Why an Initiator cannot go on behind an accepting enhanced Reply; it sends a Terminate that says so.
+/// Why an Initiator cannot continue after an accepting enhanced Reply. It sends a Terminate with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SetupError {
     /// MPA error 6.
@@ -48,8 +48,8 @@ pub(super) struct Answer {
 
 /// The words of a Request.
 pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
-    let told = |depth: super::Depth| if depth.negotiated { depth.value() } else { NOT_NEGOTIATED };
-    let (ird, ord) = (told(own.ird), told(own.ord));
+    let offered = |depth: super::Depth| if depth.negotiated { depth.value() } else { NOT_NEGOTIATED };
+    let (ird, ord) = (offered(own.ird), offered(own.ord));
     match own.model {
         Model::ClientServer => words(false, RtrKinds::NONE, ird, ord),
         Model::PeerToPeer => words(true, own.rtr, ird, ord),
@@ -66,14 +66,14 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     };
     let least_ird = u16::from(rtr.read);
     let max_ird = own.max_ird.max(own.ird.value()).max(least_ird).min(super::Depth::MAX);
-    let (told_ird, ird) = match request.ord {
+    let (sent_ird, ird) = match request.ord {
         NOT_NEGOTIATED => (NOT_NEGOTIATED, own.ird.value()),
         wanted => {
             let ird = own.ird.value().max(wanted).max(least_ird).min(max_ird);
             (ird, ird)
         }
     };
-    let (told_ord, ord) = match request.ird {
+    let (sent_ord, ord) = match request.ird {
         NOT_NEGOTIATED => (NOT_NEGOTIATED, own.ord.value()),
         limit => {
             let ord = own.ord.value().min(limit);
@@ -81,7 +81,7 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
         }
     };
     Answer {
-        words: words(request.peer_to_peer, rtr, told_ird, told_ord),
+        words: words(request.peer_to_peer, rtr, sent_ird, sent_ord),
         agreed: Agreed { ird, ord, peer_to_peer: request.peer_to_peer },
         insufficient: request.ird != NOT_NEGOTIATED && request.ird < own.min_ord,
     }
@@ -93,7 +93,7 @@ pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
     Enhanced { ord, ..answer.words }
 }
 
-/// An Initiator's part behind an accepting Reply: what is agreed, and the ready-to-receive message that it has to send.
+/// An Initiator's part after an accepting Reply: what is negotiated, and the ready-to-receive message that it has to send.
 pub(super) fn conclude(reply: &Enhanced, own: &EnhancedSettings) -> Result<(Agreed, Option<Rtr>), SetupError> {
     let ord = match reply.ird {
         NOT_NEGOTIATED => own.ord.value(),

@@ -58,7 +58,7 @@ pub enum FpduError {
     /// MPA error 2.
     #[error("CRC of the FPDU at stream octet {position}: computed {computed:#010x}, found {found:#010x}")]
     Crc {
-        /// Where the FPDU starts, in octets behind the peer's start-up frame.
+        /// Where the FPDU starts, in octets after the peer's start-up frame.
         position: u64,
         /// CRC32c of the octets that arrived.
         computed: u32,
@@ -68,7 +68,7 @@ pub enum FpduError {
     /// MPA error 3: the CRC, where there is one, is right, and a marker points elsewhere than to the FPDU's `ULPDU_Length`.
     #[error("marker at stream octet {position}: FPDUPTR {found:#06x}, where {expected:#06x} points to ULPDU_Length")]
     Marker {
-        /// Where the marker starts, in octets behind the peer's start-up frame.
+        /// Where the marker starts, in octets after the peer's start-up frame.
         position: u64,
         /// The distance back to `ULPDU_Length`.
         expected: u16,

@@ -23,7 +23,7 @@ pub struct PrivateData(Bytes);
 pub struct PrivateDataTooLong {
     /// How many.
     pub octets: usize,
-    /// How many can be carried: 512, or 508 behind the words of an enhanced frame.
+    /// How many can be carried: 512, or 508 after the words of an enhanced frame.
     pub most: usize,
 }
 
@@ -64,9 +64,9 @@ pub struct PeerFrame {
     pub reject: bool,
     /// Rev.
     pub revision: u8,
-    /// S=1: the peer's IRD, ORD and ready-to-receive flags as it told them, for the ULP to see (P2P-9.1-8, P2P-9.1-25).
+    /// S=1: the peer's IRD, ORD and ready-to-receive flags as it sent them, for the ULP to see (P2P-9.1-8, P2P-9.1-25).
     pub enhanced: Option<Enhanced>,
-    /// What its ULP tells ours.
+    /// Its ULP's data for ours.
     pub private_data: PrivateData,
 }
 
@@ -89,7 +89,7 @@ impl FrameReader {
         self.octets.len()
     }
 
-    /// Takes what belongs to the frame off the front of `input`; the frame, once it is whole.
+    /// Takes what belongs to the frame off the front of `input`; the frame, once it is complete.
     pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<PeerFrame>, StartupError> {
         self.take(input, HEADER_LEN);
         hostile::hook::arrived(&self.deviations, self.receiver, &mut self.octets);
@@ -101,10 +101,10 @@ impl FrameReader {
         self.take(input, HEADER_LEN + usize::from(pd_length));
 
         // The private data is not judged by the parser, so a frame whose end is not here yet can be judged with zeros there.
-        let mut whole = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
-        whole[..self.octets.len()].copy_from_slice(&self.octets);
+        let mut complete = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
+        complete[..self.octets.len()].copy_from_slice(&self.octets);
         let length = HEADER_LEN + usize::from(pd_length);
-        let frame = Startup::parse(&whole[..length]).map_err(StartupError::Malformed)?;
+        let frame = Startup::parse(&complete[..length]).map_err(StartupError::Malformed)?;
         if self.octets.len() < length {
             return Ok(None);
         }
@@ -118,12 +118,12 @@ impl FrameReader {
         }))
     }
 
-    /// Octets behind the frame, where none may be.
-    pub(super) fn check_end(&self, behind: &[u8]) -> Result<(), StartupError> {
-        if behind.is_empty() || hostile::hook::conduct(&self.deviations).takes_surplus {
+    /// Octets after the frame, where none may be.
+    pub(super) fn check_end(&self, surplus: &[u8]) -> Result<(), StartupError> {
+        if surplus.is_empty() || hostile::hook::conduct(&self.deviations).takes_surplus {
             return Ok(());
         }
-        Err(StartupError::Surplus { octets: behind.len() })
+        Err(StartupError::Surplus { octets: surplus.len() })
     }
 
     /// Moves octets over until `wanted` are here.
@@ -134,7 +134,7 @@ impl FrameReader {
         *input = rest;
     }
 
-    /// A wrong octet is told as soon as it is here: a peer that speaks another protocol need not be waited for.
+    /// A wrong octet is reported as soon as it arrives: a peer that speaks another protocol need not be waited for.
     fn check_key(&self) -> Result<(), StartupError> {
         let (kind, expected, requirement) = match self.receiver {
             Role::Initiator => (StartupKind::Reply, "\"MPA ID Rep Frame\"", requirement!("MPA-7.1.1-4")),
@@ -214,22 +214,22 @@ mod tests {
     }
 
     proptest! {
-        /// Frames that are right or wrong in one octet, with less or more behind them: cut anywhere, the judgement is the same, and
+        /// Frames that are right or wrong in one octet, with fewer or more octets after them: cut anywhere, the judgement is the same, and
         /// no more than a frame is held.
         #[test]
         fn a_split_changes_nothing(
-            at in 0usize..24, change: u8, pd_length in 0u16..600, behind in prop::collection::vec(any::<u8>(), 0..600),
+            at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),
             cut: prop::sample::Index,
         ) {
-            let mut octets = [&b"MPA ID Req Frame\x40\x01"[..], &pd_length.to_be_bytes(), &behind].concat();
+            let mut octets = [&b"MPA ID Req Frame\x40\x01"[..], &pd_length.to_be_bytes(), &rest].concat();
             if let Some(octet) = octets.get_mut(at) {
                 *octet ^= change;
             }
-            let (whole, held) = read(&[&octets]);
+            let (uncut, held) = read(&[&octets]);
             let (first, second) = octets.split_at(cut.index(octets.len()));
-            prop_assert_eq!(&read(&[first, second]).0, &whole);
+            prop_assert_eq!(&read(&[first, second]).0, &uncut);
             prop_assert!(held <= HEADER_LEN + usize::from(MAX_PD_LENGTH));
-            if let Ok(Some(frame)) = whole {
+            if let Ok(Some(frame)) = uncut {
                 let words = if frame.enhanced.is_some() { ENHANCED_LEN } else { 0 };
                 prop_assert_eq!(&octets[HEADER_LEN + words..held], frame.private_data.as_octets());
             }

@@ -23,11 +23,11 @@ pub struct WaitReply {
 pub enum AfterReply {
     /// R=0: Full Operation begins.
     Accepted(Negotiated, PeerFrame),
-    /// R=0, but this endpoint cannot go on: a Terminate says why, and nothing else follows.
+    /// R=0, but this endpoint cannot continue. A Terminate has the reason, and nothing else follows.
     Impossible(Negotiated, PeerFrame, SetupError),
     /// R=1: MPA is left, TCP is the ULP's.
     Rejected(PeerFrame),
-    /// The Reply is not whole yet.
+    /// The Reply is not complete yet.
     Waiting(WaitReply),
 }
 
@@ -80,7 +80,7 @@ impl WaitReply {
     }
 
     /// A Reply of a lower revision, or with S=0, to an enhanced Request is a Responder's fault that leaves an unenhanced
-    /// connection; no rule says what an Initiator makes of it, and this one goes on.
+    /// connection; no rule defines the Initiator's reaction, and this one continues.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {

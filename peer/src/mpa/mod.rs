@@ -1,6 +1,6 @@
 //! Marker PDU Aligned framing (RFC 5044), with the enhanced set-up of RFC 6581, as sans-IO machines.
 //!
-//! Start-up is one struct a state, consumed on the way to the next:
+//! Start-up is one struct a state, consumed by the transition to the next:
 //!
 //! ```text
 //! Initiator:  WaitReply ----good Reply, R=0----> Negotiated        Responder:  WaitRequest --good Request--> WaitDecision
@@ -9,7 +9,7 @@
 //!                                                                                             Negotiated   (MPA is left)
 //! ```
 //!
-//! [`MpaSettings`] says what this side wants: revision 0, 1 or 2, CRCs, markers, the enhanced set-up. [`Negotiated`] says what
+//! [`MpaSettings`] has what this side wants: revision 0, 1 or 2, CRCs, markers, the enhanced set-up. [`Negotiated`] has what
 //! both sides' frames made of it, each direction for itself. Full Operation is a [`Deframer`] and an [`FpduSender`], each of one
 //! direction; an Initiator that speaks first for its peer's sake begins with an [`Rtr`].
 //!

@@ -21,7 +21,7 @@ pub struct WaitRequest {
 pub enum AfterRequest {
     /// A good Request: the ULP accepts or rejects.
     Arrived(WaitDecision),
-    /// The Request is not whole yet.
+    /// The Request is not complete yet.
     Waiting(WaitRequest),
 }
 
@@ -30,8 +30,8 @@ pub enum AfterRequest {
 pub struct WaitDecision {
     settings: MpaSettings,
     frame: PeerFrame,
-    /// The Request, as the ULP is told of it.
-    told: PeerFrame,
+    /// The Request, as it is reported to the ULP.
+    reported: PeerFrame,
     /// To an enhanced Request.
     answer: Option<Answer>,
     deviations: Deviations,
@@ -54,9 +54,9 @@ impl WaitRequest {
         self.reader.check_end(input)?;
         let answer = request.enhanced.map(|words| enhanced::answer(&words, &self.settings.enhanced_settings));
         let (settings, deviations) = (self.settings, self.deviations);
-        let mut told = request.clone();
-        hostile::hook::reported_frame(&deviations, &mut told);
-        Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, told, answer, deviations }))
+        let mut reported = request.clone();
+        hostile::hook::reported_frame(&deviations, &mut reported);
+        Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, reported, answer, deviations }))
     }
 
     /// Octets of the Request that are here.
@@ -66,7 +66,7 @@ impl WaitRequest {
     }
 }
 
-/// A Reply of revision 1 to no Request in particular: it tells an RDMAC Initiator why the connection is closed (RFC 5044 C.2.1).
+/// A Reply of revision 1 to no Request in particular. It shows an RDMAC Initiator why the connection is closed (RFC 5044 C.2.1).
 #[must_use]
 pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
     let mut out = Vec::new();
@@ -87,7 +87,7 @@ impl WaitDecision {
     /// The Request.
     #[must_use]
     pub fn request(&self) -> &PeerFrame {
-        &self.told
+        &self.reported
     }
 
     /// The Request's IRD is too low for this endpoint's ULP: reject (P2P-9.1-21).
@@ -139,7 +139,7 @@ impl WaitDecision {
         self.is_rdmac() || self.settings.m()
     }
 
-    /// C of the Reply is set whenever CRCs will be used, so that both frames tell the truth (MPA-4.4-9).
+    /// C of the Reply is set whenever CRCs will be used, so that both frames are true (MPA-4.4-9).
     fn crc(&self) -> bool {
         self.is_rdmac() || self.settings.c() || self.frame.crc
     }

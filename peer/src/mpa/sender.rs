@@ -1,4 +1,4 @@
-//! The sending half of Full Operation: FPDUs one behind the other.
+//! The sending half of Full Operation: a sequence of FPDUs.
 
 use weft_core::WireError;
 use weft_core::wire::mpa::{Framing, fpdu};
@@ -15,7 +15,7 @@ pub struct FpduSender {
 }
 
 impl FpduSender {
-    /// Writes from the first octet behind this side's start-up frame.
+    /// Writes from the first octet after this side's start-up frame.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         FpduSender::deviating(framing, Deviations::NONE)
@@ -27,7 +27,7 @@ impl FpduSender {
         FpduSender { framing, position: 0, deviations, kept: Kept::default() }
     }
 
-    /// The next FPDU: its ULPDU is the octets of `ulpdu`, one slice behind the other.
+    /// The next FPDU: its ULPDU is the slices of `ulpdu`, concatenated.
     ///
     /// # Errors
     /// They are more than 64768 (MPA-3-4). The sender is as it was then.

@@ -1,4 +1,4 @@
-//! What an endpoint wants of MPA, told before start-up.
+//! What an endpoint wants of MPA, configured before start-up.
 
 use super::{Rtr, RtrKinds};
 
@@ -41,13 +41,13 @@ pub enum Model {
 pub struct Depth {
     /// How many RDMA Read Requests, 0 to 0x3FFE; what is more is cut to that.
     pub local: u16,
-    /// The Request tells it, and the peer's answer may change it. Otherwise the Request has 0x3FFF: `local` stays, and the ULPs
-    /// agree by themselves (P2P-9.1-12). A Responder answers what it is asked, whatever stands here.
+    /// The Request has it, and the peer's answer may change it. Otherwise the Request has 0x3FFF: `local` stays, and the ULPs
+    /// agree by themselves (P2P-9.1-12). A Responder answers the Request, whatever this setting is.
     pub negotiated: bool,
 }
 
 impl Depth {
-    /// Greatest number that can be told.
+    /// Greatest number that can be sent.
     pub const MAX: u16 = 0x3FFE;
 
     /// A depth that is negotiated.
@@ -76,7 +76,7 @@ pub struct EnhancedSettings {
     pub ird: Depth,
     /// RDMA Read Requests that this endpoint wants to have outstanding. Default 32, negotiated.
     pub ord: Depth,
-    /// How far IRD is raised where the peer wants more. A Responder then tells this number; an Initiator ends the connection with
+    /// How far IRD is raised where the peer wants more. A Responder then sends this number; an Initiator ends the connection with
     /// Terminate 20 06. Default 128; at least `ird`.
     pub max_ird: u16,
     /// Responder: the least ORD that its ULP can work with; a Request with a lower IRD is rejected by a Reply that names it
@@ -111,17 +111,17 @@ pub struct MpaSettings {
     /// C, bits in the frames, were never given positions; RFC 6581 took their place. Default none.
     pub agreed_rtr: Option<Rtr>,
     /// Responder that is not permissive: answer a Request of revision 0 with a Reply of revision 1 before closing, as RFC 5044
-    /// C.2.1 tells (MPA-C.2.1-1). Default false: close at once, as 7.1.1 asks.
+    /// C.2.1 describes (MPA-C.2.1-1). Default false: close at once, as 7.1.1 requires.
     pub answer_revision_0: bool,
     /// C in this endpoint's frame: CRCs are wanted. Default and recommended: true (MPA-4.4-5). False takes effect only where
     /// the peer has C=0, too, and is for paths that protect the data as well as a CRC32c from end to end does (MPA-4.4-7).
     pub crc: bool,
-    /// RFC 6581: when. Default: answered, not asked for.
+    /// RFC 6581: when. Default: answered, not requested.
     pub enhanced: EnhancedUse,
     /// RFC 6581: what.
     pub enhanced_settings: EnhancedSettings,
     /// M in this endpoint's frame: the peer shall put markers into what it sends. Default false; markers that the peer asks for
-    /// are sent whatever stands here (MPA-4.3-3).
+    /// are sent whatever this setting is (MPA-4.3-3).
     pub markers: bool,
     /// Default [`Rnic::Ietf`].
     pub rnic: Rnic,

@@ -14,7 +14,7 @@ const MOST_BESIDE: usize = 8;
 
 /// What arrives.
 impl Connection {
-    /// Octets of TCP in streaming mode; behind [`Output::Start`] they are the RNIC's.
+    /// Octets of TCP in streaming mode; after [`Output::Start`] they are the RNIC's.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
         let arrived;
         let octets = match &mut self.twin {
@@ -83,7 +83,7 @@ impl Connection {
             }
             (Role::Connecting, Some(agreed)) => {
                 self.open(agreed);
-                // The peer is MPA Responder, and mute until it has heard something (C42).
+                // The peer is MPA Responder, and silent until it has received something (C42).
                 self.control.push_back(Control::Update);
             }
             _ => self.phase = Phase::WaitHelloAck,
@@ -131,7 +131,7 @@ impl Connection {
         self.advance();
         self.drop_needless_answers();
         if self.close.is_aborting() {
-            // Nothing goes out behind AbortConn.
+            // Nothing is sent after AbortConn.
             self.control.retain(|control| *control == Control::AbortConn);
         } else if self.control.len() > MOST_BESIDE + 2 * usize::from(self.settings.max_adverts) {
             self.begin_abort(now, Some(Violation::Unacknowledged(self.control.len())));
@@ -144,7 +144,7 @@ impl Connection {
         let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
         let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
         if !ok {
-            // The LLP connection is not valid: nothing more is said on it (section 8.2.2).
+            // The LLP connection is not valid: nothing more is sent on it (section 8.2.2).
             return self.lose();
         }
         match what {

@@ -5,14 +5,14 @@ use super::next::Control;
 use super::{Event, Output, Violation};
 use crate::time::Instant;
 
-/// Where the close stands.
+/// The state of the close.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
     /// The user sends no more.
-    asked: bool,
+    requested: bool,
     /// MSeq of this side's DisConn.
     pub(super) sent: Option<u32>,
-    /// The RNIC has sent it, or the peer says that it has it.
+    /// The RNIC has sent it, or the peer has acknowledged it.
     out: bool,
     /// The peer's DisConn came.
     received: bool,
@@ -20,7 +20,7 @@ pub(super) struct Closing {
     received_here: bool,
     /// This side ends TCP: the peer's DisConn came before its own was sent, or crossed it (C26).
     ends: bool,
-    /// All is said; TCP ends when the peer has seen it, or at the deadline.
+    /// Everything is sent. TCP ends when the peer has received it, or at the deadline.
     lingers: bool,
     /// The peer's AbortConn came.
     aborted: bool,
@@ -33,14 +33,14 @@ pub(super) struct Closing {
 
 impl Closing {
     pub(super) fn ask(&mut self) {
-        self.asked = true;
+        self.requested = true;
     }
 
-    pub(super) fn is_asked(&self) -> bool {
-        self.asked
+    pub(super) fn is_requested(&self) -> bool {
+        self.requested
     }
 
-    /// Section 8.2.1, steps 4 and R3: DisConn came, and nobody said AbortConn. This side's own DisConn is out, too.
+    /// Section 8.2.1, steps 4 and R3: DisConn arrived, and neither side sent AbortConn. This side's own DisConn is out, too.
     pub(super) fn is_graceful(&self) -> bool {
         self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
     }
@@ -50,7 +50,7 @@ impl Closing {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
-    /// TCP is another one. Nothing of what a suspension hands over says that a half has ended (section 13.1.1, step 5), and its Hello
+    /// TCP is another one. Nothing that a suspension hands over shows that a half has ended (section 13.1.1, step 5), and its Hello
     /// initializes the state of the connection: a DisConn that was sent before comes again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
@@ -79,7 +79,7 @@ impl Closing {
 impl Connection {
     /// DisConn is due: the user sends no more, and all that was posted is out.
     pub(super) fn wants_dis_conn(&self) -> bool {
-        self.close.asked && self.close.sent.is_none() && self.source.is_done()
+        self.close.requested && self.close.sent.is_none() && self.source.is_done()
     }
 
     /// The peer's DisConn (section 8.2.1).
@@ -116,7 +116,7 @@ impl Connection {
 
     /// The peer has seen everything up to here.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        // It may be an AbortConn that says so.
+        // It may be acknowledged by an AbortConn.
         let lingers = self.close.lingers && !self.is_over();
         if lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
             self.finish_close();
@@ -134,13 +134,13 @@ impl Connection {
         self.end(true, None, Some(true));
     }
 
-    /// Abortive close (section 8.2.2): behind a DisConn it takes an AbortConn, otherwise TCP ends at once.
+    /// Abortive close (section 8.2.2): after a DisConn it takes an AbortConn, otherwise TCP ends at once.
     pub(super) fn begin_abort(&mut self, now: Instant, violation: Option<Violation>) {
         if self.is_over() || self.close.is_aborting() {
             return;
         }
         self.close.aborting = Some(violation);
-        // Behind a SuspComm or SuspCommAck nothing is said (SDP-13.1.1-8, SDP-13.1.1-12), and the peer may end TCP at any time.
+        // After a SuspComm or SuspCommAck nothing is sent (SDP-13.1.1-8, SDP-13.1.1-12), and the peer may end TCP at any time.
         if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.is_mute() {
             return self.hang_up();
         }

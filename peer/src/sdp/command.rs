@@ -34,7 +34,7 @@ impl Connection {
     /// # Errors
     /// See [`Refused`].
     pub fn send(&mut self, send: SendId, len: u64, urgent: bool) -> Result<(), Refused> {
-        if self.is_over() || self.close.is_asked() {
+        if self.is_over() || self.close.is_requested() {
             return Err(Refused::Closed);
         }
         if len == 0 {
@@ -50,19 +50,19 @@ impl Connection {
         Ok(())
     }
 
-    /// Posts a receive of up to `len` octets; [`super::Event::Received`] ends it. `whole`: not before all of them are here (MSG_WAITALL).
+    /// Posts a receive of up to `len` octets; [`super::Event::Received`] ends it. `wait_all`: not before all of them have arrived (MSG_WAITALL).
     /// A receive ends at an Out-Of-Band octet in any case.
     ///
     /// # Errors
     /// See [`Refused`].
-    pub fn receive(&mut self, receive: ReceiveId, len: u64, whole: bool) -> Result<(), Refused> {
+    pub fn receive(&mut self, receive: ReceiveId, len: u64, wait_all: bool) -> Result<(), Refused> {
         if len == 0 {
             return Err(Refused::Empty);
         }
         if self.sink.receives() >= MOST_POSTED {
             return Err(Refused::QueueFull);
         }
-        self.sink.post(receive, len, whole);
+        self.sink.post(receive, len, wait_all);
         self.advance();
         if self.is_over() {
             let end = if self.close.is_graceful() { ReceiveEnd::EndOfStream } else { ReceiveEnd::Aborted };
@@ -71,7 +71,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes back all sends that are not out; each ends with [`super::Event::Sent`], which says how much of it is.
+    /// Takes back all sends that are not out; each ends with [`super::Event::Sent`], which has how much of it was sent.
     pub fn cancel_sends(&mut self) {
         if !self.is_over() {
             self.source.cancel();
@@ -85,7 +85,7 @@ impl Connection {
         self.advance();
     }
 
-    /// The ULP sends no more (section 8.2.1): DisConn goes out behind all that was posted.
+    /// The ULP sends no more (section 8.2.1): DisConn goes out after everything that was posted.
     pub fn shut_down(&mut self) {
         self.close.ask();
     }
@@ -118,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// Asks the peer to give its Private Buffers this size in octets (section 10.6); [`super::Event::Resized`] tells its answer. Nothing
-    /// is asked where the peer would not change, or has refused a change in that direction before.
+    /// Asks the peer to give its Private Buffers this size in octets (section 10.6); [`super::Event::Resized`] has its answer. Nothing
+    /// is requested if the peer would not change, or has refused a change in that direction before.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
     }

@@ -48,7 +48,7 @@ pub(super) enum Op {
     SuspCommAck,
 }
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// Streaming mode.
@@ -196,7 +196,7 @@ impl Connection {
         self.credits.available()
     }
 
-    /// Messages that the peer may send now, as far as it was told.
+    /// Messages that the peer may send now, by the credit that it got.
     #[must_use]
     pub fn credit_given(&self) -> u16 {
         self.credits.given()
@@ -308,7 +308,7 @@ impl Connection {
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
         for answer in answers.into_iter().map(Control::from) {
             match (self.control.back_mut(), answer) {
-                // Both are of one SrcAvail, and the first did not go out: it takes one message to tell.
+                // Both are of one SrcAvail, and the first did not go out: one message reports both.
                 (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
                     *len = len.saturating_add(more);
                     *end = last;
@@ -341,8 +341,8 @@ impl Connection {
         }
     }
 
-    /// Ends everything that was posted, and tells the user. `disconnect`: TCP is to be ended; by a reset. That comes first: until
-    /// then a Read may fill a receive, which is the user's again when its end is told.
+    /// Ends everything that was posted, and reports that to the user. `disconnect`: TCP is to be ended; by a reset. That comes first: until
+    /// then a Read may fill a receive, which is the user's again when its end is reported.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;

@@ -3,7 +3,7 @@
 use super::Violation;
 use crate::hostile::SdpConduct;
 
-/// `a` is not behind `b`, both counted modulo 2^32 (C10).
+/// `a` is not before `b`, both counted modulo 2^32 (C10).
 pub(super) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
@@ -23,17 +23,17 @@ pub(super) struct Credits {
     pub(super) frozen: Option<u32>,
     /// Private Buffers that are posted.
     pub(super) posted: u16,
-    /// The highest MSeqAck + Bufs that the peer was told.
-    told: u32,
+    /// The highest MSeqAck + Bufs that was sent to the peer.
+    announced: u32,
     /// Since the last message to the peer something came that was no mere update, or a buffer of the user's data became free.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
 }
 
 impl Credits {
-    /// Behind Hello and HelloAck: `told` buffers were announced, `window` were by the peer.
-    pub(super) fn begin(&mut self, told: u16, window: u16) {
-        self.told = u32::from(told);
+    /// After Hello and HelloAck: this side announced `announced` buffers, the peer `window`.
+    pub(super) fn begin(&mut self, announced: u16, window: u16) {
+        self.announced = u32::from(announced);
         self.window = (window, 0);
     }
 
@@ -55,9 +55,9 @@ impl Credits {
         u16::try_from(credit).unwrap_or(u16::MAX)
     }
 
-    /// Messages that the peer may still send by what it was told.
+    /// Messages that the peer may still send by the announced credit.
     pub(super) fn given(&self) -> u16 {
-        let left = self.told.wrapping_sub(self.received);
+        let left = self.announced.wrapping_sub(self.received);
         if left < 1 << 31 { u16::try_from(left).unwrap_or(u16::MAX) } else { 0 }
     }
 
@@ -74,7 +74,7 @@ impl Credits {
 
     /// A message sent now lets the peer send more than any before (C8).
     fn widens(&self) -> bool {
-        self.edge() != self.told && reached(self.edge(), self.told)
+        self.edge() != self.announced && reached(self.edge(), self.announced)
     }
 
     /// Section 10.5: may such a message be sent?
@@ -91,7 +91,7 @@ impl Credits {
     pub(super) fn stamp(&mut self) -> (u16, u32, u32) {
         self.sent = self.sent.wrapping_add(1);
         if self.widens() {
-            self.told = self.edge();
+            self.announced = self.edge();
         }
         self.news = false;
         (self.posted, self.sent, self.ack())
@@ -116,7 +116,7 @@ impl Credits {
     /// Should a message go out for no other reason than to widen the peer's window? At one credit it has to (SDP-10.5-9), at two
     /// the peer could not send payload (C41), and below half of `pool` it is time.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
-        let left = self.told.wrapping_sub(self.received);
+        let left = self.announced.wrapping_sub(self.received);
         if !self.widens() {
             return false;
         }
@@ -138,7 +138,7 @@ mod tests {
 
     /// The draft's section 10.2 and 10.5, number by number.
     #[test]
-    fn each_level_of_credit_allows_what_section_10_5_says() {
+    fn each_level_of_credit_allows_what_section_10_5_allows() {
         let mut proof = Proof::new(By::Test);
         let mut four = credits(4);
         proof.shows(requirement!("SDP-10.3-4"), || assert_eq!(four.available(), 4));
@@ -167,7 +167,7 @@ mod tests {
     fn numbers_roll_over() {
         let mut proof = Proof::new(By::Test);
         let mut near = credits(4);
-        (near.sent, near.window, near.received, near.told) = (u32::MAX - 1, (4, u32::MAX - 1), u32::MAX, 7);
+        (near.sent, near.window, near.received, near.announced) = (u32::MAX - 1, (4, u32::MAX - 1), u32::MAX, 7);
         proof.shows(requirement!("SDP-6.1.5-3"), || {
             assert_eq!((near.stamp().1, near.stamp().1), (u32::MAX, 0));
         });
@@ -188,7 +188,7 @@ mod tests {
         }
         proof.shows(requirement!("SDP-10.5-9"), || assert!(three.wants_update(3)));
         three.stamp();
-        assert!(!three.wants_update(3), "it was told");
+        assert!(!three.wants_update(3), "it was announced");
         three.header(3, 3, 0, true).unwrap();
         assert!(!three.wants_update(3), "two are left, and the message was an update");
         three.header(3, 4, 0, false).unwrap();

@@ -1,4 +1,4 @@
-//! Hello and HelloAck: what is said, what is refused, and what both sides make of it (sections 6.2.1, 6.2.2 and 8.1.1).
+//! Hello and HelloAck: what is sent, what is rejected, and what both sides conclude (sections 6.2.1, 6.2.2 and 8.1.1).
 
 use weft_core::wire::sdp::{Body, FieldOrder, Flags, Hello, HelloAck, Message};
 use weft_core::{RequirementId, WireError, requirement};
@@ -12,7 +12,7 @@ pub(super) const MINV: u8 = 1;
 /// Octets of a Hello.
 pub(super) const HELLO_LEN: usize = 32;
 
-/// Why the peer's Hello or HelloAck ends the attempt. There is no message that says so: TCP is closed.
+/// Why the peer's Hello or HelloAck ends the attempt. No message reports it: TCP is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Something else than the message that is due, or a value that it may not have.
@@ -96,7 +96,7 @@ pub(super) fn hello(settings: &Settings) -> Vec<u8> {
     first_message(settings.bufs, body, settings.order)
 }
 
-/// The 28 octets of this side's HelloAck, behind a Hello that was good.
+/// The 28 octets of this side's HelloAck, after a Hello that was good.
 pub(super) fn hello_ack(settings: &Settings, recv_size: u32, agreed: &Agreed) -> Vec<u8> {
     let body = Body::HelloAck(HelloAck {
         max_adverts: settings.max_adverts,

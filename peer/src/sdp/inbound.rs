@@ -53,7 +53,7 @@ impl Connection {
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
-        // What stands in front of the payload goes first where it belongs to the other half, and the payload where the
+        // What precedes the payload goes first where it belongs to the other half, and the payload where the
         // advertisement is about what follows it.
         let from = octets.len() - payload.len();
         if payload.is_empty() {
@@ -88,7 +88,7 @@ impl Connection {
         let payload = place.2;
         if payload > 0 {
             if self.sink.comes_too_early(payload) {
-                return Err(Violation::BehindSrcAvail(message.mid()));
+                return Err(Violation::AfterSrcAvail(message.mid()));
             }
             let urgent = message.flags.oob_pres;
             self.sink.arrived(place, urgent, &mut self.out);
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// SrcAvailCancel (section 9.5.4). A SendSm that was decided on and not sent asks for Data all the same: it goes out as if the
-    /// SrcAvailCancel had not come yet, for its MSeqAck says which of the two it is (C18).
+    /// SrcAvailCancel had not come yet, for its MSeqAck shows which of the two it is (C18).
     fn src_avail_cancel(&mut self, mseq: u32) {
         let open = self.sink.src_avail_cancel();
         let decided = self.control.contains(&Control::SendSm);

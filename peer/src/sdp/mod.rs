@@ -1,6 +1,6 @@
 //! The Sockets Direct Protocol of draft-pinkerton-iwarp-sdp-01 as a sans-IO machine: one [`Connection`] is one socket.
 //!
-//! It stands on an RNIC that it never touches. In go what the RNIC and TCP did ([`Connection::handle_streaming`],
+//! It uses an RNIC that it never touches. In go what the RNIC and TCP did ([`Connection::handle_streaming`],
 //! [`handle_message`](Connection::handle_message), [`handle_completed`](Connection::handle_completed),
 //! [`handle_disconnected`](Connection::handle_disconnected), [`handle_timeout`](Connection::handle_timeout)) and what the user wants
 //! ([`send`](Connection::send), [`receive`](Connection::receive), [`shut_down`](Connection::shut_down), ...). Out come, in order, from
@@ -8,7 +8,7 @@
 //! gives nothing, then ask [`poll_timeout`](Connection::poll_timeout) when to come again.
 //!
 //! **The machine never sees the user's octets.** A send and a receive are a name and a length; a Private Buffer is a number. An
-//! `Output` says which piece of what goes where, and whoever drives the machine moves it: by gather lists, RDMA, or one copy
+//! `Output` has which piece of what goes where, and the machine's driver moves it: by gather lists, RDMA, or one copy
 //! ([`Output::Place`]) out of a Private Buffer. So a copy is made where the draft's Bcopy asks for one, and nowhere else.
 //!
 //! | file | idea | draft |

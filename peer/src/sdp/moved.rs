@@ -5,7 +5,7 @@ use weft_core::wire::sdp::{Body, Mid};
 /// Operations of one mechanism, and the octets that they moved, since start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Count {
-    /// Messages: those with the octets, or those that tell of them.
+    /// Messages: those with the octets, or those that report them.
     pub operations: u64,
     /// Octets of the user.
     pub octets: u64,

@@ -1,5 +1,5 @@
 //! Which message goes out next, and its header. Messages come out in MSeq order (section 10.1), as credit allows (section 10.5):
-//! answers first, then what the user's wishes lead to, then octets; an update when nothing else tells the peer of free buffers.
+//! answers first, then what the user's wishes lead to, then octets; an update when no other message announces free buffers to the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -94,7 +94,7 @@ impl Connection {
             || !answering && !self.suspension.is_mute() && self.update(now);
     }
 
-    /// The oldest answer. One that credit does not allow holds up everything behind it, since it tells of what came before.
+    /// The oldest answer. One that credit does not allow holds up everything after it, since it reports what came before.
     pub(super) fn answer_now(&mut self) -> bool {
         let control = loop {
             let Some(control) = self.control.front().copied() else { return false };
@@ -136,7 +136,7 @@ impl Connection {
         true
     }
 
-    /// A ModeChange on the way to the Mode that is wanted (section 12).
+    /// A ModeChange towards the wanted Mode (section 12).
     fn change_mode(&mut self) -> bool {
         if !self.credits.allow(false) {
             return false;
@@ -145,7 +145,7 @@ impl Connection {
             self.sink.wants_combined = false;
             self.sink.mode = Mode::Combined;
             self.emit(Body::ModeChange(ModeChange { mode: Mode::Combined, s: true }), Carrier::default());
-            self.tell_mode(Half::In, Mode::Combined);
+            self.announce_mode(Half::In, Mode::Combined);
             return true;
         }
         // A half that has ended has no use for another Mode: TCP ends next (SDP-8.2.1-32).
@@ -175,11 +175,11 @@ impl Connection {
         if from == Mode::Pipelined {
             self.source.leave_pipelined(self.credits.sent());
         }
-        self.tell_mode(Half::Out, to);
+        self.announce_mode(Half::Out, to);
         true
     }
 
-    fn tell_mode(&mut self, half: Half, mode: Mode) {
+    fn announce_mode(&mut self, half: Half, mode: Mode) {
         self.out.push_back(Output::Event(Event::ModeChanged { half, mode }));
     }
 
@@ -210,7 +210,7 @@ impl Connection {
         // (section 9.5.1): the answer waits until the peer is done with such.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
         let early = self.credits.conduct.acknowledges_early;
-        // While a SrcAvailCancel is held back, its MSeqAck would say that the ChRcvBuf behind that has not come (section 9.5.4). Behind
+        // While a SrcAvailCancel is held back, its MSeqAck would mean that the ChRcvBuf after it has not arrived (section 9.5.4). After
         // both DisConns TCP ends, and nothing else comes (SDP-8.2.1-32).
         let shows = self.credits.frozen.is_none() && !(self.close.sent.is_some() && self.close.has_received());
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
@@ -252,7 +252,7 @@ impl Connection {
             Plan::Data { start, len, urgent } => {
                 let limited = self.urgent.limit(start, len);
                 let (len, urgent) = (limited, urgent && limited == len);
-                // What a SendSm asked for goes as Data (section 9.2).
+                // What a SendSm requested goes as Data (section 9.2).
                 let joins = !urgent && !self.source.owes() && self.settings.policy.transactions;
                 if joins && self.credits.allow(true) && self.advertise_sink(room, Some((start, len)), register) {
                     return true;
@@ -274,12 +274,12 @@ impl Connection {
     }
 
     fn src_avail(&mut self, now: Instant, (start, len, payload): (u64, u32, u32), register: Register<'_>) -> bool {
-        let Some(whole) = self.source.piece(start, u64::from(len)) else { return false };
-        let Some(region) = register(Exposed::Source(whole)) else {
-            self.unregistered = Some(whole.send);
+        let Some(exposed) = self.source.piece(start, u64::from(len)) else { return false };
+        let Some(region) = register(Exposed::Source(exposed)) else {
+            self.unregistered = Some(exposed.send);
             return self.octets(now, register);
         };
-        let piece = (payload > 0).then_some(Piece { len: payload, ..whole });
+        let piece = (payload > 0).then_some(Piece { len: payload, ..exposed });
         let op = piece.map(|_| self.new_op(Op::Payload));
         let header = SrcAvail { len, stag: region.stag, va: region.va };
         self.emit(Body::SrcAvail(header, &[]), Carrier { payload: piece, op, ..Carrier::default() });

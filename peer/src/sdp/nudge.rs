@@ -2,8 +2,8 @@
 //! empty message leads there.
 //!
 //! It is sent when some time has passed, since an update is mostly on its way, and since it is an update itself: two sides that
-//! each answered the other's at once would keep a message on the way for ever, and so never have the three credits that payload
-//! needs. For the same reason the two sides wait differently long. A peer that has no buffer to give is asked less and less often.
+//! each answered the other's at once would keep a message in flight for ever, and so never have the three credits that payload
+//! needs. For the same reason the two sides wait differently long. A peer that has no buffer to give gets requests less and less often.
 
 use core::time::Duration;
 

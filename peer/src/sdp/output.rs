@@ -18,13 +18,13 @@ macro_rules! names {
 }
 
 names! {
-    /// A send of the user: chosen by the user, told back when it ends.
+    /// A send of the user: chosen by the user, reported back when it ends.
     SendId(u64),
-    /// A receive of the user: chosen by the user, told back when it ends.
+    /// A receive of the user: chosen by the user, reported back when it ends.
     ReceiveId(u64),
     /// A receive Private Buffer. The machine numbers them from 0 on.
     PrivateBuffer(u32),
-    /// An operation whose completion the machine wants to hear of.
+    /// An operation whose completion the machine needs.
     OpId(u64),
 }
 
@@ -53,7 +53,7 @@ pub struct Region {
 pub enum Exposed {
     /// Octets of a send, for RDMA Read by the peer.
     Source(Piece),
-    /// The whole of a receive, for RDMA Write by the peer.
+    /// A complete receive, for RDMA Write by the peer.
     Sink {
         /// Whose.
         receive: ReceiveId,
@@ -93,7 +93,7 @@ pub enum Output {
         op: Option<OpId>,
         /// The first octets: all headers.
         head: Vec<u8>,
-        /// The octets behind them.
+        /// The octets after them.
         payload: Option<Piece>,
         /// With Solicited Event.
         solicited: bool,
@@ -140,11 +140,11 @@ pub enum Output {
         /// The STag that registering gave.
         stag: u32,
     },
-    /// Tell the user.
+    /// Report to the user.
     Event(Event),
     /// End the LLP connection.
     Disconnect {
-        /// By a reset; otherwise gracefully, behind all that was posted.
+        /// By a reset; otherwise gracefully, after everything that was posted.
         abortive: bool,
     },
 }
@@ -190,10 +190,10 @@ impl Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SendEnd {
     /// All of it is out.
-    Whole,
+    Complete,
     /// It was canceled.
     Canceled,
-    /// The connection ended; the peer may have fewer octets than are told.
+    /// The connection ended; the peer may have fewer octets than are reported.
     Aborted,
 }
 
@@ -210,7 +210,7 @@ pub enum ReceiveEnd {
     Aborted,
 }
 
-/// What the user hears.
+/// What is reported to the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
     /// Start-up is over.
@@ -248,7 +248,7 @@ pub enum Event {
     },
     /// The peer answered ChRcvBuf: its Private Buffers have this size, in octets.
     Resized(u32),
-    /// The connection rests (section 13): behind the end of TCP another connection is to be made, or taken, and
+    /// The connection rests (section 13): after the end of TCP another connection is to be made, or taken, and
     /// [`reconnected`](super::Connection::reconnected) called.
     Suspended {
         /// The port to connect to, at the peer's address; `None`: the peer connects.

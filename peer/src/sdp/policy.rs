@@ -9,7 +9,7 @@ pub struct Policy {
     /// `u64::MAX` is Bcopy alone.
     pub source_threshold: u64,
     /// Data Sink Bcopy Threshold, in octets: receives up to this are not advertised. Never less than the size of the receive
-    /// Private Buffers (section 10), whatever stands here. Default 16384.
+    /// Private Buffers (section 10), whatever this setting is. Default 16384.
     pub sink_threshold: u64,
     /// Octets that one SrcAvail advertises at most, 1 to 2^31. Default 2^30.
     pub max_src_avail: u32,
@@ -23,7 +23,7 @@ pub struct Policy {
     pub answer: SrcAvailAnswer,
     /// Octets that one RDMA Read fetches at most, at least 1. Default 2^30.
     pub max_read: u32,
-    /// RdmaRdCompl is sent after each so many octets read, so that the peer has its buffer back in parts. Default `u32::MAX`: when
+    /// RdmaRdCompl is sent each time that N octets were read, so that the peer has its buffer back in parts. Default `u32::MAX`: when
     /// the receive or the SrcAvail is at its end.
     pub read_batch: u32,
     /// Data and SinkAvail are joined where both are due (section 9.4). Default true.
@@ -32,7 +32,7 @@ pub struct Policy {
     pub wants_pipelined: bool,
     /// The Mode of the half that sends follows the peer's hints: REQ_PIPE leads to Pipelined Mode. Default false.
     pub follows_hints: bool,
-    /// Both sides wait for each other's reads, and nobody posts a receive: after this time the peer is told to send its data
+    /// Both sides wait for each other's reads, and neither posts a receive. After this time a message requests that the peer send its data
     /// (section 9.2). Default 100 ms.
     pub deadlock_wait: Duration,
 }

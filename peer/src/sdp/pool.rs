@@ -69,7 +69,7 @@ impl Pool {
         self.size
     }
 
-    /// All shall have this size, and be so many; none is posted. Octets that filled ones hold stay.
+    /// Sets the size and the number of all buffers; none is posted. Octets that filled ones hold stay.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
         (self.size, self.target, self.extra) = (size, target, 0);
     }

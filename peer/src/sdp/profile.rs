@@ -12,7 +12,7 @@ pub enum Profile {
     /// FPDU. Breaks no rule of either text.
     #[default]
     Swapped,
-    /// Hello, then FPDUs; no MPA frames: [`Bare`] says how they look. The literal draft.
+    /// Hello, then FPDUs; no MPA frames: [`Bare`] describes them. The literal draft.
     Bare,
     /// Hello and Request from the Connecting Peer; Reply, then HelloAck without an FPDU before it. A deviation from RFC 5044.
     Natural,

@@ -11,10 +11,10 @@ pub(super) struct Resize {
     limit: u32,
     /// What the peer's Private Buffers are, as far as is known.
     peer: u32,
-    /// The size that the user wants and that was not asked for.
+    /// The size that the user wants and that was not requested yet.
     wanted: Option<u32>,
-    /// The size that was asked for, and MSeq of the ChRcvBuf.
-    asked: Option<(u32, u32)>,
+    /// The requested size, and MSeq of the ChRcvBuf.
+    requested: Option<(u32, u32)>,
     /// The peer would not make them larger.
     no_increase: bool,
     /// The peer would not make them smaller.
@@ -27,13 +27,13 @@ pub(super) struct Resize {
 impl Resize {
     pub(super) fn new(peer: u32) -> Self {
         let (no_increase, no_decrease, conduct) = (false, false, SdpConduct::default());
-        Resize { limit: peer, peer, wanted: None, asked: None, no_increase, no_decrease, answer: None, conduct }
+        Resize { limit: peer, peer, wanted: None, requested: None, no_increase, no_decrease, answer: None, conduct }
     }
 
-    /// The connection rests: what was asked for and not answered may be asked for again.
+    /// The connection rests: a request without answer may be repeated.
     pub(super) fn suspend(&mut self) {
-        let asked = self.asked.take().map(|(size, _)| size);
-        self.wanted = self.wanted.or(asked);
+        let requested = self.requested.take().map(|(size, _)| size);
+        self.wanted = self.wanted.or(requested);
         self.answer = None;
     }
 
@@ -54,8 +54,8 @@ impl Resize {
 
     /// The ChRcvBuf that may be sent now.
     pub(super) fn request(&self) -> Option<u32> {
-        // While an answer is owed, the peer could not tell whether the requests crossed.
-        let size = self.wanted.filter(|_| self.asked.is_none() && self.answer.is_none())?;
+        // While an answer is owed, the peer could not know whether the requests crossed.
+        let size = self.wanted.filter(|_| self.requested.is_none() && self.answer.is_none())?;
         let barred = size == self.peer || size > self.peer && self.no_increase || size < self.peer && self.no_decrease;
         (!barred).then_some(size)
     }
@@ -63,7 +63,7 @@ impl Resize {
     /// It is sent: a smaller size holds at once (SDP-10.6-2), a larger one does not (SDP-10.6-3).
     pub(super) fn requested(&mut self, size: u32, mseq: u32) {
         self.wanted = None;
-        self.asked = Some((size, mseq));
+        self.requested = Some((size, mseq));
         if !self.conduct.keeps_size {
             self.limit = self.limit.min(size);
         }
@@ -72,15 +72,15 @@ impl Resize {
     /// ChRcvBufAck; gives the size that holds now.
     pub(super) fn acknowledged(&mut self, size: u32) -> Result<u32, Violation> {
         let violation = |expected| Violation::Resize { found: size, expected };
-        let (asked, _) = self.asked.take().ok_or(violation("none was asked for"))?;
-        if asked > self.peer {
+        let (requested, _) = self.requested.take().ok_or(violation("none was requested"))?;
+        if requested > self.peer {
             if size < self.peer {
-                return Err(violation("more was asked for"));
+                return Err(violation("more was requested"));
             }
             self.no_increase |= size == self.peer && !self.conduct.repeats_request;
         } else {
-            if size > self.peer || size < asked {
-                return Err(violation("less was asked for"));
+            if size > self.peer || size < requested {
+                return Err(violation("less was requested"));
             }
             self.no_decrease |= size == self.peer && !self.conduct.repeats_request;
         }
@@ -88,13 +88,13 @@ impl Resize {
         Ok(size)
     }
 
-    /// A ChRcvBuf arrived: is it to be answered? Where both asked at the same time, the Connecting Peer answers and its own
-    /// request is void (section 10.6.1, C28), unless the peer had seen that when it asked.
+    /// A ChRcvBuf arrived: is it to be answered? If both sides requested at the same time, the Connecting Peer answers and its own
+    /// request is void (section 10.6.1, C28), unless the peer had received it before its own.
     pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
-        match (role, self.asked) {
+        match (role, self.requested) {
             (Role::Accepting, Some(_)) => false,
             (Role::Connecting, Some((size, mseq))) if !reached(mseq_ack, mseq) => {
-                self.asked = None;
+                self.requested = None;
                 self.wanted = self.wanted.or(Some(size));
                 true
             }
@@ -141,11 +141,11 @@ mod tests {
         resize.acknowledged(1500).unwrap();
         resize.want(1700);
         proof.shows(requirement!("SDP-10.6-17"), || assert_eq!(resize.request(), None));
-        assert!(resize.acknowledged(1500).is_err(), "none was asked for");
+        assert!(resize.acknowledged(1500).is_err(), "none was requested");
     }
 
     #[test]
-    fn a_responder_keeps_to_the_direction_that_was_asked_for() {
+    fn a_responder_keeps_to_the_requested_direction() {
         let mut proof = Proof::new(By::Test);
         proof.shows(requirement!("SDP-10.6-8"), || assert_eq!(granted(100, 1000, 4000), 100));
         proof.shows(requirement!("SDP-10.6-9"), || assert_eq!(granted(10, 1000, 4000), 37));

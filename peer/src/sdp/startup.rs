@@ -3,7 +3,7 @@
 //! ```text
 //! Connecting:  swapped, bare:  Hello --> first octets: a Request: answered as MPA Responder; else FPDUs (bare)
 //!              natural, enhanced:  Hello, Request --> Reply           private-data:  Request(Hello) --> Reply(HelloAck)
-//! Accepting:   Hello, then a Request: natural, enhanced;  Hello and no Request: as the setting says, own Request (swapped) or
+//! Accepting:   Hello, then a Request: natural, enhanced;  Hello and no Request: as configured, own Request (swapped) or
 //!              nothing (bare);  a Request first: private-data
 //! ```
 //!
@@ -18,7 +18,7 @@ use crate::mpa::{
     AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, RtrKinds, StartupError, WaitReply, WaitRequest,
 };
 
-/// Where start-up stands.
+/// The state of start-up.
 #[derive(Debug)]
 pub(super) struct Startup {
     role: Role,
@@ -34,7 +34,7 @@ pub(super) struct Startup {
 
 #[derive(Debug)]
 enum State {
-    /// Connecting, with nothing but a Hello sent: what comes tells the profile.
+    /// Connecting, with nothing but a Hello sent: what arrives decides the profile.
     WaitFirst,
     /// This side is MPA Responder.
     WaitRequest(WaitRequest),
@@ -144,7 +144,7 @@ impl Startup {
                         }
                         AfterRequest::Arrived(decision) => {
                             let mut acknowledged = false;
-                            let mut told = Vec::new();
+                            let mut hello_ack = Vec::new();
                             if self.is_accepting() && self.agreed.is_none() {
                                 // The private data is the Hello; an MPA Initiator that is the Connecting Peer of SDP.
                                 let hello = decision.request().private_data.as_octets();
@@ -156,11 +156,11 @@ impl Startup {
                                         return Ok(Progress::Rejected { reply, refusal });
                                     }
                                 };
-                                told = hello::hello_ack(&self.settings, self.recv_size(&agreed), &agreed);
+                                hello_ack = hello::hello_ack(&self.settings, self.recv_size(&agreed), &agreed);
                                 self.agreed = Some(agreed);
                                 acknowledged = true;
                             }
-                            let private_data = PrivateData::new(told).unwrap_or_default();
+                            let private_data = PrivateData::new(hello_ack).unwrap_or_default();
                             let mut last = Vec::new();
                             let negotiated = decision.accept(&private_data, &mut last);
                             return Ok(self.started(negotiated, last, acknowledged));
@@ -192,7 +192,7 @@ impl Startup {
         }
     }
 
-    /// No Request came behind the Hello: the setting decides.
+    /// No Request arrived after the Hello: the setting decides.
     pub(super) fn no_request(&mut self, out: &mut Vec<u8>) -> Progress {
         if self.settings.profile == Profile::Bare {
             self.state = State::Over;

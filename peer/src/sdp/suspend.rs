@@ -6,7 +6,7 @@
 //! Remote:  SuspComm in   -> finish -> SuspCommAck -> mute, completed      -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! To finish is to let Reads and Writes that are under way end, and to tell of them. What is advertised and not begun dies with TCP;
+//! To finish is to let Reads and Writes that are under way end, and to report them. What is advertised and not begun dies with TCP;
 //! its octets are the Data Source's again. Sends, receives and octets in Private Buffers stay as they are; MSeq, credit, Modes and the
 //! counters of section 9.5.1 begin anew.
 //!
@@ -24,7 +24,7 @@ use super::startup::Startup;
 use super::{Event, Half, Output, Settings, Violation};
 use crate::time::Instant;
 
-/// Where a suspension stands.
+/// The state of a suspension.
 #[derive(Debug, Default)]
 pub(super) struct Suspension {
     /// The user wants it; where the peer shall connect to.
@@ -47,12 +47,12 @@ impl Suspension {
         self.wanted.is_some() || self.answers.is_some()
     }
 
-    /// Nothing more is said on this TCP connection (SDP-13.1.1-8, SDP-13.1.1-12).
+    /// Nothing more is sent on this TCP connection (SDP-13.1.1-8, SDP-13.1.1-12).
     pub(super) fn is_mute(&self) -> bool {
         self.answered || self.sent && self.answers.is_none()
     }
 
-    /// The peer gives no credit any more: only what tells of Reads and Writes is still said.
+    /// The peer gives no credit any more: only reports of Reads and Writes are still sent.
     pub(super) fn is_answering(&self) -> bool {
         self.answers.is_some()
     }
@@ -60,15 +60,15 @@ impl Suspension {
 
 /// Commands.
 impl Connection {
-    /// Suspends the connection: the peer shall connect anew to `port` of this side's address. [`Event::Suspended`] tells when TCP is
+    /// Suspends the connection: the peer shall connect anew to `port` of this side's address. [`Event::Suspended`] reports when TCP is
     /// to be replaced; then [`reconnected`](Self::reconnected) has to be called with the new connection.
     ///
     /// # Errors
     /// [`Refused::Closed`]: the connection is not open yet, or is shut down. [`Refused::Suspending`]: it is being suspended for this side
-    /// already; where it is for the peer, this one comes behind.
+    /// already; where it is for the peer, this one follows.
     pub fn suspend(&mut self, port: u16) -> Result<(), Refused> {
         let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
-        if !begun || self.is_over() || self.close.is_asked() || self.close.is_aborting() {
+        if !begun || self.is_over() || self.close.is_requested() || self.close.is_aborting() {
             return Err(Refused::Closed);
         }
         if self.suspension.wanted.is_some() {
@@ -79,7 +79,7 @@ impl Connection {
         Ok(())
     }
 
-    /// TCP has ended behind a SuspCommAck, and there is no other connection yet.
+    /// TCP has ended after a SuspCommAck, and there is no other connection yet.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         matches!(self.phase, Phase::Suspended)
@@ -121,7 +121,7 @@ impl Connection {
             if self.role == Role::Accepting {
                 return Ok(());
             }
-            // This side's own is void, and comes again behind the reconnection.
+            // This side's own is void, and is repeated after the reconnection.
             self.suspension.sent = false;
         }
         self.suspension.answers = Some(header.port);
@@ -152,13 +152,13 @@ impl Connection {
         if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
             return false;
         }
-        // What a peer asked for as Data it still gets, as long as it can give credit; revocations are settled first.
+        // What a peer requested as Data it still gets, as long as it can give credit; revocations are settled first.
         if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }
-        let untold = self.sink.tell_rest();
-        if !untold.is_empty() {
-            self.answer(untold);
+        let unreported = self.sink.report_rest();
+        if !unreported.is_empty() {
+            self.answer(unreported);
             return self.answer_now();
         }
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
@@ -175,7 +175,7 @@ impl Connection {
             self.emit(Body::SuspCommAck, Carrier { op, ..Carrier::default() });
             return true;
         }
-        // From here on the peer gets no credit, and has to tell of what is under way.
+        // From here on the peer gets no credit, and has to report what is outstanding.
         for _ in 0..self.source.open.len() + self.sink.adverts() + 3 {
             self.pool.make_up(&mut self.out);
         }
@@ -190,9 +190,9 @@ impl Connection {
     /// Answers that the peer has no use for are not given: it has advertised nothing when it goes on.
     pub(super) fn drop_needless_answers(&mut self) {
         if self.suspension.is_answering() && !self.close.is_aborting() {
-            let tells =
+            let reports =
                 |control: &Control| matches!(control, Control::RdmaRdCompl { .. } | Control::RdmaWrCompl { .. });
-            self.control.retain(tells);
+            self.control.retain(reports);
         }
     }
 

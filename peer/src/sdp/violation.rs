@@ -25,7 +25,7 @@ pub enum Violation {
         /// MSeq sent last.
         sent: u32,
     },
-    /// A message that has no place here: Hello twice, something other than HelloAck first, data or another DisConn behind DisConn,
+    /// A message that has no place here: Hello twice, something other than HelloAck first, data or another DisConn after DisConn,
     /// ChRcvBuf in front of the answer to the last one.
     #[error("{0} is out of place")]
     OutOfPlace(Mid),
@@ -45,9 +45,9 @@ pub enum Violation {
     Transition {
         /// The Mode that holds.
         from: Mode,
-        /// The Mode that was asked for.
+        /// The requested Mode.
         to: Mode,
-        /// Who asked.
+        /// The side that requested it.
         by_source: bool,
     },
     /// A completion or SendSm that no open advertisement explains.
@@ -76,9 +76,9 @@ pub enum Violation {
     /// More advertisements than this side offered to keep.
     #[error("more than {0} advertisements are outstanding")]
     TooManyAdverts(u16),
-    /// Payload behind a SrcAvail that is not Processed, and no SendSm asked for it.
+    /// Payload after a SrcAvail that is not Processed, and no SendSm requested it.
     #[error("{0} with payload behind a SrcAvail that is not Processed")]
-    BehindSrcAvail(Mid),
+    AfterSrcAvail(Mid),
     /// New requests before the answers to the old ones, which wait for credit.
     #[error("{0} answers are due, which is more than a peer may ask for before it has some")]
     Unacknowledged(usize),
@@ -108,7 +108,7 @@ impl Violation {
             | Violation::Resize { .. } => {
                 requirement!("SDP-8.2.2-10")
             }
-            Violation::BehindSrcAvail(_) => requirement!("SDP-11.2-6"),
+            Violation::AfterSrcAvail(_) => requirement!("SDP-11.2-6"),
             Violation::Mode { mid: Mid::SINK_AVAIL, .. } => requirement!("SDP-12-20"),
             Violation::Mode { .. } => requirement!("SDP-12-17"),
             Violation::Transition { .. } => requirement!("SDP-12-1"),

@@ -1,7 +1,7 @@
 //! The half-connection on which this side is the Data Sink: what the user waits for, and what has arrived for it.
 //!
 //! Receives are filled in the order in which they were posted. What comes next in the stream is, in this order: the octets that
-//! Private Buffers hold (`held`), those that a SendSm asked for (`owed`), those of the peer's SrcAvails (`sources`). Receives that
+//! Private Buffers hold (`held`), those that a SendSm requested (`owed`), those of the peer's SrcAvails (`sources`). Receives that
 //! are advertised by a SinkAvail come before all others, and are filled by the peer, or by exactly one message (section 9.5.1).
 //!
 //! `read_zcopy` answers SrcAvails, `write_zcopy` has the SinkAvails.
@@ -28,7 +28,7 @@ struct Receive {
     len: u64,
     filled: u64,
     /// It ends only when it is full (MSG_WAITALL).
-    whole: bool,
+    wait_all: bool,
     /// STag of its SinkAvail.
     advertised: Option<u32>,
     canceled: bool,
@@ -102,9 +102,9 @@ impl Sink {
         }
     }
 
-    pub(super) fn post(&mut self, receive: ReceiveId, len: u64, whole: bool) {
+    pub(super) fn post(&mut self, receive: ReceiveId, len: u64, wait_all: bool) {
         let (filled, advertised, canceled) = (0, None, false);
-        self.receives.push_back(Receive { receive, len, filled, whole, advertised, canceled });
+        self.receives.push_back(Receive { receive, len, filled, wait_all, advertised, canceled });
     }
 
     /// Receives that have not ended.
@@ -112,7 +112,7 @@ impl Sink {
         self.receives.len()
     }
 
-    /// Payload that no SendSm asked for, behind a SrcAvail that is not Processed: octets that the SrcAvail advertises are missing in
+    /// Payload that no SendSm requested, after a SrcAvail that is not Processed: octets that the SrcAvail advertises are missing in
     /// front of it (sections 11.2 and 11.3).
     pub(super) fn comes_too_early(&self, payload: u32) -> bool {
         !self.sources.is_empty() && u64::from(payload) > self.owed
@@ -205,7 +205,7 @@ impl Sink {
             self.end_front(false, ReceiveEnd::EndOfStream, out);
             return true;
         }
-        if front.filled > 0 && !front.whole && !more {
+        if front.filled > 0 && !front.wait_all && !more {
             self.end_front(false, ReceiveEnd::More, out);
             return true;
         }
@@ -227,8 +227,8 @@ impl Sink {
         self.revoke_advertised();
     }
 
-    /// Octets that the peer owes: advertised by SrcAvails and not read, or asked for by SendSms. `None` when it owes nothing, not even
-    /// to hear that all was read.
+    /// Octets that the peer owes: advertised by SrcAvails and not read, or requested by SendSms. `None` when it owes nothing, not even
+    /// a report that everything was read.
     pub(super) fn due(&self) -> Option<u64> {
         let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)

@@ -15,8 +15,8 @@ pub(in super::super) struct RemoteSource {
     /// The first octet that is not read.
     va: u64,
     left: u32,
-    /// Octets read of it that RdmaRdCompl has not told.
-    untold: u32,
+    /// Octets read of it that no RdmaRdCompl has reported.
+    unreported: u32,
     /// Something of it was read.
     touched: bool,
 }
@@ -66,7 +66,7 @@ impl Sink {
         }
         let va = advert.va.wrapping_add(u64::from(payload));
         let left = advert.len - payload;
-        self.sources.push_back(RemoteSource { stag: advert.stag, va, left, untold: 0, touched: false });
+        self.sources.push_back(RemoteSource { stag: advert.stag, va, left, unreported: 0, touched: false });
         Ok(())
     }
 
@@ -84,8 +84,8 @@ impl Sink {
         if self.src_cancel {
             self.src_cancel = false;
             let rest = self.sources.front().copied();
-            if let Some(oldest) = rest.filter(|oldest| oldest.untold > 0) {
-                answers.push(Answer::RdmaRdCompl { len: oldest.untold, last: None });
+            if let Some(oldest) = rest.filter(|oldest| oldest.unreported > 0) {
+                answers.push(Answer::RdmaRdCompl { len: oldest.unreported, last: None });
             }
             self.sources.clear();
             answers.push(Answer::Canceled { send_sm: rest.is_some() });
@@ -123,18 +123,18 @@ impl Sink {
         answers
     }
 
-    /// SendSm for the oldest SrcAvail, and what has to be said before it.
+    /// SendSm for the oldest SrcAvail, and what has to be sent before it.
     pub(in super::super) fn ask_for_data(&mut self) -> Vec<Answer> {
         let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
         self.owed += u64::from(oldest.left);
-        let told = (oldest.untold > 0).then_some(Answer::RdmaRdCompl { len: oldest.untold, last: None });
-        told.into_iter().chain([Answer::SendSm]).collect()
+        let report = (oldest.unreported > 0).then_some(Answer::RdmaRdCompl { len: oldest.unreported, last: None });
+        report.into_iter().chain([Answer::SendSm]).collect()
     }
 
-    /// What was read of the oldest SrcAvail and not told.
-    pub(in super::super) fn tell_rest(&mut self) -> Vec<Answer> {
-        let untold = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.untold));
-        untold.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()
+    /// What was read of the oldest SrcAvail and not reported.
+    pub(in super::super) fn report_rest(&mut self) -> Vec<Answer> {
+        let unreported = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.unreported));
+        unreported.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()
     }
 
     /// A read is through.
@@ -148,14 +148,14 @@ impl Sink {
         let oldest = self.sources.front_mut()?;
         oldest.va = oldest.va.wrapping_add(u64::from(len));
         oldest.left -= len;
-        oldest.untold += len;
-        let (untold, left, stag) = (oldest.untold, oldest.left, oldest.stag);
+        oldest.unreported += len;
+        let (unreported, left, stag) = (oldest.unreported, oldest.left, oldest.stag);
         let front = self.receives.front_mut()?;
         front.filled += u64::from(len);
         let full = front.filled == front.len;
-        let answer = (left == 0 || full || untold >= policy.read_batch).then(|| {
-            oldest.untold = 0;
-            Answer::RdmaRdCompl { len: untold, last: (left == 0).then_some(stag) }
+        let answer = (left == 0 || full || unreported >= policy.read_batch).then(|| {
+            oldest.unreported = 0;
+            Answer::RdmaRdCompl { len: unreported, last: (left == 0).then_some(stag) }
         });
         if left == 0 {
             self.sources.pop_front();

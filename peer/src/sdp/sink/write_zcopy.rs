@@ -28,7 +28,7 @@ impl Sink {
         self.receives.front().is_some_and(|receive| receive.advertised.is_some())
     }
 
-    /// A receive of at most so many octets is advertised.
+    /// A receive of at most this many octets is advertised.
     pub(in super::super) fn advertises_up_to(&self, octets: u32) -> bool {
         let mut advertised = self.receives.iter().take_while(|receive| receive.advertised.is_some());
         advertised.any(|receive| receive.advertised_len() <= octets)
@@ -51,7 +51,7 @@ impl Sink {
             && self.is_still();
         let next = self.receives.get(self.adverts()).filter(|_| possible)?;
         // With MSG_WAITALL a receive is never advertised (section 9.3).
-        let suits = !next.whole && !next.canceled && next.filled == 0 && next.len > least;
+        let suits = !next.wait_all && !next.canceled && next.filled == 0 && next.len > least;
         suits.then(|| (next.receive, next.advertised_len()))
     }
 

@@ -1,7 +1,7 @@
 //! The half-connection on which this side is the Data Source: what was posted to be sent, and how much of it is on which way.
 //!
 //! Octets are counted by their place in the stream. `next` is the first that no mechanism has taken on; what is before it went out as
-//! Data, or is advertised by a SrcAvail (`open`), asked for by a SendSm (`owed`), or being written into a SinkAvail's buffer
+//! Data, or is advertised by a SrcAvail (`open`), requested by a SendSm (`owed`), or being written into a SinkAvail's buffer
 //! (`writing`). A mechanism that is taken back moves `next` back.
 //!
 //! `read_zcopy` has the SrcAvails, `write_zcopy` the peer's SinkAvails and their staleness, `plan` the choice between them.
@@ -139,7 +139,7 @@ impl Source {
         !self.owed.is_empty()
     }
 
-    /// Tells which sends are over.
+    /// Reports which sends are over.
     pub(super) fn finish(&mut self, out: &mut VecDeque<Output>) {
         let settled = self.settled();
         while let Some(item) = self.items.front().copied() {
@@ -147,7 +147,7 @@ impl Source {
                 break;
             }
             self.items.pop_front();
-            out.push_back(sent(&item, item.end - item.start, SendEnd::Whole));
+            out.push_back(sent(&item, item.end - item.start, SendEnd::Complete));
         }
         self.finish_cancel(out);
     }
@@ -166,7 +166,7 @@ impl Source {
         self.cancel.is_some() || self.sink_cancel
     }
 
-    /// The connection rests: what is advertised or asked for is nobody's again, and everything before it is at the peer.
+    /// The connection rests: what is advertised or requested is unassigned again, and everything before it is at the peer.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
@@ -210,7 +210,7 @@ impl Source {
             self.items.pop_front();
             out.push_back(sent(&item, settled.saturating_sub(item.start), SendEnd::Canceled));
         }
-        // What was posted behind it goes on; places between are nobody's.
+        // What was posted after it continues; places between are nobody's.
         self.next = self.next.max(upto);
     }
 

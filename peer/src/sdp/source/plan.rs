@@ -42,7 +42,7 @@ impl Source {
         let ordinary = item.end - u64::from(item.urgent) - start;
         let suits = ordinary > policy.source_threshold && refused != Some(item.send);
         if suits && self.mode == Mode::Pipelined {
-            // RdmaWrCompl goes before everything behind it, other writes too: who watches tells by it what was written where.
+            // RdmaWrCompl goes before everything after it, other writes too: an observer concludes from it what was written where.
             if !self.writing.is_empty() {
                 return Plan::Nothing;
             }
@@ -82,7 +82,7 @@ fn src_avail_len(ordinary: u64, policy: &Policy) -> u32 {
     u32::try_from(ordinary).unwrap_or(u32::MAX).min(policy.max_src_avail.clamp(1, 1 << 31))
 }
 
-/// Octets of payload that fit behind the headers of such a message.
+/// Octets of payload that fit after the headers of such a message.
 pub(in super::super) fn payload_room(mid: Mid, room: Room) -> u32 {
     let headers = RawBsdh::LEN + mid.extension_len().unwrap_or(0);
     room.message.saturating_sub(u32::try_from(headers).unwrap_or(u32::MAX))

@@ -43,21 +43,21 @@ impl Source {
         if len > oldest.left || len == 0 && oldest.left > 0 {
             return Err(Violation::Length { mid, found: len, left: oldest.left });
         }
-        let (expected, whole) = (oldest.stag, len == oldest.left);
+        let (expected, is_complete) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
         // That of a part may invalidate, too: it is the last one when SendSm follows (section 9.2).
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
-        if whole {
+        if is_complete {
             self.open.pop_front();
             out.push_back(Output::Withdraw { stag: expected });
         }
         Ok(())
     }
 
-    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel asked for this (C18).
+    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel caused this (C18).
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if self.open.is_empty() {
             return Err(Violation::Unmatched(Mid::SEND_SM));

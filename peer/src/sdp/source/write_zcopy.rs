@@ -36,7 +36,7 @@ impl Source {
         out: &mut VecDeque<Output>,
     ) -> Result<(), Violation> {
         if let Some((change, known)) = &mut self.left_pipelined {
-            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12). Fresh, it tells that the
+            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12). Fresh, it means that the
             // peer dropped the SrcAvails that it met (C39).
             if advert.non_discards == *known {
                 let change = *change;

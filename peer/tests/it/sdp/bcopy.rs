@@ -25,7 +25,7 @@ fn data_is_cut_to_the_peers_private_buffers_and_numbered() {
         "SDP-6.1.3-1" => said.iter().all(|said| said.bufs == 16);
         "SDP-6-3" => said.concat_rest() == (1..=100).collect::<Vec<u8>>();
     );
-    assert_eq!(bench.events(), [Event::Sent { send: SendId(1), octets: 100, end: SendEnd::Whole }]);
+    assert_eq!(bench.events(), [Event::Sent { send: SendId(1), octets: 100, end: SendEnd::Complete }]);
 }
 
 trait Concat {

@@ -237,7 +237,7 @@ impl Program {
                         let entry = &mut self.streams[out].sent[index];
                         assert!(entry.end.replace((octets, end)).is_none(), "a send ends twice");
                         match end {
-                            SendEnd::Whole => assert_eq!(octets, entry.octets.len() as u64),
+                            SendEnd::Complete => assert_eq!(octets, entry.octets.len() as u64),
                             SendEnd::Canceled => assert!(self.canceled),
                             SendEnd::Aborted => assert!(self.aborted, "a send was aborted"),
                         }

@@ -97,11 +97,11 @@ fn send_sm_is_about_the_oldest_src_avail() {
         "SDP-9.2-31" => first.iter().map(|said| said.mid).eq([DATA]) && first[0].rest == (1..=150).collect::<Vec<u8>>();
         "SDP-9.2-35" => rest.iter().map(|said| said.mid).eq([DATA]) && rest[0].rest == (41..=150).collect::<Vec<u8>>();
         "SDP-9.5.2.1-2" => behind_payload.len() == 1 && behind_payload[0].rest == (11..=150).collect::<Vec<u8>>();
-        "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendEnd::Whole), sent(2, 160, SendEnd::Whole)];
+        "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)];
         "SDP-11.3-9" => bench.all().is_empty() && bench.host.registered() == 1;
         "SDP-9.5.2.1-1" => behind_payload[0].mid == DATA && first[0].mid == DATA;
         // Either answer is as good.
-        "SDP-9.2-6" => combined.events() == [sent(1, 150, SendEnd::Whole)];
+        "SDP-9.2-6" => combined.events() == [sent(1, 150, SendEnd::Complete)];
         "SDP-11-4" => behind_payload[0].rest.len() == 140 && first[0].rest.len() == 150;
     );
 }

@@ -80,7 +80,7 @@ fn the_source_takes_a_revocation_for_processed() {
     shows!(proof:
         "SDP-9.5.4-11" => by_reads == [SRC_AVAIL] && matches!(&by_sink_avail[0], Item::Write { stag: 7, octets, .. } if octets.len() == 170);
     );
-    assert_eq!(read.events(), [sent(1, 150, SendEnd::Whole), sent(2, 160, SendEnd::Whole)]);
+    assert_eq!(read.events(), [sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)]);
 }
 
 /// The peer revokes while the RNIC writes into the first of two buffers.

@@ -92,7 +92,7 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
     bench.restarted();
     assert_eq!(bench.said().iter().map(|said| (said.mid, said.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
-    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Whole)));
+    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Complete)));
 }
 
 /// A peer that asks grants no credit any more, and what it is told before SuspCommAck uses some up: the last credit is for a message that

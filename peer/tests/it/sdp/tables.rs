@@ -246,7 +246,7 @@ fn crossing_advertisements() {
         "SDP-11.3-20" => ignored.iter().all(|item| !matches!(item, Item::ReadRequest { .. }) && !is(item, SEND_SM, false));
         "SDP-9.5.2.1-4" => events == [received(1, 300, ReceiveEnd::More)]
             && still.iter().all(|item| !matches!(item, Item::ReadRequest { .. }));
-        "SDP-11.3-13" => fresh.events().contains(&sent(1, 150, SendEnd::Whole));
+        "SDP-11.3-13" => fresh.events().contains(&sent(1, 150, SendEnd::Complete));
     );
 }
 
@@ -267,7 +267,7 @@ fn each_direction_has_its_mode_and_the_sink_may_force_bcopy() {
             bench.hear(SEND_SM, &[]);
             assert_eq!(bench.mids(), [DATA]);
         }
-        bench.events() == [sent(1, 150, SendEnd::Whole)]
+        bench.events() == [sent(1, 150, SendEnd::Complete)]
     };
     let mut served = pair(Mode::Combined, Mode::Combined);
     served.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());

@@ -235,7 +235,7 @@ fn src_avails_are_issued_again_when_a_sink_avail_crossed() {
         "SDP-12.5-5" => nothing.is_empty() && quiet.host.registered() == 0;
         // Whatever crossed, each octet went once.
         "SDP-12.4-5" => [&mut crossed, &mut quiet].into_iter().all(|bench|
-            bench.events().ends_with(&[sent(1, 150, SendEnd::Whole), sent(2, 160, SendEnd::Whole)]));
+            bench.events().ends_with(&[sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)]));
     );
 }
 

@@ -215,7 +215,7 @@ fn transactions_of_this_side() {
     let alone = |said: &[Said]| said.iter().map(|said| (said.mid, said.rest.len())).eq([(DATA, 10)]);
     let ends = |bench: &mut Bench, octets| {
         let events = bench.events();
-        events.contains(&received(1, octets, ReceiveEnd::More)) && events.contains(&sent(1, 10, SendEnd::Whole))
+        events.contains(&received(1, octets, ReceiveEnd::More)) && events.contains(&sent(1, 10, SendEnd::Complete))
     };
     shows!(proof:
         "SDP-9.4-4" => ends(&mut written, 40);

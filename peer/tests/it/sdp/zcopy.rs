@@ -74,7 +74,7 @@ fn a_src_avail_in_combined_mode() {
     );
     bench.hear_so(0, RDMA_RD_COMPL, 1, &word(40), Some(stag));
     shows!(proof:
-        "SDP-9.2-38" => bench.events() == [sent(1, 150, SendEnd::Whole)] && bench.host.registered() == 0;
+        "SDP-9.2-38" => bench.events() == [sent(1, 150, SendEnd::Complete)] && bench.host.registered() == 0;
         "SDP-11-10" => bench.mids() == [DATA];
     );
 }
@@ -100,7 +100,7 @@ fn src_avails_in_pipelined_mode() {
         "SDP-9.2-33" => data.len() == 1 && data[0].mid == DATA && data[0].rest == (51..=150).collect::<Vec<u8>>();
         "SDP-9.2-32" => { bench.hear(RDMA_RD_COMPL, &word(160)); bench.mids() == [DATA] };
     );
-    assert_eq!(bench.events(), [1, 2, 3].map(|send| sent(send, [150, 160, 5][send as usize - 1], SendEnd::Whole)));
+    assert_eq!(bench.events(), [1, 2, 3].map(|send| sent(send, [150, 160, 5][send as usize - 1], SendEnd::Complete)));
     let aborts = |len| {
         let mut wrong = pipelined(POLICY);
         wrong.send(1, 150);
