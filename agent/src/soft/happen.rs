@@ -167,7 +167,7 @@ impl Inner {
 
     /// Tells the end of connections that were there.
     pub(super) fn tell_ended(&mut self, now: Instant) {
-        if !self.rnic.tells_end() {
+        if !self.rnic.reports_end() {
             return;
         }
         for (object, end) in &mut self.ends {

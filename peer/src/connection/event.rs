@@ -80,8 +80,8 @@ pub enum By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// The user requested it.
-    #[error("asked for")]
-    Asked,
+    #[error("requested")]
+    Requested,
     /// The peer closed its half in the middle of an FPDU or of a message.
     #[error("the peer closed in the middle of a message")]
     CutShort,
@@ -110,7 +110,7 @@ pub enum Why {
     #[error(transparent)]
     Startup(StartupError),
     /// The peer's start-up frame was not complete in time.
-    #[error("the start-up frame was not whole in time")]
+    #[error("the start-up frame was not complete in time")]
     StartupTimeout,
     /// The peer sent a Terminate.
     #[error("terminated by the peer: {0}")]
@@ -122,7 +122,7 @@ impl Why {
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         match self {
-            Why::Asked | Why::CutShort | Why::Fin | Why::TerminateReceived(_) => None,
+            Why::Requested | Why::CutShort | Why::Fin | Why::TerminateReceived(_) => None,
             Why::Fault(error) => error.requirement(),
             Why::FirstFpdu(error) => Some(error.requirement()),
             Why::FirstFpduTimeout => Some(requirement!("MPA-7.1.2-29")),

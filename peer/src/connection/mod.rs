@@ -326,17 +326,17 @@ impl Connection {
             if self.conduct.drops_posted {
                 stream.outbound.drop_begun();
             }
-            self.ending.get_or_insert(Closed { by: By::User, why: Why::Asked });
+            self.ending.get_or_insert(Closed { by: By::User, why: Why::Requested });
             self.want_fin(now);
         } else {
-            self.end(now, By::User, Why::Asked);
+            self.end(now, By::User, Why::Requested);
         }
     }
 
     /// Resets the connection.
     pub fn abort(&mut self) {
         if !matches!(self.state, State::Over) {
-            self.ending.get_or_insert(Closed { by: By::User, why: Why::Asked });
+            self.ending.get_or_insert(Closed { by: By::User, why: Why::Requested });
             self.abort_now();
         }
     }

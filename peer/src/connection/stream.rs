@@ -51,11 +51,11 @@ impl Stream {
                 if ArrivedRtr::of(&ulpdu, version) == Some(ArrivedRtr::Send) {
                     outbound.skip_send();
                 }
-                outbound.say_ahead(ulpdu);
+                outbound.send_ahead(ulpdu);
             }
         } else if conduct.sends_early {
             // Not every ULP has something to send by then.
-            outbound.say_ahead(Rtr::Write.ulpdu(version));
+            outbound.send_ahead(Rtr::Write.ulpdu(version));
         }
         Stream {
             deframer: Deframer::deviating(received, deviations.clone()),
@@ -94,7 +94,7 @@ impl Stream {
                     // Also where none was agreed: some Initiators of revision 1 begin with it.
                     Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                         if !self.conduct.withholds_read_response {
-                            self.outbound.say_ahead(read_response(self.version, sink_stag, sink_to));
+                            self.outbound.send_ahead(read_response(self.version, sink_stag, sink_to));
                         }
                         continue;
                     }

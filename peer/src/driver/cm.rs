@@ -81,7 +81,7 @@ pub enum CmError {
     #[error(transparent)]
     Startup(#[from] StartupError),
     /// TCP was not connected, or the peer's frame not whole in time.
-    #[error("the peer did not answer, or its start-up frame was not whole in time")]
+    #[error("the peer did not answer, or its start-up frame was not complete in time")]
     TimedOut,
 }
 

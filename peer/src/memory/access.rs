@@ -117,7 +117,7 @@ impl Memory {
         }
     }
 
-    /// A misdeed: puts octets where STag and TO lead, whatever the key, the stream, the rights and the bounds say, as far as the region goes.
+    /// A deviation: puts octets at STag and TO, whatever key, stream, rights and bounds are, as far as the region extends.
     pub(crate) fn put_regardless(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {

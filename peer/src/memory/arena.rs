@@ -161,7 +161,7 @@ impl Arena {
     }
 }
 
-/// A buffer that cannot be used as asked.
+/// A buffer that cannot be used as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
     /// It was freed, or is of another RNIC.

@@ -1,6 +1,6 @@
 //! Atomic operations on 64 bits of registered memory (RFC 7306 sections 5.1.1 and 5.1.2).
 //!
-//! They are atomic because one RNIC's memory changes in one place only: here, one call after the other. Numbers stand in memory
+//! They are atomic because one RNIC's memory changes in one place only: here, one call after the other. Numbers are in memory
 //! in this machine's byte order; the wire's is not known here.
 
 use weft_core::wire::rdmap::AtomicOperation;

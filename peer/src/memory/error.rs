@@ -9,13 +9,13 @@ use weft_core::wire::rdmap::TerminateError;
 /// The result of a memory management verb that failed (draft Figures 29 and 33).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MemoryError {
-    /// The RNIC has no more of what was asked for.
+    /// The RNIC has no more of the requested resource.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// Figure 18 forbids the combination, or a remote right is asked for without the Remote Access Flag.
+    /// Figure 18 forbids the combination, or a remote right is requested without the Remote Access Flag.
     #[error("invalid access rights")]
     InvalidAccessRights,
-    /// The First Byte Offset lies behind the first physical buffer.
+    /// The First Byte Offset is after the first physical buffer.
     #[error("invalid first byte offset")]
     InvalidFirstByteOffset,
     /// The length is 0, or more than the list holds.
@@ -136,7 +136,7 @@ pub enum InvalidateError {
     /// Unknown, STag 0, of a Shared region, or with another Key.
     #[error("invalid STag")]
     InvalidStag,
-    /// A peer asked, and the STag or the Queue Pair has no remote right.
+    /// A peer requested access, and the STag or the Queue Pair has no remote right.
     #[error("no right to invalidate")]
     NoRight,
     /// The region's or Invalid window's PD is not the Queue Pair's, or the Valid window is bound to another Queue Pair.
@@ -148,7 +148,7 @@ pub enum InvalidateError {
 }
 
 impl InvalidateError {
-    /// The Terminate code towards a peer that asked for it (draft Figure 23).
+    /// The Terminate code towards a peer that requested it (draft Figure 23).
     #[must_use]
     pub const fn code(self) -> TerminateError {
         match self {
@@ -181,7 +181,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// The code when a tagged segment asked (RFC 5041 section 7.2). DDP has none for rights; draft Figure 24 takes
+    /// The code for a tagged segment (RFC 5041 section 7.2). DDP has none for rights; draft Figure 24 takes
     /// "not associated" for them.
     #[must_use]
     pub const fn tagged_code(self) -> TerminateError {
@@ -193,7 +193,7 @@ impl AccessError {
         }
     }
 
-    /// The code when a Read Request or an Atomic Request asked (RFC 5040 Figure 9).
+    /// The code for a Read Request or an Atomic Request (RFC 5040 Figure 9).
     #[must_use]
     pub const fn request_code(self) -> TerminateError {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1): Indices are not handed out in a
 //! row, but as a permutation of all 24-bit numbers whose key is passed in. Places in the memory's own table stay in a row, so finding
-//! one is arithmetic and no search. It hides the order, and is no cipher: whoever must be kept out is kept out by PDs and rights.
+//! one is arithmetic and no search. It hides the order, but is not a cipher: PDs and rights protect memory.
 
 use super::StagIndex;
 
@@ -32,7 +32,7 @@ impl Indices {
         Indices { keys, rounds: ROUNDS }
     }
 
-    /// One behind the other, as no endpoint should number them.
+    /// Consecutive, as no endpoint should number them.
     pub(super) fn in_a_row() -> Self {
         Indices { keys: [0; ROUNDS], rounds: 0 }
     }

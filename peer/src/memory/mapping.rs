@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_apart() {
+    fn faults_are_distinguished() {
         let (arena, buffer) = arena();
         let check = |mode, list: &PhysicalBufferList, base| Mapping::new(&arena, mode, list, base).map(|_| ());
         let good = list(buffer, &[0, 1], 5, 8187);
@@ -213,8 +213,8 @@ mod tests {
         for (length, expected) in [(0, MappingError::Length), (8188, MappingError::Length)] {
             assert_eq!(check(ListMode::Page, &list(buffer, &[0, 1], 5, length), ToBase::ZeroBased), Err(expected));
         }
-        let behind = list(buffer, &[0, 1], 4096, 1);
-        assert_eq!(check(ListMode::Page, &behind, ToBase::ZeroBased), Err(MappingError::FirstByteOffset));
+        let beyond = list(buffer, &[0, 1], 4096, 1);
+        assert_eq!(check(ListMode::Page, &beyond, ToBase::ZeroBased), Err(MappingError::FirstByteOffset));
         let outside = list(buffer, &[4, 5], 0, 4097);
         assert_eq!(check(ListMode::Page, &outside, ToBase::ZeroBased), Err(MappingError::Entry));
         let mut odd = list(buffer, &[0], 0, 10);

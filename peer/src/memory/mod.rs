@@ -6,7 +6,7 @@
 //! or window can be read or written through one: that is a matter of slices, not of arithmetic alone.
 //!
 //! - one file a thing: [`PhysicalBufferList`] and its checks, regions, windows, invalidation, access, atomic operations;
-//! - errors say what is wrong ([`MemoryError`], [`AccessError`], ...); which completion or Terminate they become is decided by
+//! - errors describe the fault ([`MemoryError`], [`AccessError`], ...); which completion or Terminate they become is decided by
 //!   the layers above, with the codes that the errors know.
 //!
 //! What is absent on purpose: Queue Pairs (they come as [`Accessor`]), work requests, sharing between processes.
@@ -249,7 +249,7 @@ impl Memory {
         self.keeps_revoked = true;
     }
 
-    /// Numbers STags one behind the other from now on; there must be none yet.
+    /// Numbers STags consecutively from now on; there must be none yet.
     pub(crate) fn number_in_a_row(&mut self) {
         if self.entries.is_empty() {
             self.indices = Indices::in_a_row();

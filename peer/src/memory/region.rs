@@ -43,7 +43,7 @@ pub(super) struct Region {
     pub(super) mapping: Option<Arc<Mapping>>,
 }
 
-/// What RI-Register and RI-Reregister are told.
+/// The arguments of RI-Register and RI-Reregister.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// The region's PD.
@@ -60,7 +60,7 @@ pub struct Registration {
     pub access: Access,
 }
 
-/// What Register Shared is told.
+/// The arguments of Register Shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedRegistration {
     /// The new region's PD.
@@ -75,7 +75,7 @@ pub struct SharedRegistration {
     pub access: Access,
 }
 
-/// What a Fast-Register work request is told.
+/// The arguments of a Fast-Register work request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FastRegistration {
     /// Index of an STag in Invalid state, and its Key from now on.
@@ -93,11 +93,11 @@ pub struct FastRegistration {
 pub struct Registered {
     /// Its STag.
     pub stag: Stag,
-    /// Entries that its list may have, at least as many as asked for.
+    /// Entries that its list may have, at least as many as requested.
     pub pbl_entries: u32,
 }
 
-/// What Query MR tells.
+/// The result of Query MR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegionAttributes {
     /// The PD.

@@ -27,7 +27,7 @@ impl StagIndex {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagKey(pub u8);
 
-/// A whole STag: Index in the upper 24 bits, Key in the lower eight (VERBS-7.2-4).
+/// A complete STag: Index in the upper 24 bits, Key in the lower eight (VERBS-7.2-4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stag {
     /// The RNIC's part.
@@ -46,7 +46,7 @@ impl Stag {
         }
     }
 
-    /// The 32 bits that travel, and that stand in work requests.
+    /// The 32 bits on the wire and in work requests.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.index.0 << 8 | self.key.0 as u32

@@ -24,7 +24,7 @@ pub(super) struct Binding {
     pub(super) access: RemoteAccess,
 }
 
-/// What a Bind work request is told.
+/// The arguments of a Bind work request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bind {
     /// Index of a window in Invalid state, and its Key from now on.
@@ -41,7 +41,7 @@ pub struct Bind {
     pub access: RemoteAccess,
 }
 
-/// What Query MW tells.
+/// The result of Query MW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowAttributes {
     /// The PD.

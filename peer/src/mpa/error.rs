@@ -20,7 +20,7 @@ pub enum StartupError {
     #[error("malformed start-up frame: {0}")]
     Malformed(WireError),
     /// More octets arrived than the frame has, before the peer may send any.
-    #[error("{octets} octets behind the start-up frame, where none may be sent yet")]
+    #[error("{octets} bytes after the start-up frame, where none may be sent yet")]
     Surplus {
         /// How many.
         octets: usize,

@@ -1,4 +1,4 @@
-//! What a PM Client is asked, and what comes of it.
+//! Requests to a PM Client, and their results.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -42,7 +42,7 @@ impl Ask {
     }
 }
 
-/// Why a question is not asked.
+/// Why a request is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// Of a service, a connecting end or a port mapper.
@@ -51,7 +51,7 @@ pub enum AskError {
     /// A message has one IPV for both addresses.
     #[error("the connecting and the accepting address are of different families")]
     Families,
-    /// The same service is being asked for from the same end: one connection at a time can come from there.
+    /// The same service is being requested from the same end: one connection at a time can come from there.
     #[error("the same connection is being asked for already")]
     InFlight,
     /// Too many questions are open.
@@ -97,7 +97,7 @@ pub enum Fallback {
     Denied,
     /// No answer to the last repetition either (section 7.5.1).
     Silent,
-    /// Its host has no port mapper: ICMP said that nobody has the port.
+    /// Its host has no port mapper: ICMP reported that the port is closed.
     Absent,
     /// The SDP Address reset the connection (section 7.5.1).
     Reset,

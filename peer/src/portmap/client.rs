@@ -4,8 +4,8 @@
 //! [`ClientSettings::wait`], each time after twice as long up to [`ClientSettings::longest_wait`], and
 //! [`ClientSettings::repeats`] times in all; then the Conventional Address is to be used.
 //!
-//! The first reply decides. What arrives behind it is discarded, as is what belongs to no question, wherever it came from; a
-//! reply may come from another address than was asked, and its PMAck goes there.
+//! The first reply decides. What arrives after it is discarded, as is what belongs to no question, wherever it came from; a
+//! reply may come from another address than the requested one, and its PMAck goes there.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -21,7 +21,7 @@ use crate::hostile::hook::{self, PmSide};
 use crate::hostile::{Deviations, PmConduct};
 use crate::time::Instant;
 
-/// Transactions behind their reply that are remembered, where that is asked for.
+/// Transactions that are remembered after their reply, if that is configured.
 const MOST_DONE: usize = 1024;
 
 /// How a client asks.
@@ -39,7 +39,7 @@ pub struct ClientSettings {
     /// PMAccept until a PMAck arrives, and one may be lost.
     pub acknowledges_repeats: bool,
     /// PMReqs have the Linux daemon's form: 64 octets, with the connecting port and address once more, which it hands to its kernel; of
-    /// a PMReq of the draft it hands on what happens to stand there. Against the draft, this breaks the format (section 7.3).
+    /// a PMReq of the draft it passes on what happens to be there. Against the draft, this breaks the format (section 7.3).
     pub in_linux_manner: bool,
     /// What it does wrong.
     pub deviations: Deviations,
@@ -68,7 +68,7 @@ pub struct Transaction(u64);
 pub struct Resolved {
     /// Which.
     pub transaction: Transaction,
-    /// What was asked.
+    /// The request.
     pub ask: Ask,
     /// What came of it.
     pub resolution: Resolution,
@@ -76,7 +76,7 @@ pub struct Resolved {
     pub requests: u32,
 }
 
-/// AssocHandle, CpIPAddr and CpPort: what tells which question a reply is for.
+/// AssocHandle, CpIPAddr and CpPort: what assigns a reply to a request.
 type ThreeTuple = (u64, SocketAddr);
 
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Client {
     /// Asks, unless an answer is kept; either way a [`Resolved`] comes of it.
     ///
     /// # Errors
-    /// The question makes no sense, or cannot be asked now.
+    /// The request makes no sense, or cannot be sent now.
     pub fn ask(&mut self, now: Instant, ask: Ask) -> Result<Transaction, AskError> {
         let mut request = ask.request(self.next_handle.max(1))?;
         if self.settings.in_linux_manner {
@@ -291,7 +291,7 @@ impl Client {
         self.open.values().map(|open| open.due).chain(flush).min()
     }
 
-    /// Nobody has the port that the port mapper was asked at: what was asked there goes on without SDP, as after the last repetition.
+    /// The port mapper's port is closed: requests to it continue without SDP, as after the last repetition.
     pub fn handle_absent(&mut self, mapper: SocketAddr) {
         if self.conduct.never_falls_back {
             return;

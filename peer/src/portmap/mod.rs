@@ -3,7 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `client` | the PM Client: asks, repeats, takes the first answer, acknowledges it |
-//! | `ask` | what a client is asked, and what comes of it: the SDP Address, or the Conventional Address and why |
+//! | `ask` | requests to a client, and their results: the SDP Address, or the Conventional Address and why |
 //! | `cache` | answers that PmTime lets a client keep |
 //! | `server` | the PM Server: answers Requests from its table |
 //! | `table` | what is mapped to what, over several addresses, fixed or made for each Request |
@@ -15,7 +15,7 @@
 //! call, `poll_datagram` and `poll_event` are to be drained. The datagrams that a server gives answer the one it was just
 //! handed, so they leave by the socket that one came in by.
 //!
-//! Left out: connections. Who asked opens them itself, and tells of a reset ([`Client::reset`]); a listener tells the
+//! Left out: connections. The requester opens them itself, and reports a reset ([`Client::reset`]); a listener informs the
 //! server that one arrived ([`Server::handle_connection`]). Authentication (section 15.1) is the host's.
 
 mod ask;

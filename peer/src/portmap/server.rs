@@ -37,7 +37,7 @@ pub struct ServerSettings {
     pub most_of_one: usize,
     /// More Requests a second than this raise an alarm.
     pub alarm: u32,
-    /// The requested ApPort stands in a PMDeny, as section 7.4 has it; not 0, as section 7.3.1.6.
+    /// The requested ApPort is in a PMDeny, as section 7.4 has it; not 0, as section 7.3.1.6.
     pub denies_with_port: bool,
     /// What it does wrong.
     pub deviations: Deviations,
@@ -81,7 +81,7 @@ pub enum ServerEvent {
     Accepted {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
-        /// What was asked for.
+        /// The requested address.
         service: SocketAddr,
         /// The SDP Address.
         address: SocketAddr,
@@ -92,7 +92,7 @@ pub enum ServerEvent {
     Denied {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
-        /// What was asked for.
+        /// The requested address.
         service: SocketAddr,
         /// Why.
         why: Denial,
@@ -175,7 +175,7 @@ impl Server {
     }
 
     /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2). Gives the service it was
-    /// asked for, when the end that connects asked for one, or another port of its host did and may keep the answer
+    /// requested, when the end that connects requested one, or another port of its host did and may keep the answer
     /// (section 7.3.1.4). A listener may refuse any other (section 7.4), where no PmTime is for ever: a Request is not known so long.
     pub fn handle_connection(
         &mut self,

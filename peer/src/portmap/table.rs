@@ -1,8 +1,8 @@
 //! What a PM Server maps: services to SDP Addresses.
 //!
-//! A service is an address and a port; the unspecified address stands for every address of its family. It is mapped to fixed
+//! A service is an address and a port; the unspecified address means every address of its family. It is mapped to fixed
 //! SDP Addresses, which take turns, or to ports that are made for each Request and come back when nobody uses them
-//! (section 7.4). A target with the unspecified address keeps the address that was asked for and changes the port only.
+//! (section 7.4). A target with the unspecified address keeps the requested address and changes the port only.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -83,7 +83,7 @@ pub struct Table {
 /// What a Request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Given {
-    /// The service's entry: the address asked for, or the unspecified one.
+    /// The service's entry: the requested address, or the unspecified one.
     pub(super) entry: SocketAddr,
     /// The SDP Address.
     pub(super) address: SocketAddr,
@@ -131,7 +131,7 @@ impl Table {
         self.entries.remove(&service).is_some()
     }
 
-    /// Says whether a service can be had; is it mapped?
+    /// Checks whether a service is available; is it mapped?
     pub fn set_available(&mut self, service: SocketAddr, available: bool) -> bool {
         self.entries.get_mut(&service).is_some_and(|entry| {
             entry.available = available;
@@ -156,20 +156,20 @@ impl Table {
     }
 
     /// Where the entry for an address is: its own, or that of the unspecified one.
-    fn key(&self, asked: SocketAddr) -> SocketAddr {
-        if self.entries.contains_key(&asked) {
-            return asked;
+    fn key(&self, requested: SocketAddr) -> SocketAddr {
+        if self.entries.contains_key(&requested) {
+            return requested;
         }
-        let any: SocketAddr = if asked.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
-        SocketAddr::new(any.ip(), asked.port())
+        let any: SocketAddr = if requested.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
+        SocketAddr::new(any.ip(), requested.port())
     }
 
     /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be had, or is used
-    /// up, nor when the unspecified address is asked for and the target keeps what was asked for.
-    pub(super) fn give(&mut self, asked: SocketAddr) -> Option<Given> {
-        let key = self.key(asked);
+    /// up, nor when the unspecified address is requested and the target keeps the requested address.
+    pub(super) fn give(&mut self, requested: SocketAddr) -> Option<Given> {
+        let key = self.key(requested);
         let entry = self.entries.get_mut(&key).filter(|entry| entry.available)?;
-        let kept = |target: IpAddr| if target.is_unspecified() { asked.ip() } else { target };
+        let kept = |target: IpAddr| if target.is_unspecified() { requested.ip() } else { target };
         // Nobody can connect to the unspecified address.
         let address = match &entry.mapping.target {
             Target::Fixed(addresses) => {

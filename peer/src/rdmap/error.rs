@@ -1,4 +1,4 @@
-//! From what a peer did wrong in Full Operation to the Terminate that says so.
+//! From what a peer did wrong in Full Operation to the Terminate that reports it.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};
@@ -54,7 +54,7 @@ impl SegmentError {
         self.fault.code()
     }
 
-    /// The Terminate that says `error`: with the headers that RFC 5040 Figure 10 wants with it.
+    /// The Terminate that reports `error`, with the headers that RFC 5040 Figure 10 wants with it.
     #[must_use]
     pub fn terminate(&self, error: TerminateError) -> Terminate {
         let local = error.layer == ErrorLayer::RDMAP && error.error_type == 0;

@@ -19,7 +19,7 @@ pub struct Inbound {
     receives: Receives,
 }
 
-/// Something whole for the ULP.
+/// A complete message for the ULP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// A Send.
@@ -207,7 +207,7 @@ mod tests {
         for opcode in [0x47, 0x41, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4f] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x02, 0x06));
         }
-        // RDMAP-7306.1.1-1: a reserved opcode is told before its queue, which is as unknown.
+        // RDMAP-7306.1.1-1: a reserved opcode is reported before its queue, which is as unknown.
         assert_eq!(refusal(&untagged(&[0; 12], |h| (h.ulp_control.0, h.qn) = (0x4b, 3.into()))), (0x02, 0x06));
         for opcode in [0x44, 0x46] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x01, 0x00));

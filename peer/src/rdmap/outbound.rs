@@ -25,7 +25,7 @@ pub struct Outbound {
     mulpdu: u16,
     /// Of DDP and RDMAP, as MPA negotiated it.
     version: u8,
-    /// ULPDUs that go in front of the next message: what start-up wants said.
+    /// ULPDUs that go in front of the next message: what start-up has to send.
     ahead: VecDeque<Vec<u8>>,
     posted: VecDeque<(SendId, Bytes)>,
     /// The message that is being sent.
@@ -61,7 +61,7 @@ impl Outbound {
         Outbound { fpdus, mulpdu, version, ahead, posted, current: None, next_id, octets, next_msn, terminate: None }
     }
 
-    /// The Terminate of an Initiator that cannot go on behind a Reply.
+    /// The Terminate of an Initiator that cannot continue after a Reply.
     pub fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
         let mut terminate = StreamError::Setup(error).terminate();
         hostile::hook::terminate(&deviations, &mut terminate);
@@ -71,8 +71,8 @@ impl Outbound {
         outbound.next_fpdu().map(|fpdu| fpdu.octets).unwrap_or_default()
     }
 
-    /// Lets a ULPDU that start-up wants said go in front of the next message.
-    pub fn say_ahead(&mut self, ulpdu: Vec<u8>) {
+    /// Sends a ULPDU of start-up before the next message.
+    pub fn send_ahead(&mut self, ulpdu: Vec<u8>) {
         self.ahead.push_back(ulpdu);
     }
 
@@ -103,7 +103,7 @@ impl Outbound {
     }
 
     /// Drops the Sends that were not begun and lets `terminate` be the last message: at most the message in progress goes
-    /// before it (RDMAP-7.1-7), and nothing behind it (RDMAP-5.4-12).
+    /// before it (RDMAP-7.1-7), and nothing after it (RDMAP-5.4-12).
     pub fn terminate(&mut self, terminate: Terminate) {
         self.drop_posted();
         self.terminate = Some(terminate);

@@ -3,7 +3,7 @@
 //!
 //! The order of the checks, where the RFCs leave it open: DDP version, RDMAP version, a known opcode, then the queue and whether the
 //! opcode belongs there, then whose turn it is, then the buffer. So a peer that speaks of an RFC 7306 that this side does
-//! not have hears "Unexpected OpCode" (RDMAP-7306.1.1-1).
+//! not have gets "Unexpected OpCode" (RDMAP-7306.1.1-1).
 //!
 //! Memory, receive queues and requests belong to the [`DataSink`]; nothing is held here but the place in each queue.
 
@@ -238,7 +238,7 @@ impl Receiver {
     }
 }
 
-/// The segment is a whole message of `queue`, and the next one.
+/// The segment is a complete message of `queue`, and the next one.
 fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<(), Fault> {
     queue.check_msn(header).map_err(|error| Fault::of_queue(qn, error))?;
     queue.check_offset(header, 0, u64::MAX).map_err(|error| Fault::of_queue(qn, error))?;

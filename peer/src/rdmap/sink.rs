@@ -1,10 +1,10 @@
-//! What the receiving engine needs from whoever owns buffers and requests.
+//! What the receiving engine needs from the owner of buffers and requests.
 
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Immediate, ReadRequest, Terminate};
 
 use super::Fault;
 
-/// A Send or Immediate Data that is whole.
+/// A Send or Immediate Data that is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Octets of payload in the buffer; none of Immediate Data.
@@ -29,7 +29,7 @@ pub trait DataSink {
     /// A segment of the response to the oldest unanswered Read arrived. With an empty payload `stag` and `to` mean nothing.
     ///
     /// # Errors
-    /// There is no such Read, or it asked for something else.
+    /// There is no such Read, or it requested something else.
     fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault>;
 
     /// Octets of the buffer for the Send that is arriving. Called for each of its segments; the first call takes the buffer.
@@ -44,7 +44,7 @@ pub trait DataSink {
     /// The buffer is not usable.
     fn receive(&mut self, offset: u32, payload: &[u8]) -> Result<(), Fault>;
 
-    /// The Send or Immediate Data that took the buffer is whole.
+    /// The Send or Immediate Data that took the buffer is complete.
     ///
     /// # Errors
     /// Its invalidation fails.

@@ -77,7 +77,7 @@ pub enum Violation {
     #[error("more than {0} advertisements are outstanding")]
     TooManyAdverts(u16),
     /// Payload after a SrcAvail that is not Processed, and no SendSm requested it.
-    #[error("{0} with payload behind a SrcAvail that is not Processed")]
+    #[error("{0} with payload after a SrcAvail that is not Processed")]
     AfterSrcAvail(Mid),
     /// New requests before the answers to the old ones, which wait for credit.
     #[error("{0} answers are due, which is more than a peer may ask for before it has some")]

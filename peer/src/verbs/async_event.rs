@@ -9,7 +9,7 @@ use crate::memory::{AccessError, QpId};
 use crate::mpa::FpduError;
 use crate::rdmap::Fault;
 
-/// An event that no Work Completion tells.
+/// An event that no Work Completion reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncEvent {
     /// What it is about.
@@ -121,7 +121,7 @@ pub enum EventId {
 }
 
 impl EventId {
-    /// The event of a fault that no Work Completion tells.
+    /// The event of a fault that no Work Completion reports.
     #[must_use]
     pub const fn of(fault: Fault) -> Self {
         match fault {

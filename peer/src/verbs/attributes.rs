@@ -51,7 +51,7 @@ pub struct RnicSettings {
     /// RFC 7306 is spoken with peers: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
     /// How an S-RQ is emptied. What differs is seen only where messages of a stream arrive out of order, which they do not over TCP: the model is
-    /// told, and otherwise changes nothing (VERBS-6.3.5-19 to -21). Default arrival.
+    /// reported, and otherwise changes nothing (VERBS-6.3.5-19 to -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -92,7 +92,7 @@ pub enum DequeueModel {
     Arrival,
 }
 
-/// What Query RNIC tells.
+/// The result of Query RNIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RnicAttributes {
     /// Limits, abilities and modes. Zero S-RQs and zero WRs of one when S-RQs are not supported; no more Queue Pairs than a pool

@@ -17,7 +17,7 @@ const FULL_OCTETS: usize = 512 << 10;
 const FULL_PIECES: usize = 48;
 /// Slices of one write.
 const SLICES: usize = 64;
-/// Payload of so many octets at most is copied between its header and trailer: that costs less than a slice of its own.
+/// Payload of at most this many octets is copied between its header and trailer: that costs less than a slice of its own.
 const SMALL: usize = 256;
 
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Batch {
         self.octets >= FULL_OCTETS || self.pieces.len() >= FULL_PIECES
     }
 
-    /// Adds the FPDU of one DDP segment, at `position` of the stream; gives the position behind it.
+    /// Adds the FPDU of one DDP segment, at `position` of the stream; gives the position after it.
     pub(super) fn push(
         &mut self,
         memory: &Memory,
@@ -146,7 +146,7 @@ impl Batch {
         }
     }
 
-    /// Offers the batch to `take`, which tells how many octets it took; copies the rest to `rest`.
+    /// Offers the batch to `take`, which returns how many octets it took; copies the rest to `rest`.
     pub(super) fn offer(
         &self,
         memory: &Memory,

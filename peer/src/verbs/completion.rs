@@ -24,7 +24,7 @@ pub struct WorkCompletion {
     pub immediate: Option<Immediate>,
     /// What an Atomic Operation found.
     pub original_value: Option<u64>,
-    /// A receive whose sender asked for a solicited event.
+    /// A receive whose sender requested a solicited event.
     pub solicited: bool,
 }
 

@@ -14,7 +14,7 @@ pub enum NotifyKind {
     NextCompletion,
 }
 
-/// What Query CQ tells.
+/// The result of Query CQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CqAttributes {
     /// Entries.

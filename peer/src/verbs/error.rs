@@ -178,7 +178,7 @@ pub enum PostStatus {
     TooManyWrs,
 }
 
-/// A list of work requests that was not posted whole.
+/// A list of work requests that was posted only in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("work request {posted} of the list: {status}")]
 pub struct PostError {

@@ -1,6 +1,6 @@
 //! Failures of the RNIC itself, at the Consumer's wish (draft Figures 24 and 25, Local Errors).
 //!
-//! Software has no parity errors. A tester still wants to see what a peer makes of an RNIC that dies, and what a Consumer is told: so
+//! Software has no parity errors. A tester still wants to see what a peer makes of an RNIC that dies, and what is reported to a Consumer: so
 //! a thing can be made to fail, and then behaves as the draft has it. Nothing else calls this.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
@@ -11,9 +11,9 @@ use crate::time::Instant;
 /// What fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A CQ takes no more completions. Told at once; each Queue Pair with one for it terminates then (code 0x0207).
+    /// A CQ takes no more completions. Reported at once; each Queue Pair with one for it terminates then (code 0x0207).
     Cq(CqHandle),
-    /// An S-RQ gives no more receives. Told at once; each Queue Pair that wants one terminates then (code 0x0207).
+    /// An S-RQ gives no more receives. Reported at once; each Queue Pair that wants one terminates then (code 0x0207).
     Srq(SrqHandle),
     /// A Queue Pair in RTS, which terminates (code 0x0207).
     Qp(QpHandle),
@@ -53,7 +53,7 @@ impl Rnic {
         true
     }
 
-    /// Ends a stream for an error of its Queue Pair that is told by `event`, or of the whole RNIC.
+    /// Ends a stream for an error of its Queue Pair that `event` reports, or of the RNIC itself.
     fn end_stream_of(&mut self, now: Instant, qp: QpHandle, event: Option<EventId>) -> bool {
         let Ok(key) = self.qp_key(qp) else { return false };
         let Some(llp) = self.qps.get(key).and_then(|qp| qp.llp) else { return false };

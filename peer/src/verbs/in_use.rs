@@ -1,4 +1,4 @@
-//! What of an RNIC is in use: how a program that runs for long, or a test, sees that nothing is left behind.
+//! What of an RNIC is in use: how a program that runs for long, or a test, sees that no resource leaks.
 
 use super::Rnic;
 
@@ -20,7 +20,7 @@ pub struct InUse {
 }
 
 impl Rnic {
-    /// What is in use now; nothing behind [`close`](Rnic::close) but streams.
+    /// What is in use now; after [`close`](Rnic::close) only streams.
     #[must_use]
     pub fn in_use(&self) -> InUse {
         let memory = &self.shared.memory;

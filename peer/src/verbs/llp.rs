@@ -1,6 +1,6 @@
-//! The lower layer protocol's stream as the RNIC has it: what MPA start-up left behind, and what is still to be sent.
+//! The lower layer protocol's stream as the RNIC has it: the result of MPA start-up, and what is still to be sent.
 //!
-//! A stream is made by whoever connected it ("a non-verbs interface", draft section 13.1), takes what arrives from then on, and is
+//! A stream is made by the connection's owner ("a non-verbs interface", draft section 13.1), takes what arrives from then on, and is
 //! joined with a Queue Pair by Modify QP to RTS. Octets that arrive before that are kept as iWARP's (VERBS-13.1-6).
 
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ pub(super) struct Llp {
     pub(super) deframer: Option<Deframer>,
     /// Octets that arrived before RTS.
     pub(super) early: Vec<u8>,
-    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets behind it.
+    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets after it.
     pub(super) waiting: Option<Vec<u8>>,
     pub(super) held: Vec<u8>,
     /// Streaming-mode octets to send.
@@ -78,10 +78,10 @@ pub(super) struct Llp {
     /// Octets of FPDUs that were made.
     pub(super) position: u64,
     pub(super) may_send: bool,
-    /// ULPDUs that go in front of the Queue Pair's: what start-up wants said.
+    /// ULPDUs that go in front of the Queue Pair's: what start-up has to send.
     pub(super) ahead: VecDeque<Vec<u8>>,
     /// A ULPDU arrived.
-    heard: bool,
+    has_received: bool,
     /// The Read Response to the ready-to-receive message has not come.
     awaits_read_response: bool,
     pub(super) fin: Fin,
@@ -93,7 +93,7 @@ pub(super) struct Llp {
 
 /// What a ULPDU is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ReceivedUlpdu {
     /// The Queue Pair.
     Message,
     /// Start-up: a ready-to-receive message of this kind.
@@ -106,7 +106,7 @@ pub(super) enum Heard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fin {
     Open,
-    /// Goes out behind all that is queued.
+    /// Goes out after everything that is queued.
     Wanted,
     Sent,
 }
@@ -133,7 +133,7 @@ impl Llp {
             position: 0,
             may_send: settings.speaks_first || early,
             ahead: (early && !settings.speaks_first).then(|| Rtr::Write.ulpdu(settings.version)).into_iter().collect(),
-            heard: false,
+            has_received: false,
             awaits_read_response: false,
             fin: Fin::Open,
             peer_fin: false,
@@ -160,8 +160,8 @@ impl Llp {
         self.qp.is_none() && self.fin == Fin::Open && !self.peer_fin && !self.reset && !self.over
     }
 
-    /// The Queue Pair is in RTS: the ready-to-receive message is said. Gives its kind, since its queue counts it.
-    pub(super) fn say_ready(&mut self) -> Option<Rtr> {
+    /// The Queue Pair is in RTS: the ready-to-receive message is sent. Gives its kind, since its queue counts it.
+    pub(super) fn send_ready(&mut self) -> Option<Rtr> {
         if !self.settings.speaks_first {
             return None;
         }
@@ -172,30 +172,30 @@ impl Llp {
     }
 
     /// A ULPDU arrived: is it start-up's, and not for the Queue Pair?
-    pub(super) fn hear(&mut self, ulpdu: &[u8]) -> Heard {
-        let first = !std::mem::replace(&mut self.heard, true);
+    pub(super) fn classify(&mut self, ulpdu: &[u8]) -> ReceivedUlpdu {
+        let first = !std::mem::replace(&mut self.has_received, true);
         self.may_send = true;
         let version = self.settings.version;
         if first && self.conduct.drops_first_fpdu && !self.settings.speaks_first {
-            return Heard::Answer;
+            return ReceivedUlpdu::Answer;
         }
         if self.settings.speaks_first {
             if self.awaits_read_response && is_read_response(ulpdu, version) {
                 self.awaits_read_response = false;
-                return Heard::Answer;
+                return ReceivedUlpdu::Answer;
             }
-            return Heard::Message;
+            return ReceivedUlpdu::Message;
         }
         match ArrivedRtr::of(ulpdu, version).filter(|_| first) {
             // Also where none was agreed: some Initiators of revision 1 begin with it.
             Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                 self.ahead.push_back(read_response(version, sink_stag, sink_to));
-                Heard::Ready(Rtr::Read)
+                ReceivedUlpdu::Ready(Rtr::Read)
             }
             // Its ULP knows nothing of it, so it uses none of its receives (RFC 6581 section 4.4.2).
-            Some(ArrivedRtr::Send) if self.settings.rtr.send => Heard::Ready(Rtr::Send),
+            Some(ArrivedRtr::Send) if self.settings.rtr.send => ReceivedUlpdu::Ready(Rtr::Send),
             // A Write of no octets is one like any other.
-            Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => Heard::Message,
+            Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => ReceivedUlpdu::Message,
         }
     }
 

@@ -1,6 +1,6 @@
 //! PD and memory management verbs (draft sections 9.2.2 and 9.2.6): [`crate::memory`]'s, while the RNIC is open.
 //!
-//! Registration is for privileged Consumers (VERBS-7.5-2): whoever holds the [`Rnic`] itself.
+//! Registration is for privileged Consumers (VERBS-7.5-2), which hold the [`Rnic`] itself.
 
 use super::rnic::Rnic;
 use crate::memory::{

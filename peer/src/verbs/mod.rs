@@ -6,11 +6,11 @@
 //!
 //! What a driver does for each [stream](LlpSettings): hand in what arrives ([`Rnic::handle_octets`], as long as it
 //! [wants some](Rnic::wants_octets), [`Rnic::handle_fin`], [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and
-//! ask what to send ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] tells
+//! ask what to send ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] reports
 //! which event handlers to call.
 //!
 //! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)), work requests, completions,
-//! events. Errors are the draft's figures 28 to 37, one enum each. [`Failure`] lets a thing break, for whoever tests what happens then.
+//! events. Errors are the draft's figures 28 to 37, one enum each. [`Failure`] breaks a part, for tests of what happens then.
 //!
 //! What is absent on purpose: sharing memory between processes, which only a kernel can do; there is no verb for it.
 

@@ -144,7 +144,7 @@ impl Rnic {
             stream.raw.extend(modify.stream_message.clone());
             early = std::mem::take(&mut stream.early);
             found.attach(llp.key, stream.settings.mulpdu(), stream.settings.version, &self.shared);
-            stream.say_ready().into_iter().for_each(|kind| found.skip_outbound(kind));
+            stream.send_ready().into_iter().for_each(|kind| found.skip_outbound(kind));
         }
         let allocated = found.allocated();
         let mut context =
@@ -156,7 +156,7 @@ impl Rnic {
             context.react(QpEvent::Modify(modify.next), Cause::default());
         }
         if starts && hostile::hook::conduct(&context.shared.deviations).completes_startup {
-            context.tell_of_startup();
+            context.complete_startup();
         }
         if let Some(llp) = modify.llp.filter(|_| starts) {
             self.handle_octets(now, llp, &early);

@@ -16,7 +16,7 @@ impl ReadPool {
         ReadPool { ird: pool(settings.rnic_ird), ord: pool(settings.rnic_ord) }
     }
 
-    /// Takes as much as there is of what is asked for; gives IRD and ORD.
+    /// Takes at most the requested depths, as far as they are available; gives IRD and ORD.
     ///
     /// # Errors
     /// `InsufficientResources`: one of them is wanted, and nothing is left of it (VERBS-6.5-3). Nothing is taken then.

@@ -56,7 +56,7 @@ impl Node {
         Node { open: Arc::new(Mutex::new(names)), limits }
     }
 
-    /// Open RNIC, in Page or Block Mode as `settings.memory.mode` says, until it is closed or dropped. The second part lets its
+    /// Open RNIC, in Page or Block Mode by `settings.memory.mode`, until it is closed or dropped. The second part lets its
     /// holder use what only privileged Consumers may.
     ///
     /// # Errors
@@ -190,9 +190,9 @@ impl Rnic {
         &self.shared.deviations
     }
 
-    /// Is its user told that a connection has ended? Always, but for a misdeed.
+    /// Is the end of a connection reported to its user? Always, except by a deviation.
     #[must_use]
-    pub fn tells_end(&self) -> bool {
+    pub fn reports_end(&self) -> bool {
         !hostile::hook::conduct(&self.shared.deviations).conceals_end
     }
 

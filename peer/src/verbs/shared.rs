@@ -27,9 +27,9 @@ pub(super) struct Shared {
     pub(super) async_handler: Option<HandlerAddress>,
     pub(super) notifications: VecDeque<Notification>,
     pub(super) reads: ReadPool,
-    /// Used again and again by whoever needs some places at a time.
+    /// A reused buffer for callers that need several places at a time.
     pub(super) places: Vec<Place>,
-    /// Completions that a deviation tells later.
+    /// Completions that a deviation reports later.
     pub(super) held: Vec<WorkCompletion>,
     /// Octets that a deviation places later.
     pub(super) late: Vec<(Placed, Place, Vec<u8>)>,
@@ -43,7 +43,7 @@ pub(super) enum Placed {
 }
 
 impl Shared {
-    /// Tells the asynchronous event handler; without one the event is lost (VERBS-8.3.3-6).
+    /// Calls the asynchronous event handler; without one the event is lost (VERBS-8.3.3-6).
     pub(super) fn notify(&mut self, event: AsyncEvent) {
         if hostile::hook::conceals(&self.deviations, event.event) {
             return;
@@ -79,13 +79,13 @@ impl Shared {
         }
     }
 
-    /// Adds a completion to a queue; otherwise gives what its Queue Pair is told.
+    /// Adds a completion to a queue; otherwise gives the failure to report to its Queue Pair.
     pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
         if self.deviations.is_empty() {
             return self.push(key, cqe);
         }
-        let told = hostile::hook::completed(&self.deviations, &mut self.held, cqe.completion);
-        told.into_iter().fold(None, |failed, completion| failed.or(self.push(key, Cqe { completion, ..cqe })))
+        let completed = hostile::hook::completed(&self.deviations, &mut self.held, cqe.completion);
+        completed.into_iter().fold(None, |failed, completion| failed.or(self.push(key, Cqe { completion, ..cqe })))
     }
 
     fn push(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
@@ -107,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// Takes a receive from an S-RQ, and tells whether its limit's event is due.
+    /// Takes a receive from an S-RQ, and returns whether its limit's event is due.
     pub(super) fn take_shared_receive(&mut self, key: Key) -> (SrqHandle, Option<(ReceiveWr, bool)>) {
         (SrqHandle { rnic: self.id, key }, self.srqs.get_mut(key).and_then(Srq::take))
     }

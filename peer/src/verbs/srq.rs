@@ -1,14 +1,14 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
 //! Work requests are taken in order of posting, one for each message that begins ("sequential" and "arrival" dequeue model are the
-//! same over one ordered TCP stream; Query RNIC tells the one of the settings).
+//! same over one ordered TCP stream; Query RNIC returns the one of the settings).
 
 use std::collections::VecDeque;
 
 use super::work_request::ReceiveWr;
 use crate::memory::PdId;
 
-/// What Create S-RQ is told.
+/// The arguments of Create S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqInit {
     /// Its PD, which the STags of its receives must have.
@@ -21,7 +21,7 @@ pub struct SrqInit {
     pub limit: u32,
 }
 
-/// What Query S-RQ tells.
+/// The result of Query S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqAttributes {
     /// Its PD.
@@ -36,7 +36,7 @@ pub struct SrqAttributes {
     pub armed: bool,
 }
 
-/// What Modify S-RQ is told.
+/// The arguments of Modify S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SrqModify {
     /// A new size.
@@ -63,7 +63,7 @@ impl Srq {
         Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, failed: false }
     }
 
-    /// Takes one; tells whether the limit's event is due.
+    /// Takes one; returns whether the limit's event is due.
     pub(super) fn take(&mut self) -> Option<(ReceiveWr, bool)> {
         let wr = self.posted.pop_front()?;
         let due = self.attributes.armed && self.posted.len() < self.attributes.limit as usize;

@@ -6,7 +6,7 @@
 use std::io::IoSlice;
 
 use super::batch::PayloadOf;
-use super::llp::{Fin, Heard, Llp, LlpSettings, Sent};
+use super::llp::{Fin, Llp, LlpSettings, ReceivedUlpdu, Sent};
 use super::qp::outbound::Step;
 use super::qp::{Context, WireEvent};
 use super::rnic::Rnic;
@@ -32,7 +32,7 @@ impl Rnic {
         Ok(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// The driver is done with a stream; the handle means nothing from now on. A Queue Pair on it is told that the stream was reset.
+    /// The driver is done with a stream; the handle means nothing from now on. Its Queue Pair gets a reset of the stream.
     pub fn detach_stream(&mut self, now: Instant, llp: LlpHandle) {
         self.handle_reset(now, llp);
         if llp.rnic == self.shared.id {
@@ -73,17 +73,17 @@ impl Rnic {
                 octets = &[];
             }
             match (ulpdu, &mut context.llp) {
-                (Ok(ulpdu), Some(llp)) => match llp.hear(ulpdu) {
-                    Heard::Message if context.must_wait(ulpdu) => {
+                (Ok(ulpdu), Some(llp)) => match llp.classify(ulpdu) {
+                    ReceivedUlpdu::Message if context.must_wait(ulpdu) => {
                         if let Some(llp) = &mut context.llp {
                             llp.waiting = Some(ulpdu.to_vec());
                             llp.held.extend_from_slice(octets);
                         }
                         break;
                     }
-                    Heard::Message => context.handle_segment(ulpdu),
-                    Heard::Ready(kind) => context.qp.skip_inbound(kind),
-                    Heard::Answer => {}
+                    ReceivedUlpdu::Message => context.handle_segment(ulpdu),
+                    ReceivedUlpdu::Ready(kind) => context.qp.skip_inbound(kind),
+                    ReceivedUlpdu::Answer => {}
                 },
                 (Err(error), _) => {
                     context.fpdu_error(error);
@@ -103,7 +103,7 @@ impl Rnic {
             stream.peer_fin = true;
             stream.over |= stream.is_closed() && stream.qp.is_none();
             if stream.waiting.is_some() {
-                // It comes behind what waits.
+                // It is queued after what waits.
                 return;
             }
         }
@@ -118,7 +118,7 @@ impl Rnic {
         self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
     }
 
-    /// Goes on with what waited, if its receive is there, or the Queue Pair does not want it any more.
+    /// Resumes what waited, if its receive is there, or the Queue Pair does not want it any more.
     fn resume(&mut self, now: Instant, llp: LlpHandle) {
         let Some(ulpdu) = self.llp_mut(llp).and_then(|llp| llp.waiting.take()) else { return };
         let Some(mut context) = self.context(now, llp.key) else { return };
@@ -171,7 +171,7 @@ impl Rnic {
         self.llp(llp)?.deadline
     }
 
-    /// Offers what goes out next to `take`, which gives back how many octets it took. Ask again until it tells `Nothing`, or as
+    /// Offers what goes out next to `take`, which gives back how many octets it took. Call it again until it returns `Nothing`, or as
     /// long as TCP takes some.
     pub fn poll_transmit(&mut self, now: Instant, llp: LlpHandle, take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
         let sent = self.transmit(now, llp, take);

@@ -1,6 +1,6 @@
 //! Work Requests: what PostSQ and PostRQ are given (draft sections 8.1 and 9.3.1).
 //!
-//! Each operation has exactly the modifiers that draft Figure 27 gives it; one that it does not have cannot be said.
+//! Each operation has exactly the modifiers that draft Figure 27 gives it; others cannot be expressed.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};

@@ -45,7 +45,7 @@ async fn initiator_and_responder_exchange_a_send() {
         assert_eq!(outcome.reply.unwrap().private_data, reply);
         // The responder always wants CRCs.
         assert!(outcome.negotiated.unwrap().crc);
-        assert_eq!(outcome.closed, Some(Closed { by: By::User, why: Why::Asked }));
+        assert_eq!(outcome.closed, Some(Closed { by: By::User, why: Why::Requested }));
     }
     server.stop().await;
 }

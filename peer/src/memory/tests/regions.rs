@@ -25,7 +25,7 @@ fn an_allocated_stag_is_invalid_until_it_is_registered() {
 }
 
 #[test]
-fn ri_register_gives_a_valid_stag_with_the_key_and_rights_asked_for() {
+fn ri_register_gives_a_valid_stag_with_the_requested_key_and_rights() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     let registration = Registration { key: StagKey(0xc3), ..world.registration(100, 5000) };

@@ -1,4 +1,4 @@
-//! Every opcode, and each fault, against a sink that writes down what it is told.
+//! Every opcode, and each fault, against a sink that records its calls.
 
 use proptest::prelude::*;
 use weft_core::coverage::{By, Proof};
@@ -109,7 +109,7 @@ fn fault(segments: &[Vec<u8>]) -> Fault {
 }
 
 #[test]
-fn every_send_is_told_by_its_opcode() {
+fn every_send_is_recognised_by_its_opcode() {
     let mut proof = Proof::new(By::Test);
     let received = |opcode| match calls(&[send(opcode, 1, b"abc")]).pop() {
         Some(Call::Received(received)) => received,
@@ -268,7 +268,7 @@ fn a_refused_read_request_is_given_back() {
 
 /// The RDMA Consortium's version 0 and the IETF's 1 do not mix (DDP-4.1-13).
 #[test]
-fn each_version_hears_its_own() {
+fn each_version_receives_its_own() {
     let mut version_0 = send(Opcode::SEND, 1, b"abc");
     (version_0[0], version_0[1]) = (0x40, 0x03);
     assert_eq!(fault(&[version_0.clone()]), Fault::DdpVersion { tagged: false });

@@ -1,4 +1,4 @@
-//! What Queue Pair verbs are told and tell (draft section 9.2.5).
+//! Arguments and results of Queue Pair verbs (draft section 9.2.5).
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::Terminate;
@@ -7,7 +7,7 @@ use super::table::{Attribute, QpState};
 use crate::memory::{PdId, QpId};
 use crate::verbs::{CqHandle, LlpHandle, SrqHandle};
 
-/// What Create QP is told.
+/// The arguments of Create QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpInit {
     /// The PD.
@@ -52,7 +52,7 @@ pub enum ReceiveOverflow {
     /// It ends the stream.
     #[default]
     Terminate,
-    /// It waits for a receive, and all that comes behind it too: nothing more is read from TCP, whose window closes.
+    /// It waits for a receive, with everything after it: nothing more is read from TCP, whose window closes.
     Wait,
 }
 
@@ -69,7 +69,7 @@ pub enum LateSegment {
 
 impl QpInit {
     /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled; a message without receive ends the stream,
-    /// and so does what arrives behind the close.
+    /// and so does what arrives after the close.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -103,7 +103,7 @@ pub struct TerminateRecord {
     pub local: bool,
 }
 
-/// What Query QP tells.
+/// The result of Query QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpAttributes {
     /// The Queue Pair ID.
@@ -122,7 +122,7 @@ pub struct QpAttributes {
     pub llp: Option<LlpHandle>,
 }
 
-/// What Modify QP is told.
+/// The arguments of Modify QP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QpModify {
     /// The next state; the present one to change attributes only.
@@ -193,7 +193,7 @@ pub struct QpAllocated {
     pub max_write_sges: u32,
     /// Elements of a receive's list; `None` with an S-RQ.
     pub max_receive_sges: Option<u32>,
-    /// ORD: as asked for, or what a pool had left of it, at least 1 unless 0 was asked for.
+    /// ORD: as requested, or what a pool had left of it; at least 1 unless 0 was requested.
     pub ord: u32,
     /// IRD, likewise.
     pub ird: u32,

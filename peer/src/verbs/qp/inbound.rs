@@ -187,7 +187,7 @@ impl DataSink for Sink<'_, '_> {
         let accessor = qp.receive_accessor();
         let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
         let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        // It goes back behind the last octet, so that its room is used again.
+        // It is put after the last octet, so that its room is used again.
         let mut places = std::mem::take(&mut shared.places);
         places.clear();
         walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |place| places.push(place))

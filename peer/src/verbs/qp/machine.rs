@@ -32,7 +32,7 @@ pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) status: Option<(CompletionStatus, At)>,
 }
 
-/// Whose completion tells an error.
+/// The work whose completion reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum At {
     /// The work request that was going out, or was to begin.
@@ -62,7 +62,7 @@ impl Cause {
     }
 
     /// An event, and a Terminate without headers.
-    pub(in crate::verbs) fn told(event: EventId, error: TerminateError) -> Self {
+    pub(in crate::verbs) fn reported(event: EventId, error: TerminateError) -> Self {
         Cause { event: Some(event), terminate: Some(bare(error)), status: None }
     }
 
@@ -100,7 +100,7 @@ impl Context<'_> {
                 let mut terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
                 hostile::hook::terminate(&self.shared.deviations, &mut terminate);
                 self.qp.terminate = Some(TerminateRecord { terminate, local: true });
-                // A Responder that heard nothing valid may say nothing (MPA-7.1.2-17).
+                // A Responder that received nothing valid may send nothing (MPA-7.1.2-17).
                 let silent = hostile::hook::conduct(&self.shared.deviations).skips_terminate;
                 if !silent && self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
                     let mut octets = Vec::new();
@@ -192,8 +192,8 @@ impl Context<'_> {
         self.qp.local_error = self.qp.local_error.or(error);
     }
 
-    /// A deviation: a receive that took nothing is told of as one that is done.
-    pub(in crate::verbs) fn tell_of_startup(&mut self) {
+    /// A deviation: reports a receive that took nothing as completed.
+    pub(in crate::verbs) fn complete_startup(&mut self) {
         if let Some(first) = self.qp.receives.front() {
             self.complete_receive(receive(first.wr_id, self.qp, CompletionStatus::Success));
         }
@@ -208,7 +208,7 @@ impl Context<'_> {
     }
 }
 
-/// A receive's completion, without what a successful one tells.
+/// A receive's completion, without the fields of a successful one.
 pub(super) fn receive(wr_id: u64, qp: &Qp, status: CompletionStatus) -> WorkCompletion {
     WorkCompletion {
         wr_id,
@@ -262,7 +262,7 @@ impl Context<'_> {
     pub(in crate::verbs) fn fpdu_error(&mut self, error: FpduError) {
         let event = EventId::of_fpdu(&error);
         let code = crate::rdmap::StreamError::Fpdu(error).code();
-        self.react(QpEvent::LlpErrorSpeaking, Cause::told(event, code));
+        self.react(QpEvent::LlpErrorSpeaking, Cause::reported(event, code));
     }
 
     /// A CQ took no completion, or the S-RQ gave no receive (draft Figure 24, Local Errors).
@@ -276,11 +276,11 @@ impl Context<'_> {
 
     /// Something of this side's own failed.
     pub(in crate::verbs) fn local_error(&mut self, event: EventId) {
-        let cause = Cause::told(event, TerminateError::RDMAP_CATASTROPHIC_STREAM);
+        let cause = Cause::reported(event, TerminateError::RDMAP_CATASTROPHIC_STREAM);
         self.react(QpEvent::LlpErrorSpeaking, cause);
     }
 
-    /// The whole RNIC failed: the stream's peer is told, and the event is the RNIC's.
+    /// The RNIC failed: the stream's peer gets a Terminate, and the event is the RNIC's.
     pub(in crate::verbs) fn rnic_error(&mut self) {
         let terminate = Some(bare(TerminateError::RDMAP_CATASTROPHIC_GLOBAL));
         self.react(QpEvent::LlpErrorSpeaking, Cause { terminate, ..Cause::default() });
@@ -306,13 +306,13 @@ impl Context<'_> {
                 self.react(QpEvent::MessageError, Cause { terminate, ..Cause::default() });
             }
             WireEvent::Fin if state == QpState::Rts => {
-                let whole =
+                let ends_cleanly =
                     self.llp.as_ref().and_then(|llp| llp.deframer.as_ref()).is_none_or(Deframer::is_at_boundary);
-                if whole && self.qp.is_at_rest() && !self.qp.is_mid_message() {
+                if ends_cleanly && self.qp.is_at_rest() && !self.qp.is_mid_message() {
                     self.react(QpEvent::LlpCloseDone, Cause::default());
                 } else {
                     let code = TerminateError::RDMAP_CATASTROPHIC_STREAM;
-                    self.react(QpEvent::LlpCloseBusy, Cause::told(EventId::BadLlpClose, code));
+                    self.react(QpEvent::LlpCloseBusy, Cause::reported(EventId::BadLlpClose, code));
                 }
             }
             WireEvent::Fin => {}
@@ -322,13 +322,13 @@ impl Context<'_> {
                 self.react(QpEvent::CloseComplete, cause);
             }
             WireEvent::Reset | WireEvent::TimedOut => {
-                let told = match state {
+                let event = match state {
                     QpState::Terminate => self.qp.quiet.then_some(EventId::BadClose),
                     QpState::Rts if event == WireEvent::Reset => Some(EventId::LlpConnectionReset),
                     QpState::Rts | QpState::Closing => Some(EventId::LlpConnectionLost),
                     QpState::Idle | QpState::Error => None,
                 };
-                self.react(QpEvent::LlpFailure, Cause { event: told, ..Cause::default() });
+                self.react(QpEvent::LlpFailure, Cause { event, ..Cause::default() });
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Queue Pairs (draft chapter 6).
 //!
 //! - [`table`]: states, events, actions and attributes, declared;
-//! - `machine`: does what the table says;
+//! - `machine`: executes the table;
 //! - `send_queue`, `outbound`: whose turn it is, and the next segment;
 //! - `inbound`: where arriving segments go;
-//! - `attributes`: what the verbs are told and tell.
+//! - `attributes`: arguments and results of the verbs.
 
 mod attributes;
 mod inbound;
@@ -81,7 +81,7 @@ pub(super) struct Qp {
     terminate_out: Option<Bytes>,
     /// Terminate was entered without an Asynchronous Event.
     quiet: bool,
-    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: what is told of it.
+    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: how it is reported.
     local_error: Option<EventId>,
     /// What a deviation believes of the word that Atomic Operations changed last.
     word: Option<((u32, u64), Vec<u8>)>,

@@ -1,7 +1,7 @@
 //! What goes out next: the message that is going out, the Terminate, a response, or the next work request.
 //!
 //! Messages are never mixed; between two of them responses and work requests take turns. Work that sends nothing (Bind, Fast-Register,
-//! Invalidate) is done when its turn comes, before anything behind it begins (VERBS-8.2.2.1-5 to -7).
+//! Invalidate) is done when its turn comes, before anything after it begins (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
@@ -215,8 +215,8 @@ impl Context<'_> {
             }
             // All of a message's memory is looked at before its first octet goes out.
             Payload::Gather(sges) if first => {
-                let whole = 0..octets(length(sges));
-                walk(&self.shared.memory, accessor, sges, whole, Right::LocalRead, |_| {}).and_then(|()| {
+                let all = 0..octets(length(sges));
+                walk(&self.shared.memory, accessor, sges, all, Right::LocalRead, |_| {}).and_then(|()| {
                     walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
                 })
             }

@@ -22,7 +22,7 @@ pub(super) enum Progress {
     Posted,
     /// Going out.
     Sending(Segmenter),
-    /// A Read or Atomic Operation whose request went out; so many octets arrived.
+    /// A Read or Atomic Operation whose request went out, and the octets that arrived.
     Waiting { arrived: u32 },
     /// Over.
     Done { status: CompletionStatus, original_value: Option<u64> },

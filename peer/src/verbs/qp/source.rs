@@ -17,15 +17,15 @@ pub(super) fn walk(
     let (mut passed, end) = (0u64, u64::from(range.end));
     let mut from = u64::from(range.start);
     for sge in sges {
-        let behind = passed + u64::from(sge.length);
-        if from < end && from < behind {
-            let (skip, until) = (from - passed, behind.min(end));
+        let next = passed + u64::from(sge.length);
+        if from < end && from < next {
+            let (skip, until) = (from - passed, next.min(end));
             let to = sge.tagged_offset.checked_add(skip).ok_or(AccessError::Wrap)?;
             let len = usize::try_from(until - from).map_err(|_| AccessError::BaseAndBounds)?;
             each(memory.locate(accessor, sge.stag, to, len, right)?);
             from = until;
         }
-        passed = behind;
+        passed = next;
     }
     Ok(())
 }

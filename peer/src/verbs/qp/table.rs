@@ -1,7 +1,7 @@
 //! The Queue Pair's states as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events). Figure 6, which is lost, is the
 //! projection of these on state and next state.
 //!
-//! The machine does what its cell says and nothing else; an event without a cell is an Immediate Error, or cannot happen.
+//! The machine executes its cell and nothing else; an event without a cell is an Immediate Error, or cannot happen.
 //!
 //! ```text
 //!            Modify            Modify              LLP closed
@@ -27,7 +27,7 @@ pub enum QpState {
     Rts,
     /// A clean close is under way.
     Closing,
-    /// An error is told to the peer.
+    /// An error is reported to the peer.
     Terminate,
     /// Stopped; all work was flushed.
     Error,
@@ -61,11 +61,11 @@ pub enum QpEvent {
     Segment,
     /// The peer's Terminate.
     TerminateReceived,
-    /// An error with a local work request that a Work Completion tells.
+    /// An error with a local work request that a Work Completion reports.
     WorkError,
-    /// An error with an inbound message that an Asynchronous Event tells.
+    /// An error with an inbound message that an Asynchronous Event reports.
     MessageError,
-    /// An error with an inbound Send that the receive's Work Completion tells.
+    /// An error with an inbound Send that the receive's Work Completion reports.
     SendError,
     /// An error of the LLP after which a Terminate can still be sent.
     LlpErrorSpeaking,
@@ -94,9 +94,9 @@ pub enum QpAction {
     Process,
     /// The error's work request completes with it.
     CompleteInError,
-    /// An Asynchronous Event tells it.
+    /// An Asynchronous Event reports it.
     Notify,
-    /// The Terminate goes out, behind at most the segment in progress.
+    /// The Terminate goes out, after at most the segment in progress.
     SendTerminate,
     /// The LLP's graceful close begins.
     CloseLlp,

@@ -94,7 +94,7 @@ fn closing_in_each_state() {
                 machine.pass(Duration::from_millis(1));
                 assert_eq!(machine.sent[1..], [Transmit::Reset], "{name}");
             }
-            assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Asked }), "{name}");
+            assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{name}");
             assert!(machine.connection.is_over(), "{name}");
         }
     }
@@ -107,7 +107,7 @@ fn aborting_in_each_state() {
         assert!(machine.connection.is_aborting(), "{name}");
         machine.settle();
         assert_eq!(machine.sent, [Transmit::Reset], "{name}");
-        assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Asked }), "{name}");
+        assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{name}");
     }
 }
 
@@ -128,7 +128,7 @@ fn a_graceful_close_sends_what_was_posted_and_goes_on_receiving() {
     pair.responder.close();
     pair.run();
     assert_eq!(pair.initiator.received(), [b"late"]);
-    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Asked }));
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }));
     assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
 }
 

@@ -99,7 +99,7 @@ fn surplus_octets() {
     for (machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
         let why = refused(machine, &[frame, WRITE].concat());
         assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.1-26")));
-        assert_eq!(why.to_string(), "20 octets behind the start-up frame, where none may be sent yet");
+        assert_eq!(why.to_string(), "20 bytes after the start-up frame, where none may be sent yet");
     }
 }
 

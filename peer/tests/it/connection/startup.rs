@@ -121,7 +121,7 @@ fn a_rejected_start_up_leaves_tcp_to_the_user() {
     assert_eq!(pair.responder.events.last(), Some(&Event::HalfClosed));
     pair.responder.close();
     pair.run();
-    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Asked }));
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }));
     assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
 }
 

@@ -135,7 +135,7 @@ fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
     wire.run();
     wire.responder.close();
     wire.run();
-    assert_eq!(wire.initiator.closed(), Some(Closed { by: By::User, why: Why::Asked }), "{case:?}");
+    assert_eq!(wire.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{case:?}");
     assert_eq!(wire.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }), "{case:?}");
 
     let mut octets = 0;
