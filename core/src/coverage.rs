@@ -1,6 +1,6 @@
 //! Which requirements the tests prove, counted while they run.
 //!
-//! A test that proves requirements makes a [`Proof`] and tells it each id together with the assertion that would fail if the
+//! A test that proves requirements makes a [`Proof`] and passes it each id together with the assertion that would fail if the
 //! id's rule did not hold. When the test has passed, and `WEFT_COVERAGE` names a folder, the ids are written there; a test
 //! that fails, or does not run, counts for nothing. `make coverage` collects the files.
 //!
@@ -65,7 +65,7 @@ impl Proof {
     pub fn shows(&mut self, id: RequirementId, assertion: impl FnOnce()) {
         assertion();
         self.ids.push(id);
-        // One after the other in the main thread (`--test-threads=1`) they cannot be told apart.
+        // One after the other in the main thread (`--test-threads=1`) they cannot be distinguished.
         if thread::current().name() != Some("main") {
             let shown = SHOWN.replace(SHOWN.get() + 1) + 1;
             assert!(shown <= MOST_IDS, "a test proves at most {MOST_IDS} requirements");

@@ -1,7 +1,7 @@
 //! CRC32c as MPA uses it (RFC 5044 section 4.4, Appendix B of RFC 3385 for the polynomial).
 //!
-//! The one little-endian item of the whole stack: the value is stored least significant octet first. Which octets are
-//! covered is said where FPDUs are laid out ([`crate::wire::mpa::fpdu`]), not here.
+//! The only little-endian item of the stack: the value is stored least significant octet first. Which octets are
+//! covered is defined where FPDUs are laid out ([`crate::wire::mpa::fpdu`]), not here.
 //!
 //! Two packages take it: crc-fast where all octets lie in one piece (half the time of the other at 700 octets, a quarter at 1,400) or the
 //! piece to go on with is long (an eighth at 32,748), crc32c to go on with a few octets.
@@ -26,7 +26,7 @@ pub fn append(crc: u32, octets: &[u8]) -> u32 {
     if octets.len() < LONG {
         return ::crc32c::crc32c_append(crc, octets);
     }
-    // The register holds the complement of what stands in the field.
+    // The register holds the complement of the field's value.
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
     digest.update(octets);
     u32::try_from(digest.finalize()).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! What is wrong with octets: the one error type of every parser here.
 //!
-//! It says layer, field, offset, expected, found and (where one exists) the requirement, so that a user needs no source
+//! It has layer, field, offset, expected, found and (where one exists) the requirement, so that a user needs no source
 //! code to understand it. It borrows nothing and allocates nothing. What to answer a peer (Terminate codes) is decided
-//! elsewhere; this type only tells what stands in the octets.
+//! elsewhere; this type only describes the octets.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl fmt::Display for Layer {
 pub enum Found {
     /// A number.
     Value(u64),
-    /// So many octets (too few, or too many).
+    /// This number of octets (too few, or too many).
     Octets(usize),
 }
 

@@ -30,7 +30,7 @@ pub enum Level {
 impl Level {
     /// The severity of a finding against a row of this level; `None` where a breach is no finding at all.
     ///
-    /// `fixes_format` tells whether a lower-case row fixes a wire format or a value (then it binds like a MUST) or a manner
+    /// `fixes_format` is whether a lower-case row fixes a wire format or a value (then it binds like a MUST) or a manner
     /// (then like a SHOULD). It changes nothing for the other levels.
     #[must_use]
     pub fn severity(self, fixes_format: bool) -> Option<Severity> {

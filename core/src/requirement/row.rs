@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Level;
 
-/// The catalogue (one specification or group of them) that a row stands in.
+/// The catalogue (one specification or group of them) that has the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Catalogue {
@@ -73,7 +73,7 @@ pub enum Observe {
     Doc,
 }
 
-/// Whether a row can be judged: by watching where it shows on the wire, by whoever does something to an implementation where it
+/// Whether a row can be judged: by watching where it shows on the wire, by a tester that does something to an implementation where it
 /// shows in an answer or to a user. The classes are data of their own (`core/requirements/classes/*.csv`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,12 +114,12 @@ pub struct Requirement {
     pub observe: Observe,
     /// How to check it.
     pub check: &'static str,
-    /// Whether it can be judged; `None` where nobody has said yet.
+    /// Whether it can be judged; `None` if that is not decided yet.
     pub classified: Option<Classified>,
 }
 
 impl Requirement {
-    /// Where it stands: `RFC 5044 section 7.1.1`.
+    /// Its place: `RFC 5044 section 7.1.1`.
     #[must_use]
     pub fn citation(&self) -> String {
         if let Some(section) = self.section.strip_prefix("7306:") {

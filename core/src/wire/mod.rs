@@ -5,11 +5,11 @@
 //! representation** (the struct without `Raw`) holds only what makes sense; `parse` and `emit` join the two, and what `emit`
 //! writes `parse` reads back. The reference endpoint speaks through it.
 //!
-//! All integers are big endian unless a field says otherwise (only the CRC does, see [`crate::crc`]). Offsets count octets
+//! All integers are big endian unless a field is defined otherwise (only the CRC is, see [`crate::crc`]). Offsets count octets
 //! from the start of the header that is described.
 
+mod exact;
 mod open_enum;
-mod whole;
 
 pub mod ddp;
 pub mod mpa;

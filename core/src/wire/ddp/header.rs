@@ -30,7 +30,7 @@ impl RawHeader {
         }
     }
 
-    /// The octets of the header. They say the variant again only where `control` has the T bit of the variant.
+    /// The octets of the header. They repeat the variant only where `control` has the T bit of the variant.
     #[must_use]
     pub fn as_octets(&self) -> &[u8] {
         match self {

@@ -1,4 +1,4 @@
-//! A whole DDP segment (one ULPDU): either header, and where its payload begins.
+//! A complete DDP segment (one ULPDU): either header, and where its payload begins.
 
 use zerocopy::FromBytes;
 

@@ -1,8 +1,8 @@
 //! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`, with markers where they are due (RFC 5044 sections 4.1, 4.3).
 //!
-//! [`Layout`] says where each part of one FPDU stands in the stream. The endpoint writes and reads along it; the monitor reads
+//! [`Layout`] has the position of each part of one FPDU in the stream. The endpoint writes and reads along it; the monitor reads
 //! along it, also with markers in wrong places (a phase of its own). It holds no octets and judges nothing. [`emit()`] writes
-//! a whole FPDU along it, [`Fpdu`] reads one.
+//! a complete FPDU along it, [`Fpdu`] reads one.
 
 mod emit;
 mod read;
@@ -20,7 +20,7 @@ pub const LENGTH_LEN: usize = 2;
 /// Greatest ULPDU that RFC 5044 section 5.1 lets an FPDU carry over TCP.
 pub const MAX_ULPDU: u16 = 64768;
 
-/// Octets of PAD behind a ULPDU of `ulpdu_length` octets: they bring length field, ULPDU and PAD to a multiple of four.
+/// Octets of PAD after a ULPDU of `ulpdu_length` octets: they bring length field, ULPDU and PAD to a multiple of four.
 #[must_use]
 pub fn pad_len(ulpdu_length: u16) -> usize {
     (LENGTH_LEN + usize::from(ulpdu_length)).wrapping_neg() % 4
@@ -41,12 +41,12 @@ pub enum Piece {
     Marker {
         /// Stream position of its first octet.
         position: u64,
-        /// Distance back to `ULPDU_Length`; 0 when the marker stands before it.
+        /// Distance back to `ULPDU_Length`; 0 when the marker precedes it.
         fpduptr: u16,
     },
 }
 
-/// Where the parts of one FPDU stand. Positions are stream octets from the first one behind the sender's start-up frame.
+/// The positions of the parts of one FPDU: stream octets from the first one after the sender's start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// First octet of the FPDU; a leading marker's, where one is due.
@@ -55,9 +55,9 @@ pub struct Layout {
     pub header: u64,
     /// The value of `ULPDU_Length`.
     pub ulpdu_length: u16,
-    /// First octet behind PAD and behind a marker there: the CRC field. The CRC covers `start..crc`.
+    /// First octet after PAD and after a marker there: the CRC field. The CRC covers `start..crc`.
     pub crc: u64,
-    /// First octet behind the FPDU.
+    /// First octet after the FPDU.
     pub end: u64,
     /// Residue modulo 512 of marker positions (0 when all is right); `None`: no markers in this direction.
     phase: Option<u16>,
@@ -65,13 +65,13 @@ pub struct Layout {
 
 impl Layout {
     /// The FPDU of `ulpdu_length` octets that starts at `start`. `phase` is the residue modulo 512 of the positions at which
-    /// markers stand, 0 as RFC 5044 has it; `None` without markers.
+    /// markers are, 0 as RFC 5044 has it; `None` without markers.
     #[must_use]
     pub fn new(start: u64, ulpdu_length: u16, phase: Option<u16>) -> Self {
         let header = header_position(start, phase);
         let body = (LENGTH_LEN + usize::from(ulpdu_length) + pad_len(ulpdu_length)) as u64;
         let crc = phase.map_or(header + body, |phase| {
-            // Every marker that is due from behind the length field's start up to and including right behind PAD.
+            // Every marker that is due after the length field's start, up to and including right after PAD.
             let into = (header.wrapping_sub(u64::from(phase))) % INTERVAL;
             let first = INTERVAL - into;
             let room = INTERVAL - MARKER_LEN as u64;
@@ -87,7 +87,7 @@ impl Layout {
         Layout { end: self.crc, ..self }
     }
 
-    /// Does a marker stand before `ULPDU_Length`?
+    /// Does a marker precede `ULPDU_Length`?
     #[must_use]
     pub fn has_leading_marker(&self) -> bool {
         self.header != self.start
@@ -134,7 +134,7 @@ impl Layout {
     }
 }
 
-/// Where `ULPDU_Length` of an FPDU that starts at `start` stands: behind a marker, where one is due.
+/// The position of `ULPDU_Length` of an FPDU that starts at `start`: after a marker, if one is due.
 #[must_use]
 pub fn header_position(start: u64, phase: Option<u16>) -> u64 {
     match phase {
@@ -168,13 +168,13 @@ mod tests {
         assert_eq!(layout.end - layout.start, 52);
     }
 
-    /// A marker due between PAD and CRC belongs to the FPDU; one due right behind the CRC to the next (RFC 5044 4.3).
+    /// A marker due between PAD and CRC belongs to the FPDU; one due right after the CRC to the next (RFC 5044 4.3).
     #[test]
     fn markers_at_the_end() {
         let between = Layout::new(488, 19, Some(0));
         assert_eq!((between.crc, between.end, between.marker_count()), (516, 520, 1));
-        let behind = Layout::new(484, 19, Some(0));
-        assert_eq!((behind.end, behind.marker_count()), (512, 0));
+        let before_marker = Layout::new(484, 19, Some(0));
+        assert_eq!((before_marker.end, before_marker.marker_count()), (512, 0));
         assert!(Layout::new(512, 19, Some(0)).has_leading_marker());
     }
 

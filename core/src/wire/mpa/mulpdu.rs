@@ -26,7 +26,7 @@ mod tests {
     use super::super::Layout;
     use super::*;
 
-    /// Worked out by hand from the formulas of RFC 5044 4.5: EMSS, without markers, with markers.
+    /// Computed manually from the formulas of RFC 5044 4.5: EMSS, without markers, with markers.
     #[test]
     fn table() {
         for (emss, plain, with_markers) in [

@@ -114,7 +114,7 @@ pub struct Enhanced {
     pub ord: u16,
 }
 
-/// Greatest IRD or ORD that can be told; it means "not negotiated".
+/// Greatest IRD or ORD that can be sent; it means "not negotiated".
 pub const NOT_NEGOTIATED: u16 = 0x3FFF;
 
 impl Enhanced {
@@ -165,7 +165,7 @@ pub struct Startup<'a> {
 }
 
 impl<'a> Startup<'a> {
-    /// Reads one whole frame; octets behind it are left alone.
+    /// Reads one complete frame; octets after it are ignored.
     ///
     /// # Errors
     /// A frame that is cut short, has another key, a revision above 2, more than 512 octets of private data, or S=1 with less

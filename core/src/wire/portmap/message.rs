@@ -106,7 +106,7 @@ pub struct RawMapped {
 }
 
 impl RawMapped {
-    /// Octets behind the message.
+    /// Octets after the message.
     pub const LEN: usize = 16;
 }
 
@@ -184,7 +184,7 @@ pub struct Message {
     pub message_type: MessageType,
     /// PmTime; the draft lets only PMAccept have one other than 0, but answers of the Linux daemon copy it.
     pub pm_time: PmTime,
-    /// ApPort: asked for (PMReq), or the SDP listen port (PMAccept, PMAck); without meaning in PMDeny.
+    /// ApPort: the requested port (PMReq), or the SDP listen port (PMAccept, PMAck); without meaning in PMDeny.
     pub ap_port: u16,
     /// CpPort: the connecting side's TCP port.
     pub cp_port: u16,
@@ -197,7 +197,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads one datagram. Reserved, and the octets behind an IPv4 address, are not checked.
+    /// Reads one datagram. Reserved, and the octets after an IPv4 address, are not checked.
     ///
     /// # Errors
     /// Other than 48 octets (a PMReq may have 64), a Ver other than 0, an IPV other than 4 and 6.
@@ -279,7 +279,7 @@ fn first_four(field: &[u8; 16]) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// The address field of an IPv4 address: 96 zero bits behind it (PM-7.3.1.3-2).
+/// The address field of an IPv4 address: 96 zero bits after it (PM-7.3.1.3-2).
 fn padded(address: Ipv4Addr) -> [u8; 16] {
     let mut field = [0; 16];
     field[..4].copy_from_slice(&address.octets());

@@ -1,4 +1,4 @@
-//! Atomic Operations: Request (52 octets) and Response (12 octets) headers behind the untagged DDP header (RFC 7306
+//! Atomic Operations: Request (52 octets) and Response (12 octets) headers after the untagged DDP header (RFC 7306
 //! section 5.2).
 //!
 //! ```text
@@ -37,8 +37,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Found, Layer, WireError};
 use crate::requirement;
+use crate::wire::exact::exact;
 use crate::wire::open_enum::open_enum;
-use crate::wire::whole::whole;
 
 open_enum! {
     /// AOpCode, four bits (RFC 7306 Figure 5 and section 10.1).
@@ -136,7 +136,7 @@ pub struct AtomicRequest {
     pub request_identifier: u32,
     /// STag of the responder's buffer.
     pub remote_stag: u32,
-    /// Where the 64 bits stand in it, in octets; must name a 64-bit aligned address.
+    /// The offset of the 64 bits in it, in octets; must name a 64-bit aligned address.
     pub remote_tagged_offset: u64,
     /// The operation and its operands.
     pub operation: AtomicOperation,
@@ -149,7 +149,7 @@ impl AtomicRequest {
     /// Other than 52 octets, or an AOpCode besides FetchAdd and CmpSwap.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.5.2.1-1");
-        let raw: &RawAtomicRequest = whole(octets, Layer::Rdmap, "Atomic Request header", "52 octets", requirement)?;
+        let raw: &RawAtomicRequest = exact(octets, Layer::Rdmap, "Atomic Request header", "52 octets", requirement)?;
         let operation = match raw.opcode() {
             AtomicOpcode::FETCH_ADD => {
                 AtomicOperation::FetchAdd { add_data: raw.add_or_swap_data.get(), add_mask: raw.add_or_swap_mask.get() }
@@ -225,7 +225,7 @@ impl AtomicResponse {
     /// Other than 12 octets (RDMAP-7306.5.2.2-1).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.5.2.2-1");
-        let raw: &RawAtomicResponse = whole(octets, Layer::Rdmap, "Atomic Response header", "12 octets", requirement)?;
+        let raw: &RawAtomicResponse = exact(octets, Layer::Rdmap, "Atomic Response header", "12 octets", requirement)?;
         Ok(AtomicResponse {
             original_request_identifier: raw.original_request_identifier.get(),
             original_remote_data_value: raw.original_remote_data_value.get(),

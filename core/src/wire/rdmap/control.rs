@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Opcode;
 
-/// Octet 1 of every DDP segment that carries RDMAP, raw: every value can be told.
+/// Octet 1 of every DDP segment that carries RDMAP, raw: every value can be expressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct Control(pub u8);

@@ -1,4 +1,4 @@
-//! Immediate Data (RFC 7306 section 6): eight octets right behind the untagged DDP header, and nothing else.
+//! Immediate Data (RFC 7306 section 6): eight octets right after the untagged DDP header, and nothing else.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Layer, WireError};
 use crate::requirement;
-use crate::wire::whole::whole;
+use crate::wire::exact::exact;
 
 /// The octets, raw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -27,7 +27,7 @@ pub struct RawImmediate {
 }
 
 impl RawImmediate {
-    /// Octets of the message behind the DDP header.
+    /// Octets of the message after the DDP header.
     pub const LEN: usize = 8;
 }
 
@@ -45,7 +45,7 @@ impl Immediate {
     /// Other than 8 octets (RDMAP-7306.6.3-4).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.6.3-4");
-        let raw: &RawImmediate = whole(octets, Layer::Rdmap, "Immediate Data", "8 octets", requirement)?;
+        let raw: &RawImmediate = exact(octets, Layer::Rdmap, "Immediate Data", "8 octets", requirement)?;
         Ok(Immediate { data: raw.data })
     }
 

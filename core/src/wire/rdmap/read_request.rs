@@ -1,4 +1,4 @@
-//! The RDMA Read Request header (RFC 5040 section 4.4), right behind the untagged DDP header.
+//! The RDMA Read Request header (RFC 5040 section 4.4), right after the untagged DDP header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -27,7 +27,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Layer, WireError};
 use crate::requirement;
-use crate::wire::whole::whole;
+use crate::wire::exact::exact;
 
 /// The header, raw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -72,7 +72,7 @@ impl ReadRequest {
     /// Other than 28 octets (RDMAP-4.4-1).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-4.4-1");
-        whole(octets, Layer::Rdmap, "RDMA Read Request header", "28 octets", requirement).map(Self::from_raw)
+        exact(octets, Layer::Rdmap, "RDMA Read Request header", "28 octets", requirement).map(Self::from_raw)
     }
 
     /// The fields of a raw header.
@@ -112,7 +112,7 @@ mod tests {
 
     /// Field places of RFC 5040 Figure 6, each filled with an octet of its own.
     #[test]
-    fn fields_stand_where_figure_6_has_them() {
+    fn fields_are_where_figure_6_has_them() {
         let mut expected = vec![0x11; 4];
         expected.extend([0x22; 8]);
         expected.extend([0x33; 4]);

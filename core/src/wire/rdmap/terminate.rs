@@ -1,4 +1,4 @@
-//! The Terminate header (RFC 5040 section 4.8), right behind the untagged DDP header.
+//! The Terminate header (RFC 5040 section 4.8), right after the untagged DDP header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -14,8 +14,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! DDP Segment Length is there when D is set even without M (RFC 5040 4.8, RDMAP-4.8-9); it then says nothing. Which errors
-//! should copy which header (Figure 10) is judged by the monitor, not here. Octets behind the last part that the header
+//! DDP Segment Length is there when D is set even without M (RFC 5040 4.8, RDMAP-4.8-9); it then has no meaning. Which errors
+//! should copy which header (Figure 10) is judged by the monitor, not here. Octets after the last part that the header
 //! control bits announce are left alone: real senders fill parts that they do not announce.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -29,7 +29,7 @@ use crate::wire::ddp::{Control, RawHeader};
 /// Octets of DDP Segment Length.
 pub const SEGMENT_LENGTH_LEN: usize = 2;
 
-/// HdrCt and the five reserved bits behind it: octet 2 of the header, raw.
+/// HdrCt and the five reserved bits after it: octet 2 of the header, raw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct HeaderControl(pub u8);
@@ -107,13 +107,13 @@ pub struct RawTerminateParts<'a> {
 }
 
 impl<'a> RawTerminateParts<'a> {
-    /// Cuts the octets behind the fixed part as `bits` announce them; a part that is cut short takes what is left.
+    /// Cuts the octets after the fixed part as `bits` announce them; a part that is cut short takes what is left.
     #[must_use]
     pub fn split(bits: HeaderControl, octets: &'a [u8]) -> Self {
         let mut rest = octets;
         let mut take = |announced: bool, length: usize| {
-            let (part, behind) = rest.split_at(if announced { length.min(rest.len()) } else { 0 });
-            rest = behind;
+            let (part, remainder) = rest.split_at(if announced { length.min(rest.len()) } else { 0 });
+            rest = remainder;
             part
         };
         let segment_length = take(bits.m() || bits.d(), SEGMENT_LENGTH_LEN);

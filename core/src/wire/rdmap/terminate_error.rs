@@ -39,7 +39,7 @@ macro_rules! errors {
                     TerminateError { layer: ErrorLayer::$layer, error_type: $error_type, code: $code };
             )+
 
-            /// Every assigned triplet, by layer, type and code. Local Catastrophic of RDMAP stands with code 0 for all codes.
+            /// Every assigned triplet, by layer, type and code. Local Catastrophic of RDMAP has code 0, which means all codes.
             pub const ALL: &'static [TerminateError] = &[$(TerminateError::$constant),+];
 
             fn assigned_name(self) -> Option<&'static str> {

@@ -36,7 +36,7 @@ pub struct RawBsdh {
     pub flags: u8,
     /// Octet 3: MID.
     pub mid: u8,
-    /// Octets 4 to 7: octets of the whole message.
+    /// Octets 4 to 7: octets of the complete message.
     pub len: U32,
     /// Octets 8 to 11: number of this message.
     pub mseq: U32,

@@ -1,4 +1,4 @@
-//! ChRcvBuf: the ChRcvBuf Header (section 6.4.1, Figure 13) behind the BSDH: one 32-bit word, the same in both field orders.
+//! ChRcvBuf: the ChRcvBuf Header (section 6.4.1, Figure 13) after the BSDH: one 32-bit word, the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -9,7 +9,7 @@ pub(super) const EXTENSION_AT: usize = 16;
 /// Greatest size or length that the draft allows anywhere: 2^31 octets.
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
-/// The extended header that `octets`, the message behind its BSDH, consist of or (with payload) begin with.
+/// The extended header that `octets`, the message after its BSDH, consist of or (with payload) begin with.
 pub(super) fn extension<'a, T: RawHeader>(
     octets: &'a [u8],
     order: FieldOrder,
@@ -19,7 +19,7 @@ pub(super) fn extension<'a, T: RawHeader>(
         layer: Layer::Sdp,
         field: name,
         offset: EXTENSION_AT,
-        expected: "the whole extended header",
+        expected: "the complete extended header",
         found: Found::Octets(octets.len()),
         requirement: Some(crate::requirement!("SDP-6.1.1-1")),
     })

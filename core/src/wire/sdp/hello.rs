@@ -1,4 +1,4 @@
-//! Hello: the Hello Header (section 6.2.1, Figure 5) behind the BSDH.
+//! Hello: the Hello Header (section 6.2.1, Figure 5) after the BSDH.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -121,7 +121,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
     ///
     /// # Errors
     /// Less than 16 octets, or a field out of its range. Offsets count from the start of the message.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_out_of_range_is_named_where_it_stands() {
+    fn each_field_out_of_range_is_named_with_its_offset() {
         let error = |change: fn(&mut Hello), order| {
             let (mut hello, mut out) = (HELLO, Vec::new());
             change(&mut hello);

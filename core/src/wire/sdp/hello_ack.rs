@@ -1,4 +1,4 @@
-//! HelloAck: the HelloAck Header (section 6.2.2, Figure 6) behind the BSDH.
+//! HelloAck: the HelloAck Header (section 6.2.2, Figure 6) after the BSDH.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -12,7 +12,7 @@
 //! +-------------------------------+-------------------------------+
 //! ```
 //!
-//! Whether the versions match what the Hello said is known to its sender only.
+//! Only the Hello's sender knows whether the versions match those of the Hello.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -64,7 +64,7 @@ pub struct HelloAck {
 }
 
 impl HelloAck {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
     ///
     /// # Errors
     /// Less than 12 octets, or a field out of its range. Offsets count from the start of the message.

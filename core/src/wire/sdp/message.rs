@@ -1,4 +1,4 @@
-//! A whole SDP message that makes sense: BSDH, extended header, payload.
+//! A complete SDP message that makes sense: BSDH, extended header, payload.
 
 use super::bsdh::{FLAG_OOB_PRES, Flags};
 use super::check::{bad, field};
@@ -11,7 +11,7 @@ use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 use zerocopy::network_endian::{U16, U32};
 
-/// What a message says, by its MID.
+/// The content of a message, by its MID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'a> {
     /// Hello.
@@ -87,7 +87,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads extended header and payload of a message of this MID from the octets behind the BSDH.
+    /// Reads extended header and payload of a message of this MID from the octets after the BSDH.
     fn parse(mid: Mid, octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (body, rest) = match mid {
             Mid::HELLO => Hello::parse(octets, order).map(|(header, rest)| (Body::Hello(header), rest))?,
@@ -134,7 +134,7 @@ impl<'a> Body<'a> {
             layer: Layer::Sdp,
             field: "payload",
             offset: RawBsdh::LEN + octets.len() - rest.len(),
-            expected: "none behind the headers of this MID",
+            expected: "none after the headers of this MID",
             found: Found::Octets(rest.len()),
             requirement: Some(no_payload(mid)),
         })
@@ -175,7 +175,7 @@ fn unassigned(mid: Mid) -> Option<RequirementId> {
     }
 }
 
-/// The row of Figure 3 that says "no payload" for a MID.
+/// The row of Figure 3 that requires "no payload" for a MID.
 fn no_payload(mid: Mid) -> RequirementId {
     match mid {
         Mid::HELLO => requirement!("SDP-6.1.1-2"),
@@ -213,7 +213,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one whole message: the ULP octets of one Send, or the 32 octets of a Hello before MPA.
+    /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before MPA.
     ///
     /// What receivers must not look at is not looked at: reserved flags, Rsvd fields, MSeq and MSeqAck of Hello and HelloAck,
     /// REQ_PIPE.
@@ -259,7 +259,7 @@ impl<'a> Message<'a> {
 
     /// Octets of the message as Len has it.
     ///
-    /// Payload comes from a Private Buffer of at most 2^31 octets; one beyond what Len can tell gives the greatest Len.
+    /// Payload comes from a Private Buffer of at most 2^31 octets; one beyond what Len can express gives the greatest Len.
     #[must_use]
     pub fn wire_len(&self) -> u32 {
         let extension = self.mid().extension_len().unwrap_or(0);

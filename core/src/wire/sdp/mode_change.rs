@@ -1,4 +1,4 @@
-//! ModeChange: the ModeChange Header (section 6.3.8, Figures 11 and 12) behind the BSDH.
+//! ModeChange: the ModeChange Header (section 6.3.8, Figures 11 and 12) after the BSDH.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -120,7 +120,7 @@ pub struct ModeChange {
 }
 
 impl ModeChange {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
     ///
     /// # Errors
     /// Less than 4 octets, or a reserved Mode. Offsets count from the start of the message.

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// In which order the fields of a word stand.
+/// The order of the fields of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FieldOrder {
     /// As the draft's figures show them, leftmost first.
@@ -46,9 +46,9 @@ impl FieldOrder {
         }
     }
 
-    /// Where a field stands in this order, given its octets in the figures, counted from the start of the message.
+    /// The place of a field in this order, given its octets in the figures, counted from the start of the message.
     ///
-    /// A field that does not lie within one 32-bit word (the VA, a payload) stands in the same place in both orders.
+    /// A field that does not lie within one 32-bit word (the VA, a payload) is in the same place in both orders.
     #[must_use]
     pub fn place(self, figure: Range<usize>) -> Range<usize> {
         let word = figure.start & !3;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_tells_its_order() {
+    fn a_hello_shows_its_order() {
         assert_eq!(FieldOrder::of_hello(&[0, 3, 0, 0]), Some(FieldOrder::Figure));
         assert_eq!(FieldOrder::of_hello(&[3, 0, 0, 0, 9]), Some(FieldOrder::Figure));
         assert_eq!(FieldOrder::of_hello(&[0, 0, 0, 3]), Some(FieldOrder::Mirrored));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_ack_tells_its_order() {
+    fn a_hello_ack_shows_its_order() {
         assert_eq!(FieldOrder::of_hello_ack(&[0, 3, 0, 1]), Some(FieldOrder::Figure));
         assert_eq!(FieldOrder::of_hello_ack(&[1, 0, 0, 3]), Some(FieldOrder::Mirrored));
         assert_eq!(FieldOrder::of_hello_ack(&[1, 0, 0, 1]), Some(FieldOrder::Figure));

@@ -1,4 +1,4 @@
-//! RdmaWrCompl: the RdmaWrCompl Header (section 6.3.6, Figure 9) behind the BSDH: one 32-bit word, the same in both field orders.
+//! RdmaWrCompl: the RdmaWrCompl Header (section 6.3.6, Figure 9) after the BSDH: one 32-bit word, the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,4 +1,4 @@
-//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) behind the BSDH; payload for the other direction may follow. The
+//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH; payload for the other direction may follow. The
 //! same in both field orders.
 //!
 //! ```text
@@ -57,7 +57,7 @@ pub struct SinkAvail {
 }
 
 impl SinkAvail {
-    /// Reads the header from the octets behind the BSDH; gives the payload, too.
+    /// Reads the header from the octets after the BSDH; gives the payload, too.
     ///
     /// # Errors
     /// Less than 20 octets, or a Len out of range. Offsets count from the start of the message.

@@ -1,4 +1,4 @@
-//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) behind the BSDH; payload may follow. The same in both field orders.
+//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH; payload may follow. The same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -50,7 +50,7 @@ pub struct SrcAvail {
 }
 
 impl SrcAvail {
-    /// Reads the header from the octets behind the BSDH; gives the payload, too.
+    /// Reads the header from the octets after the BSDH; gives the payload, too.
     ///
     /// # Errors
     /// Less than 16 octets, a Len out of range, or more payload than Len. Offsets count from the start of the message.

@@ -1,4 +1,4 @@
-//! SuspComm: the SuspComm Header (section 6.5.1, Figure 15) behind the BSDH.
+//! SuspComm: the SuspComm Header (section 6.5.1, Figure 15) after the BSDH.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -48,7 +48,7 @@ pub struct SuspComm {
 }
 
 impl SuspComm {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too.
     ///
     /// # Errors
     /// Less than 8 octets, or another constant. Offsets count from the start of the message.
@@ -72,7 +72,7 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Figure 15; mirrored, the constants stand side by side as in InfiniBand.
+    /// Figure 15; mirrored, the constants are side by side as in InfiniBand.
     #[test]
     fn both_orders() {
         let figure = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];

@@ -1,9 +1,9 @@
 //! The shape of the four extended headers that are one 32-bit word, the same in both field orders.
 //!
-//! `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` say in their own files what the word means and which values make sense.
+//! `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define in their own files what the word means and which values make sense.
 
 /// Declares the raw and the checked header: their name, the field with its name in the figures and, where it has one, the least value
-/// that makes sense, that value in words, and the row that says so.
+/// that makes sense, that value in words, and the row that requires it.
 macro_rules! word_header {
     (
         $name:ident, $raw:ident, $(#[$doc:meta])* $field:ident = $text:literal
@@ -38,7 +38,7 @@ macro_rules! word_header {
         }
 
         impl $name {
-            /// Reads the header from the octets behind the BSDH; gives what follows it, too.
+            /// Reads the header from the octets after the BSDH; gives what follows it, too.
             ///
             /// # Errors
             /// Less than 4 octets, or a value below the least. Offsets count from the start of the message.

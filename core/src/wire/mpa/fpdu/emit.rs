@@ -8,7 +8,7 @@ use crate::{crc, marker};
 /// What one direction of a connection has agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Framing {
-    /// Markers stand in this direction.
+    /// This direction has markers.
     pub markers: bool,
     /// The CRC field holds a CRC; otherwise it is there and zero (MPA-4.4-13).
     pub crc: bool,
@@ -22,10 +22,10 @@ impl Framing {
     }
 }
 
-/// Appends the FPDU that carries the octets of `ulpdu`, one slice behind the other, to `out`, and tells where it stands.
+/// Appends the FPDU that carries the octets of `ulpdu`, concatenated, to `out`, and returns its layout.
 ///
-/// `position` is its first octet in the stream, counted from the first one behind the sender's start-up frame. A marker that is
-/// due there comes with it; one that is due right behind it comes with the next FPDU.
+/// `position` is its first octet in the stream, counted from the first one after the sender's start-up frame. A marker that is
+/// due there comes with it; one that is due right after it comes with the next FPDU.
 ///
 /// # Errors
 /// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. Who wants to send such an FPDU writes it along a [`Layout`].

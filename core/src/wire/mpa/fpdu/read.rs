@@ -8,7 +8,7 @@ use crate::error::{Found, Layer, WireError};
 use crate::marker::MARKER_LEN;
 use crate::requirement;
 
-/// The octets of one whole FPDU and where its parts stand in them. Nothing is judged until it is asked for.
+/// The octets of one complete FPDU and the positions of its parts. Only the checking methods judge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fpdu<'a> {
     octets: &'a [u8],
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 5044 Figure 6: an FPDU at 0x1EC with a marker behind 20 octets.
+    /// RFC 5044 Figure 6: an FPDU at 0x1EC with a marker after 20 octets.
     const FIGURE_6: &[u8; 52] = b"\x00\x2a\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x14\
         \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x84\x92\x58\x98";
 

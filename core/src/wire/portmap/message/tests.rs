@@ -76,9 +76,9 @@ fn accept_over_ipv6() {
     assert_eq!(message.addresses.accepting(), IpAddr::V6(accepting));
 }
 
-/// Frame 14: a Deny whose address fields hold stale octets behind the IPv4 addresses.
+/// Frame 14: a Deny whose address fields hold stale octets after the IPv4 addresses.
 #[test]
-fn stale_octets_behind_an_ipv4_address_are_ignored() {
+fn stale_octets_after_an_ipv4_address_are_ignored() {
     let deny = octets(concat!(
         "340000001f3f1f4400005628127d9070",
         "0a090002000000000000000000000002",

@@ -26,7 +26,7 @@ fn an_mpa_error_has_four_octets() {
 
 /// RFC 5040 Figure 7 with M and D: a Write that ran past its buffer.
 #[test]
-fn a_tagged_header_comes_back_behind_its_length() {
+fn a_tagged_header_follows_its_length() {
     let header = RawTagged {
         control: Control(0xc1),
         ulp_control: rdmap::Control(0x40),
@@ -45,7 +45,7 @@ fn a_tagged_header_comes_back_behind_its_length() {
 
 /// RFC 5040 Figure 7 with M, D and R: 52 octets, so `ULPDU_Length` is 70.
 #[test]
-fn a_read_request_comes_back_whole() {
+fn a_read_request_is_copied_completely() {
     let mut octets = vec![0x01, 0x00, 0xe0, 0x00, 0x00, 0x2e];
     octets.extend(b"\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0");
     octets.extend(b"\0\0\x01\0\0\0\0\0\0\0\x10\0\0\0\0\x40\0\0\x02\0\0\0\0\0\0\0\x20\0");
@@ -73,9 +73,9 @@ fn d_without_m_still_brings_the_length() {
 #[test]
 fn linux_fills_parts_that_it_does_not_announce() {
     let octets = b"\x21\x02\x03\x00\x00\x64\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0";
-    let (raw, behind) = RawTerminate::ref_from_prefix(octets).unwrap();
+    let (raw, parts) = RawTerminate::ref_from_prefix(octets).unwrap();
     assert_eq!((raw.header_control.m(), raw.header_control.d(), raw.reserved_bits()), (false, false, 768));
-    assert_eq!(RawTerminateParts::split(raw.header_control, behind).rest, behind);
+    assert_eq!(RawTerminateParts::split(raw.header_control, parts).rest, parts);
     assert_eq!(Terminate::parse(octets), Ok(bare(TerminateError::new(2, 1, 2))));
 }
 

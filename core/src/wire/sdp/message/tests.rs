@@ -140,7 +140,7 @@ fn data_messages() {
     );
 }
 
-/// What the error says of figure-order octets: field, offset, requirement.
+/// The error for figure-order octets: field, offset, requirement.
 fn wrong(hex: &str) -> (&'static str, usize, Option<RequirementId>) {
     let octets = octets(hex);
     let error = Message::parse(&octets, Figure).unwrap_err();
