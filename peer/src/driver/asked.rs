@@ -1,5 +1,5 @@
 //! The link to a target that asks a port mapper, which the tester plays, and then connects: one UDP socket for all cases, and for each
-//! case the TCP ports that it tells of.
+//! case the TCP ports that it announces.
 
 use std::future::poll_fn;
 use std::io;
@@ -90,7 +90,7 @@ pub(super) enum AskedCall {
 }
 
 impl AskedLink {
-    /// Where it is asked.
+    /// The address of its port mapper.
     #[must_use]
     pub fn desk(&self) -> SocketAddr {
         self.desk.address
@@ -100,7 +100,7 @@ impl AskedLink {
         self.desk.forget();
     }
 
-    /// A new address of the tester's, on the one that it is asked at; connections to it are taken, or refused.
+    /// A new address of the tester's, on the host of its port mapper; connections to it are accepted, or rejected.
     pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "taking a port", source };
         let at = SocketAddr::new(self.desk.address.ip(), 0);
@@ -123,7 +123,7 @@ impl AskedLink {
         }
         let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.desk.udp);
         match udp.send_to(octets, to).await {
-            // Nobody is there any more, as an ICMP message told.
+            // An ICMP message reported that the port is closed.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
             _ => udp.local_addr().map_err(failed),
         }
@@ -143,7 +143,7 @@ impl AskedLink {
                             let octets = Bytes::copy_from_slice(read.filled());
                             return Poll::Ready(Ok(Came::Datagram { to, from, octets }));
                         }
-                        // What an ICMP message brings says nothing about the next datagram.
+                        // An error from an ICMP message has no meaning for the next datagram.
                         Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                             return Poll::Ready(Ok(Came::Nothing));
                         }

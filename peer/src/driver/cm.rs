@@ -30,7 +30,7 @@ pub struct CmSettings {
     pub mpa: MpaSettings,
     /// TCP has to be connected within this time, and the peer's frame to be here within as much again. Default 10 s.
     pub startup_timeout: Duration,
-    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request is asked again in revision 1, on a new
+    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request gets another Request in revision 1, on a new
     /// connection (P2P-10-5), unless the peer-to-peer model is wanted and no [`agreed_rtr`](MpaSettings::agreed_rtr) takes its place.
     /// Both sides then hold the IRD and ORD of their Queue Pairs, and nobody has compared them. Default false: RFC 6581 section 10
     /// leaves it to who knows that the application can do without.
@@ -44,7 +44,7 @@ impl Default for CmSettings {
 }
 
 impl CmSettings {
-    /// How to ask a peer again that gave no answer; `None` when it is not asked again.
+    /// How to repeat the Request to a peer that gave no answer; `None` if it is not repeated.
     fn again(self) -> Option<Self> {
         let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
         let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();
@@ -55,7 +55,7 @@ impl CmSettings {
 /// Why no connection came about.
 #[derive(Debug, thiserror::Error)]
 pub enum CmError {
-    /// The peer closed before its frame was whole.
+    /// The peer closed before its frame was complete.
     #[error("closed by the peer during start-up")]
     Closed,
     /// TCP.
@@ -80,7 +80,7 @@ pub enum CmError {
     /// The peer's frame is no good.
     #[error(transparent)]
     Startup(#[from] StartupError),
-    /// TCP was not connected, or the peer's frame not whole in time.
+    /// TCP was not connected, or the peer's frame not complete in time.
     #[error("the peer did not answer, or its start-up frame was not complete in time")]
     TimedOut,
 }
@@ -157,7 +157,7 @@ impl Device {
                     AfterReply::Waiting(more) => waiting = more,
                     AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
                     AfterReply::Impossible(negotiated, _, error) => {
-                        // The peer hears why (RFC 6581 section 9).
+                        // The peer gets the reason (RFC 6581 section 9).
                         stream.write_all(&Outbound::last_words(&negotiated, error, deviations)).await?;
                         stream.finish()?;
                         stream.flushed().await?;
@@ -200,7 +200,7 @@ pub struct Listener {
 const BACKLOG: u32 = 1024;
 /// Start-ups that go on, or are over and wait for the user, at the same time; the connections of more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
-/// A listener that has run out of descriptors or memory tries again after so long: nobody tells when some come back.
+/// A listener that has run out of descriptors or memory tries again after this time: no event reports when some are free.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Listener {
@@ -247,7 +247,7 @@ impl Drop for Listener {
     }
 }
 
-/// Accepts as long as somebody listens, and has each peer's start-up done on the side. What keeps it from accepting anybody is told,
+/// Accepts while the listener exists, and runs each peer's start-up concurrently. An error that keeps it from accepting is reported,
 /// and tried again after a pause.
 async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     device: Device,

@@ -97,7 +97,7 @@ impl Device {
         Ok(cq)
     }
 
-    /// Destroy CQ. Who waits for a completion of it is told that it is gone.
+    /// Destroy CQ. A task that waits for a completion of it gets an error.
     ///
     /// # Errors
     /// As [`Rnic::destroy_cq`].
@@ -156,7 +156,7 @@ impl Device {
     /// As [`Rnic::modify_qp`].
     pub fn modify_qp(&self, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
         let mut state = self.lock();
-        // The stream that is left has to hear of it as much as the one that is joined.
+        // The stream that is left needs the event as much as the one that is joined.
         state.wake(qp);
         let modified = state.rnic.modify_qp(self.0.clock.now(), qp, modify);
         state.wake(qp);
@@ -288,7 +288,7 @@ impl Device {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A holder that panicked left whole entries: nothing here waits or calls out in the middle of a change.
+        // A holder that panicked left complete entries: nothing here waits or calls out in the middle of a change.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};
 
-/// Why no exchange came about. What the responder did on a connection stands in the [`Outcome`].
+/// Why no exchange took place. What the responder did on a connection is in the [`Outcome`].
 #[derive(Debug, thiserror::Error)]
 pub enum InitiateError {
     /// No TCP connection came about.

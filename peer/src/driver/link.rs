@@ -28,7 +28,7 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();
 //! ```
 //!
-//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stands still except while
+//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stops except while
 //! somebody waits ([`TesterConnection::receive`], [`Link::pause`], connecting), and then jumps; on TCP it is the machine's.
 //! Several connections may be open at once. Dropping one closes it as a process that ends would: with FIN, or with a
 //! reset when octets of the target were not read.
@@ -68,9 +68,9 @@ pub enum Link {
 pub enum Received {
     /// Octets of the stream, at least one; where they are cut means nothing.
     Octets(Bytes),
-    /// The target closed its half. Asked again, the answer stays.
+    /// The target closed its half. Further calls return the same.
     Fin,
-    /// The connection was reset. Asked again, the answer stays.
+    /// The connection was reset. Further calls return the same.
     Reset,
     /// The deadline came first.
     TimedOut,
@@ -97,8 +97,8 @@ pub enum Call {
     },
 }
 
-/// Why the tester could not do what it was told. What a target does to a connection is [`Received`], not an error; only a
-/// [`Reset`](LinkError::Reset) that hits while sending is told here too.
+/// Why the tester could not do a step. What a target does to a connection is [`Received`], not an error; only a
+/// [`Reset`](LinkError::Reset) during sending is reported here too.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// No connection came about.
@@ -137,7 +137,7 @@ pub enum LinkError {
         /// Why it failed.
         source: io::Error,
     },
-    /// The connection was reset while octets were sent. [`TesterConnection::receive`] tells it again.
+    /// The connection was reset while octets were sent. [`TesterConnection::receive`] reports it again.
     #[error("the target reset the connection")]
     Reset,
     /// The target took no more octets for so long.
@@ -262,7 +262,7 @@ impl Link {
             Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
             Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
-            // It connects where it was told to: [`Link::next_call`].
+            // It connects to the announced address: [`Link::next_call`].
             Link::Asked(link) => {
                 link.pause(deadline).await;
                 None
@@ -276,7 +276,7 @@ impl Link {
         Ok(connection)
     }
 
-    /// Where a target that asks a port mapper shall ask; of IPv6 where `v6` says so and the link has both.
+    /// The address of the port mapper for a target that uses one; of IPv6 if `v6` is set and the link has both.
     #[must_use]
     pub fn desk(&self, v6: bool) -> SocketAddr {
         match self {
@@ -287,7 +287,7 @@ impl Link {
 
     /// A new TCP address of the tester's, for a target that asks a port mapper to be sent to: connections to it come as
     /// [calls](Self::next_call), or are refused unless it `listens`. On the virtual link of this family, and of
-    /// another host where `other` says so.
+    /// another host if `other` is set.
     ///
     /// # Errors
     /// No port is free; the target does not ask.
@@ -382,7 +382,7 @@ impl Link {
         SocketAddr::new(address.ip(), if is_desk { UDP_PORT } else { address.port() })
     }
 
-    /// The connection by which the target goes on with one that was suspended, to this port of the tester's; TCP only. `None` when none came until
+    /// The connection by which the target resumes one that was suspended, to this port of the tester's; TCP only. `None` when none came until
     /// `deadline`. On the virtual link alone.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //! - [`portmap`]: the SDP port mapper over UDP;
 //! - [`sdp`]: SDP sockets on such an RNIC;
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator;
-//! - [`soak`]: mangled connections between two RNICs, one behind the other.
+//! - [`soak`]: mangled connections between two RNICs, one after the other.
 
 mod accept;
 mod asked;

@@ -26,7 +26,7 @@ pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result
 
 /// Drives `connection` until it is over. `stop` turning true closes it gracefully.
 ///
-/// One transmit is held at a time, so the rest stays where its user posted it; the service says whether more may be read. A
+/// One transmit is held at a time, so the rest stays where its user posted it; the service decides whether more may be read. A
 /// mangler holds more.
 pub(super) async fn drive(
     mut stream: TcpStream,
@@ -64,7 +64,7 @@ pub(super) async fn drive(
                         connection.handle_reset(clock.now());
                     }
                     deliver_events(clock.now(), connection, service);
-                    // The connection is gone whether or not the socket could be told to send RST.
+                    // The connection is gone whether or not the socket could send RST.
                     let _ = tcp::reset(stream);
                     record.end(What::Reset);
                     return;
@@ -80,7 +80,7 @@ pub(super) async fn drive(
         tokio::select! {
             written = writer.write(&unsent), if !unsent.is_empty() => match written {
                 Ok(octets) => {
-                    record.tell(Direction::ToTarget, || What::Octets(unsent.slice(..octets)));
+                    record.add(Direction::ToTarget, || What::Octets(unsent.slice(..octets)));
                     unsent.advance(octets);
                 }
                 Err(_) => {
@@ -92,17 +92,17 @@ pub(super) async fn drive(
             read = reader.read(&mut buffer), if readable && ready => match read {
                 Ok(0) => {
                     readable = false;
-                    record.tell(Direction::FromTarget, || What::Fin);
+                    record.add(Direction::FromTarget, || What::Fin);
                     connection.handle_fin(clock.now());
                 }
                 Ok(octets) => {
-                    record.tell(Direction::FromTarget, || What::Octets(Bytes::copy_from_slice(&buffer[..octets])));
+                    record.add(Direction::FromTarget, || What::Octets(Bytes::copy_from_slice(&buffer[..octets])));
                     connection.handle_octets(clock.now(), &buffer[..octets]);
                 }
                 Err(error) => {
                     readable = false;
                     match is_reset(&error) {
-                        true => record.tell(Direction::FromTarget, || What::Reset),
+                        true => record.add(Direction::FromTarget, || What::Reset),
                         false => tracing::debug!(%error, "reading failed"),
                     }
                     mangler.iter_mut().for_each(Mangler::discard);
@@ -112,7 +112,7 @@ pub(super) async fn drive(
             () = sleep_until(clock.to_tokio(deadline.unwrap_or_default())), if deadline.is_some() => {
                 connection.handle_timeout(clock.now());
             }
-            // An error says that nobody is left to stop anything.
+            // An error means that no other task is left to stop anything.
             changed = stop.wait_for(|stop| *stop), if !stopped => {
                 stopped = true;
                 if changed.is_ok() {
@@ -132,7 +132,7 @@ struct Record {
 }
 
 impl Record {
-    fn tell(&self, direction: Direction, what: impl FnOnce() -> What) {
+    fn add(&self, direction: Direction, what: impl FnOnce() -> What) {
         if let Some(track) = &self.track {
             track.record(self.clock.now(), direction, what());
         }
@@ -141,7 +141,7 @@ impl Record {
     /// This side's end of the connection.
     fn end(&mut self, what: What) {
         self.ended = true;
-        self.tell(Direction::ToTarget, || what);
+        self.add(Direction::ToTarget, || what);
     }
 }
 

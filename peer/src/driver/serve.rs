@@ -32,7 +32,7 @@ use crate::mpa::Negotiated;
 use crate::service::{Echo, Service};
 use crate::time::Instant;
 
-/// What a [`Server`] is told.
+/// The settings of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// Settings of each connection, deviations among them. The EMSS is TCP's.
@@ -51,7 +51,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// What a [`Server`] tells of its connections, for a log.
+/// What a [`Server`] reports about its connections, for a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     /// The connection, counted from 1 in the order of acceptance.
@@ -79,7 +79,7 @@ pub enum Happened {
     },
 }
 
-/// The echo service, and what is told of it.
+/// The echo service, and the report of its events.
 struct Watched<'a> {
     tell: &'a (dyn Fn(Happened) + Send + Sync),
     sends: u64,
@@ -158,7 +158,7 @@ impl Server {
         self.run_telling(|_| {}).await;
     }
 
-    /// As [`run`](Self::run), and tells what happens. `tell` is called on the runtime's threads: what it waits for, connections wait
+    /// As [`run`](Self::run), and reports what happens. `tell` is called on the runtime's threads: what it waits for, connections wait
     /// for.
     pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) {
         let tell = Arc::new(tell);

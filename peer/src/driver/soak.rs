@@ -1,7 +1,7 @@
 //! The soak over real TCP: one listener and one connector that stay, connection after connection, both mangled.
 //!
 //! What is looked at is what [`soak`](crate::soak) looks at. A connection has a time limit, since real time cannot be skipped, and
-//! both RNICs live as long as the lane, so that what a connection leaves behind adds up.
+//! both RNICs live as long as the lane, so that what a connection leaks adds up.
 
 use core::time::Duration;
 use std::io;

@@ -38,11 +38,11 @@ struct Log {
     order: Mutex<()>,
 }
 
-/// What stands between the endpoint and TCP where it is told to mangle.
+/// What is between the endpoint and TCP, if it is configured to mangle.
 #[derive(Debug)]
 struct Mangled {
     mangler: Mangler,
-    /// A write that TCP has not taken whole.
+    /// A write that TCP has taken only in part.
     unsent: Bytes,
     /// It has reset the connection.
     reset: bool,
@@ -118,11 +118,11 @@ impl Stream {
     /// Reads what is here, as much as fits; 0 at the peer's FIN.
     ///
     /// # Errors
-    /// `WouldBlock`, or what TCP says.
+    /// `WouldBlock`, or the error of TCP.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut short = 0;
         let read = self.tcp.try_io(Interest::READABLE, || match (&*SockRef::from(&self.tcp)).read(buffer) {
-            // Nothing is left: told to the runtime now, which saves a read that finds nothing.
+            // Nothing is left: reported to the runtime now, which saves a read that finds nothing.
             Ok(octets) if octets > 0 && octets < buffer.len() => {
                 short = octets;
                 Err(io::ErrorKind::WouldBlock.into())
@@ -145,7 +145,7 @@ impl Stream {
     /// Writes as much as TCP, or the mangler, takes.
     ///
     /// # Errors
-    /// `WouldBlock`, or what TCP says.
+    /// `WouldBlock`, or the error of TCP.
     pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(mut mangled) = self.mangled() else { return self.write_to_tcp(slices) };
         if !mangled.mangler.has_room() {
@@ -176,7 +176,7 @@ impl Stream {
     /// Does what the mangler has to do by now.
     ///
     /// # Errors
-    /// What TCP says; nothing is left to do then.
+    /// The error of TCP; nothing is left to do then.
     pub(super) fn flush(&self) -> io::Result<Flushed> {
         let Some(mut mangled) = self.mangled() else { return Ok(Flushed::Idle) };
         let Mangled { mangler, unsent, reset } = &mut *mangled;
@@ -252,7 +252,7 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half, behind all that a mangler has.
+    /// Closes this side's half, after everything that a mangler has.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);
@@ -276,7 +276,7 @@ impl Stream {
     }
 
     fn reset_tcp(&self) {
-        // The connection is gone whether or not the socket could be told.
+        // The connection is gone whether or not the socket could send RST.
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         self.record_end(What::Reset);
     }

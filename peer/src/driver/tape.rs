@@ -116,7 +116,7 @@ impl Tape {
         tape
     }
 
-    /// The part of one more connection, under a number that no other has that asked here.
+    /// The part of one more connection, under a number that no other one got here.
     pub(super) fn track(&self) -> Track {
         let mut inner = self.lock();
         let number = inner.connections;
@@ -148,14 +148,14 @@ impl Tape {
         self.lock().events.clone()
     }
 
-    /// Events that had no room; evidence is not whole unless this is 0.
+    /// Events that had no room; evidence is incomplete unless this is 0.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lock().lost
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        // A holder that panicked left whole events.
+        // A holder that panicked left complete events.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

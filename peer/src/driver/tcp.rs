@@ -33,7 +33,7 @@ impl Clock {
     }
 }
 
-/// How long a target may take no octets where nobody said otherwise.
+/// How long a target may take no octets by default.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A target at a TCP address.
@@ -110,7 +110,7 @@ impl TcpLink {
                 Ok(Ok((len, from))) => {
                     return Ok(Some((from, Bytes::copy_from_slice(buffer.get(..len).unwrap_or_default()))));
                 }
-                // What an ICMP message brings says nothing about the next datagram.
+                // An error from an ICMP message has no meaning for the next datagram.
                 Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Ok(Err(source)) => return Err(LinkError::Io { doing: "receiving a datagram", source }),
             }

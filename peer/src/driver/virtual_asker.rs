@@ -1,6 +1,6 @@
 //! A PM Client in process, for the virtual link, and the connection that it opens where it was sent: with SDP, or by plain TCP.
 //!
-//! It does what [`follow`](super::portmap::follow) does over real TCP. What is absent: a program that wants a service; the tester says
+//! It does what [`follow`](super::portmap::follow) does over real TCP. What is absent: a program that wants a service; the tester decides
 //! which one is wanted.
 
 use std::collections::VecDeque;
@@ -52,7 +52,7 @@ pub(super) enum VirtualCall {
     Connection { number: u32, from: SocketAddr, to: SocketAddr },
 }
 
-/// The client, what is on the way, and where the tester is.
+/// The client, what is in flight, and where the tester is.
 pub(super) struct VirtualAsker {
     client: Client,
     sdp: SdpServer,

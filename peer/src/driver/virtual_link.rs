@@ -1,6 +1,6 @@
 //! The link inside the process: the target is this crate's own [`Connection`]s, the clock is virtual.
 //!
-//! Time stands still unless the tester waits. Then the world jumps from one happening to the next (octets that reach their
+//! Time stops unless the tester waits. Then the world jumps from one happening to the next (octets that reach their
 //! end, a deadline of a machine) until what is waited for is there or the tester's deadline has come, so that a minute of
 //! time-outs costs microseconds and each run is like the other. Each way takes [`VirtualLink::LATENCY`].
 
@@ -52,7 +52,7 @@ pub struct VirtualLink {
 impl VirtualLink {
     /// Time from an end to the other.
     pub const LATENCY: Duration = Duration::from_micros(20);
-    /// The address that stands for the target.
+    /// The address of the target.
     pub const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
     /// Where the target's port mapper is; another port of it when it strays.
     #[must_use]
@@ -73,7 +73,7 @@ impl VirtualLink {
 
     /// Most connections that are open at a time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Octets on the way to an end that does not read, before the other is held back, as TCP's window would.
+    /// Octets in flight to an end that does not read, before the other is held back, as TCP's window would.
     pub const WINDOW: usize = 1 << 20;
     /// How long a tester's send waits for a target that does not read.
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -350,7 +350,7 @@ impl VirtualLink {
         lock(&self.world).run_until(until, None);
     }
 
-    /// Lets time pass until `ready` says so, `deadline` at most; did it? What is due at the target now happens first.
+    /// Lets time pass until `ready` is true, `deadline` at most; is it? What is due at the target now happens first.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;
         loop {
@@ -392,6 +392,6 @@ fn tester_address(number: u32) -> SocketAddr {
 }
 
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
-    // A service that panicked did so between two happenings; the world is whole.
+    // A service that panicked did so between two happenings; the world is consistent.
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ use crate::time::Instant;
 /// Datagrams on their way to the tester at most; more are lost.
 const MOST: usize = 1 << 16;
 
-/// The server and what is on the way.
+/// The server and what is in flight.
 pub(super) struct VirtualMapper {
     server: Server,
     /// When it arrives, who sent it, its octets.

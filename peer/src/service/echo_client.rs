@@ -13,7 +13,7 @@ pub struct EchoClient {
 }
 
 impl EchoClient {
-    /// What the builtin initiator says first.
+    /// What the builtin initiator sends first.
     pub const OPENING: &'static [u8] = b"weft opens";
 
     /// Will open with this.

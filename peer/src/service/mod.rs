@@ -31,7 +31,7 @@ pub trait Service: Send {
     /// `event` happened; commands may be given.
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
-    /// May the driver read on? A service that answers what it reads says no while its answers pile up; TCP then holds the
+    /// May the driver read on? A service that answers what it reads returns false while its answers pile up; TCP then holds the
     /// peer back.
     fn is_ready(&self, connection: &Connection) -> bool {
         let _ = connection;
@@ -39,7 +39,7 @@ pub trait Service: Send {
     }
 }
 
-/// Hands all events to the service. Drivers call it before they poll transmits, and again behind them.
+/// Hands all events to the service. Drivers call it before they poll transmits, and again after them.
 pub(crate) fn deliver_events(now: Instant, connection: &mut Connection, service: &mut (impl Service + ?Sized)) {
     while let Some(event) = connection.poll_event() {
         service.handle_event(now, connection, event);

@@ -1,4 +1,4 @@
-//! A client that knows nothing of SDP, on a TCP connection in streaming mode: it says one thing, and closes when its peer does.
+//! A client that knows nothing of SDP, on a TCP connection in streaming mode: it sends one text, and closes when its peer does.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(crate) struct PlainEnd {
 }
 
 impl PlainEnd {
-    /// What it says.
+    /// The text that it sends.
     pub(crate) const WORDS: &'static [u8] = b"plain words\n";
 
     pub(crate) fn new() -> Self {

@@ -126,11 +126,11 @@ enum State {
 enum Turn {
     /// Where the data is.
     Source,
-    /// The data, so many octets.
+    /// The data, of this length.
     Data(u32),
     /// Where the data shall go.
     Sink(u32),
-    /// The client: leave to tell where the sink is.
+    /// The client: permission to advertise the sink.
     ReadDone,
     /// The client: what was written, and the next round.
     WriteDone,
@@ -152,7 +152,7 @@ struct Verbs {
 }
 
 fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
-    // A verb that panicked left whole objects behind.
+    // A verb that panicked left complete objects.
     rnic.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -267,8 +267,8 @@ impl Rping {
             Ok(AfterReply::Waiting(more)) => self.state = State::WaitReply(more),
             Ok(AfterReply::Accepted(negotiated, _)) => {
                 let begun = self.operate(now, &negotiated, None);
-                let told = begun.and_then(|verbs| verbs.tell(&mut lock(&self.rnic), verbs.data));
-                if told.is_err() {
+                let advertised = begun.and_then(|verbs| verbs.advertise(&mut lock(&self.rnic), verbs.data));
+                if advertised.is_err() {
                     self.abort();
                 }
             }
@@ -388,12 +388,12 @@ impl Verbs {
             }
             (CompletedOperation::Receive, Turn::ReadDone) => {
                 self.taken(rnic, done)?;
-                self.tell(rnic, self.sink.unwrap_or(self.data))?;
+                self.advertise(rnic, self.sink.unwrap_or(self.data))?;
                 Ok(Turn::WriteDone)
             }
             (CompletedOperation::Receive, Turn::WriteDone) => {
                 self.taken(rnic, done)?;
-                self.tell(rnic, self.data)?;
+                self.advertise(rnic, self.data)?;
                 Ok(Turn::ReadDone)
             }
             (CompletedOperation::Receive, Turn::Data(_)) => out_of_turn(),
@@ -401,7 +401,7 @@ impl Verbs {
         }
     }
 
-    /// What a client's Send says; its receive is posted again.
+    /// Reads a client's Send; its receive is posted again.
     fn take(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<Advertisement, WorkloadError> {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.buffer(self.messages.buffer())?.get(start..);
@@ -422,8 +422,8 @@ impl Verbs {
         }
     }
 
-    /// The client tells where its source is, with the data of a round in it, or its sink.
-    fn tell(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
+    /// The client advertises its source, with the data of a round in it, or its sink.
+    fn advertise(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
         let size = RpingClient::SIZE;
         rnic.buffer_mut(self.data.buffer())?.copy_from_slice(&text(0, size));
         let advertisement = Advertisement { address: region.remote(0), size };

@@ -45,7 +45,7 @@ pub enum Request {
         /// The answer comes before the connection does.
         no_wait: bool,
     },
-    /// The program's descriptor connects from here to where the answer said.
+    /// The program's descriptor connects from here to the address of the answer.
     From(SocketAddr),
     /// Why did the connection fail that the program's descriptor began from here?
     Why(SocketAddr),
@@ -67,7 +67,7 @@ pub enum Request {
     },
 }
 
-/// What the agent says.
+/// The agent's messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Connect here.
@@ -91,7 +91,7 @@ pub struct Names {
     pub peer: SocketAddr,
 }
 
-/// Why a request failed, as the socket call that led to it tells it.
+/// Why a request failed, as an error of the socket call that caused it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// ECONNREFUSED.

@@ -1,4 +1,4 @@
-//! What the preload shim and its agent (`weft sdp agent`) say to each other, and the rules that tell the shim what to hand over.
+//! The messages between the preload shim and its agent (`weft sdp agent`), and the rules for what the shim hands over.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -41,7 +41,7 @@ pub enum By {
     Sdp(SocketAddr),
     /// By SDP at this address, or by plain TCP where that fails.
     Both(SocketAddr),
-    /// By what a port mapper says.
+    /// By a port mapper's answer.
     Mapper {
         /// Which one.
         mapper: SocketAddr,
@@ -89,7 +89,7 @@ enum Where {
         from: u16,
         to: u16,
     },
-    /// A port that the agent picks, and tells by the port mapper.
+    /// A port that the agent picks, and announces by the port mapper.
     Auto,
 }
 
@@ -104,13 +104,13 @@ pub enum RuleError {
         /// What.
         what: &'static str,
     },
-    /// The whole.
+    /// The complete text.
     #[error("no line says `agent PATH`")]
     NoAgent,
 }
 
 impl Rules {
-    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in which `*` stands for anything.
+    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in which `*` matches anything.
     ///
     /// # Errors
     /// The first line that is no rule.
@@ -186,15 +186,15 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Is a name like this pattern, in which `*` stands for anything?
+/// Is a name like this pattern, in which `*` matches anything?
 fn is_like(pattern: &str, name: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut rest) = name.strip_prefix(first) else { return false };
     let mut others: Vec<&str> = others.split('*').collect();
     let last = others.pop().unwrap_or_default();
     for part in others {
-        let Some((_, behind)) = rest.split_once(part) else { return false };
-        rest = behind;
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
     }
     rest.ends_with(last)
 }
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_told_with_its_line() {
+    fn an_invalid_rule_is_reported_with_its_line() {
         assert_eq!(Rules::parse("# nothing", ""), Err(RuleError::NoAgent));
         for wrong in [
             "agent",

@@ -26,7 +26,7 @@ impl Service for User {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         match (&self, event) {
             (User::Echo, event) => Echo.handle_event(now, connection, event),
-            // What it is refused only says that the connection is ending.
+            // A rejected call only means that the connection is ending.
             (User::Talks, Event::Established { .. }) => {
                 let _ = (0..64).try_for_each(|_| connection.post_receive(8000));
             }

@@ -15,7 +15,7 @@ use crate::verbs::{RemoteAddress, Rnic, Sge};
 
 /// The octet of patterns.
 const PATTERN: u8 = 0xe7;
-/// So many of it behind each other are no accident.
+/// A run of this many is not a coincidence.
 const RUN: usize = 24;
 const PAGE: u64 = 4096;
 /// Octets of the buffer.
@@ -105,7 +105,7 @@ impl Ground {
         Ok(Ground { buffer, pds: [pd, other], stags, spares, base })
     }
 
-    /// What a peer is told.
+    /// What is advertised to a peer.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote { stags: self.stags, spares: self.spares.clone(), base: self.base }
@@ -149,10 +149,10 @@ impl Ground {
             wrong.map_or(Ok(()), |at| Err(Spoilt::Changed { offset: from + at, part }))
         };
         still(0, ALL.0 as usize, "the guard before everything")?;
-        still(end(ALL), READABLE.0 as usize, "the guard behind the part with all rights")?;
-        still(end(READABLE), WRITABLE.0 as usize, "the guard behind the readable part")?;
+        still(end(ALL), READABLE.0 as usize, "the guard after the part with all rights")?;
+        still(end(READABLE), WRITABLE.0 as usize, "the guard after the readable part")?;
         still(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
-        still(end(OWN) - STILL as usize, LENGTH as usize, "the end of the own part and the guard behind it")?;
+        still(end(OWN) - STILL as usize, LENGTH as usize, "the end of the own part and the guard after it")?;
         for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - STILL), "what is only sent from")]
         {
             let octets = octets.iter().enumerate().skip(part.0 as usize).take(part.1 as usize);

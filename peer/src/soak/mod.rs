@@ -8,7 +8,7 @@
 //! - no hang: both ends are over by a deadline, and no instant has endless events;
 //! - no access outside registered memory, nor against its rights: patterns around and in it are as they were, and none of it is in
 //!   what was sent ([`Ground`]);
-//! - nothing left behind: each verb that gives a resource back takes it.
+//! - no leaks: each verb that gives a resource back takes it.
 //!
 //! [`play`] is one run. [`Ground`] and [`Doing`] serve a soak over TCP, too.
 

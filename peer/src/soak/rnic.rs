@@ -34,7 +34,7 @@ pub(super) struct RnicEnd {
 enum State {
     /// A Responder before the Request.
     Request(WaitRequest, PrivateData),
-    /// An Initiator before the Reply, with what it has still to say.
+    /// An Initiator before the Reply, with what it has still to send.
     Reply(WaitReply, Vec<u8>),
     Joined(LlpHandle),
     /// Start-up came to nothing: TCP is to be closed.

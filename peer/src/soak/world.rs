@@ -18,11 +18,11 @@ use crate::time::Instant;
 
 /// Time from one end to the other.
 const LATENCY: Duration = Duration::from_micros(20);
-/// Octets on the way before the sender is held back.
+/// Octets in flight before the sender is held back.
 const WINDOW: usize = 1 << 18;
 /// When both users have closed.
 const CLOSED: Duration = Duration::from_secs(20);
-/// When both ends have to be over: the longest of their time-outs, one behind the other, and all that a mangler may delay.
+/// When both ends have to be over: the sum of the longest of their time-outs, and everything that a mangler may delay.
 const DEADLINE: Duration = Duration::from_secs(3600);
 /// Steps of a run, which has some thousands.
 const STEPS: u64 = 1_000_000;
@@ -34,7 +34,7 @@ pub struct Played {
     pub told: String,
     /// Octets that arrived at either end.
     pub octets: u64,
-    /// What arrived, one behind the other.
+    /// What arrived, in order.
     pub steps: u64,
     /// How long it took on its own clock.
     pub took: Duration,
@@ -62,12 +62,12 @@ pub enum Failed {
         /// What is wrong.
         spoilt: Spoilt,
     },
-    /// Something was left behind.
+    /// A resource was leaked.
     #[error("end {end} leaves something behind: {left}")]
     Left {
         /// 0 is the Initiator.
         end: usize,
-        /// What the verb said.
+        /// The verb's error.
         left: String,
     },
 }

@@ -1,12 +1,12 @@
 //! Streams of equal messages in one direction, for measuring: bandwidth and latency of Send, Write and Read.
 //!
 //! One side is the [`Source`] of the data, the other the [`Sink`]; which one connected does not matter. The [`Plan`] travels as text in
-//! the Request's private data, and each side tells where its memory is: the Initiator behind the plan, the Responder in its Reply.
+//! the Request's private data, and each side advertises its memory: the Initiator after the plan, the Responder in its Reply.
 //! All messages of a side lie in the same memory, as they do in a plain loop over one buffer.
 //!
 //! The sink answers every [`Plan::answered`]th Send with a Send of as many octets as a latency plan has, else of none. A run of
 //! Writes or Reads ends with a Send that is answered: then all data is where it belongs. Nothing here reads a clock: a run
-//! begins and ends with its future, and whoever awaits it takes the time.
+//! begins and ends with its future, and its caller measures the time.
 
 use core::net::SocketAddr;
 
@@ -34,7 +34,7 @@ impl Carrier {
     /// All of them.
     pub const ALL: [Carrier; 3] = [Carrier::Write, Carrier::Read, Carrier::Send];
 
-    /// As it stands in a plan.
+    /// Its word in a plan.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,11 +66,11 @@ pub struct Plan {
 }
 
 const MAGIC: &str = "weft-bench/1";
-/// A Send that ends a run, or tells the source how many messages to send.
+/// A Send that ends a run, or requests a number of messages from the source.
 const CONTROL: u32 = 8;
 
 impl Plan {
-    /// As it travels, with this side's memory behind it.
+    /// As it travels, with this side's memory after it.
     fn emit(&self, memory: RemoteAddress) -> String {
         let Plan { carrier, size, depth, latency, reverse } = self;
         let (kind, way) = (if *latency { "latency" } else { "bandwidth" }, if *reverse { "back" } else { "forth" });
@@ -105,7 +105,7 @@ impl Plan {
         self.size.max(CONTROL)
     }
 
-    /// Every so many Sends are answered.
+    /// One of this number of Sends is answered.
     #[must_use]
     pub fn answered(&self) -> u32 {
         if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
@@ -229,7 +229,7 @@ impl Source {
         let side = &self.0;
         for _ in 0..count {
             if side.plan.carrier == Carrier::Write {
-                // A Write tells its target nothing.
+                // A Write gives its target no notice.
                 let write = SendWr { signaled: false, ..SendWr::new(0, side.operation()) };
                 side.endpoint.post([write, side.message(0, false)])?;
             } else {
@@ -365,7 +365,7 @@ async fn connect(
 /// Accepts a peer whose Request brought a plan, and does its part until the peer closes.
 ///
 /// # Errors
-/// The Request has no plan; the device has no room, which a reject tells the peer; the connection ended otherwise than by the peer's close between two runs.
+/// The Request has no plan; the device has no room, which a reject reports to the peer; the connection ended otherwise than by the peer's close between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
         return Err(WorkloadError::Protocol("its Request brings no plan that this version knows".into()));

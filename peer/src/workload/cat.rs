@@ -4,13 +4,13 @@
 //!   source                                        sink
 //!     | Send: a part, or the length of one  ------->  |   the part itself goes by the carrier:
 //!     |  <-------              Send, empty: go ahead  |   in the Send, by a Write before it, or by
-//!     |                     ...                       |   a Read of the sink's behind it
+//!     |                     ...                       |   then a Read by the sink
 //!     | Send, empty: no more                ------->  |
 //!     | Send: length and hash               ------->  |
 //!     |  <-------              Send: length and hash  |
 //! ```
 //!
-//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private data says who is who and where
+//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private data has the roles and where
 //! its slots are, the Responder's where its are. An Initiator that is the sink begins with an empty Send, since a Responder may not.
 //! Hashes are 64-bit FNV-1a: against mistakes, not against forgers.
 
@@ -153,7 +153,7 @@ impl Cat {
         Ok(cat)
     }
 
-    /// Accepts a peer that [asked](Ask::parse) for something, and rejects another.
+    /// Accepts a peer that [requested](Ask::parse) something, and rejects another.
     ///
     /// # Errors
     /// It did not ask; or the connection cannot be had.
@@ -210,11 +210,11 @@ impl Cat {
         let payload = Payload::Gather(vec![self.slots.part(offset, length)]);
         let unsignaled = |operation| SendWr { signaled: false, ..SendWr::new(0, operation) };
         let send = |payload| unsignaled(Operation::Send { payload, solicited: false, invalidate: None });
-        let told = send(Payload::Inline(Bytes::copy_from_slice(&length.to_be_bytes())));
+        let length_message = send(Payload::Inline(Bytes::copy_from_slice(&length.to_be_bytes())));
         self.endpoint.post(match self.carrier {
-            Carrier::Read => vec![told],
+            Carrier::Read => vec![length_message],
             Carrier::Send => vec![send(payload)],
-            Carrier::Write => vec![unsignaled(Operation::Write { payload, remote: self.at(offset) }), told],
+            Carrier::Write => vec![unsignaled(Operation::Write { payload, remote: self.at(offset) }), length_message],
         })
     }
 
@@ -252,14 +252,19 @@ impl Cat {
         if its == totals { Ok(totals) } else { Err(differ(totals, its)) }
     }
 
-    /// Brings a part that was told of into `part`.
-    async fn fetch(&mut self, offset: u64, told: &WorkCompletion, part: &mut Vec<u8>) -> Result<(), WorkloadError> {
+    /// Brings an announced part into `part`.
+    async fn fetch(
+        &mut self,
+        offset: u64,
+        announced: &WorkCompletion,
+        part: &mut Vec<u8>,
+    ) -> Result<(), WorkloadError> {
         part.clear();
         if self.carrier == Carrier::Send {
-            return self.message(told, |octets| part.extend_from_slice(octets));
+            return self.message(announced, |octets| part.extend_from_slice(octets));
         }
-        let length = self.message(told, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
-        let length = length.filter(|length| (1..=PART_U32).contains(length) && told.octets == 4);
+        let length = self.message(announced, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
+        let length = length.filter(|length| (1..=PART_U32).contains(length) && announced.octets == 4);
         let length = length.ok_or_else(|| WorkloadError::Protocol("a Send that is no part's length".into()))?;
         if self.carrier == Carrier::Read {
             let local = self.slots.part(offset, length);

@@ -105,7 +105,7 @@ impl Region {
     }
 }
 
-/// Goes on with what a connection takes of this side. Where it could not be had, the peer is told by a Reply that rejects, instead of a
+/// Continues with this side's resources for a connection. If they are not available, the peer gets a Reply that rejects, instead of a
 /// close that could mean anything.
 ///
 /// # Errors
@@ -118,7 +118,7 @@ pub async fn or_reject<T>(
         Ok(made) => Ok((made, request)),
         Err(error) => {
             let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
-            // A peer that is gone meanwhile is not what is to be told.
+            // A peer that is gone meanwhile is not the error to report.
             let _ = request.reject(&reason).await;
             Err(error)
         }
@@ -349,7 +349,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until the connection is over, whoever ends it: gracefully when this gives Idle.
+    /// Waits until the connection is over, whichever side ends it: gracefully when this gives Idle.
     ///
     /// # Errors
     /// The device was closed.

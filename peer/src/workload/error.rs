@@ -20,7 +20,7 @@ pub enum WorkloadError {
     #[error("the data differs: {0}")]
     Differs(String),
     /// The connection ended while work was under way.
-    #[error("the connection ended during the {operation:?}{}", told(*.terminate))]
+    #[error("the connection ended during the {operation:?}{}", reported(*.terminate))]
     Ended {
         /// The work that was flushed.
         operation: CompletedOperation,
@@ -28,7 +28,7 @@ pub enum WorkloadError {
         terminate: Option<TerminateRecord>,
     },
     /// A work request failed.
-    #[error("{operation:?}: {status}{}", told(*.terminate))]
+    #[error("{operation:?}: {status}{}", reported(*.terminate))]
     Failed {
         /// Which.
         operation: CompletedOperation,
@@ -66,7 +66,7 @@ pub enum WorkloadError {
     Qp(#[from] QpError),
 }
 
-fn told(terminate: Option<TerminateRecord>) -> String {
+fn reported(terminate: Option<TerminateRecord>) -> String {
     let Some(TerminateRecord { terminate, local }) = terminate else { return String::new() };
     let who = if local { "this side" } else { "the peer" };
     format!("; {who} sent a Terminate: {}", terminate.error)

@@ -267,9 +267,9 @@ impl Server {
         match Advertisement::parse(&octets) {
             Some(advertisement) if advertisement.size <= self.size => Ok(advertisement),
             advertisement => {
-                let asked = advertisement.map_or(0, |advertisement| advertisement.size);
+                let requested = advertisement.map_or(0, |advertisement| advertisement.size);
                 Err(WorkloadError::Protocol(format!(
-                    "a round of {asked} octets, where this server takes {}; give both sides the same size",
+                    "a round of {requested} octets, where this server takes {}; give both sides the same size",
                     self.size
                 )))
             }

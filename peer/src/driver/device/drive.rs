@@ -23,7 +23,7 @@ use crate::verbs::LlpHandle;
 /// Octets that one read takes at most. While a read copies, its TCP acknowledges nothing, so a longer one makes a sender on the same
 /// machine wait (`bench/loopback`: 256 KiB are slower by a fifth).
 const READ_LEN: usize = 64 * 1024;
-/// Reads and turns at sending after which the task lets others run: those of other connections, and whoever posts the next receives.
+/// Reads and turns at sending after which the task lets others run: those of other connections, and the task that posts the next receives.
 const ROUNDS: u32 = 4;
 
 thread_local! {
@@ -67,7 +67,7 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Somebody may have posted work, whatever the socket says.
+        // A task may have posted work, whatever the socket's state is.
         let mut looked = false;
         let mut rounds = 0;
         while !self.over {
@@ -89,7 +89,7 @@ impl Drive<'_> {
             } else {
                 let now = self.device.0.clock.now();
                 if !reads && !self.blocked {
-                    // Whoever has something for it wakes it.
+                    // A task that has work for it wakes it.
                     self.polling.goes_on(now);
                 } else if self.polling.looks_again(now) {
                     // The runtime looks at its sockets, does not sleep, and wakes this task.
@@ -125,7 +125,7 @@ impl Drive<'_> {
         })
     }
 
-    /// Lets the RNIC handle what happened, and sends what it has to say to that.
+    /// Lets the RNIC handle what happened, and sends its answers.
     fn turn(&mut self, task: &Waker, handle: impl FnOnce(&mut crate::verbs::Rnic, Instant)) {
         let now = self.device.0.clock.now();
         let mut state = self.device.lock();

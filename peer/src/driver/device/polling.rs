@@ -8,7 +8,7 @@
 //! peer takes long, and where other programs want the processor (what is waited for comes late, since they have it) little of it is lost.
 //!
 //! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a time that keeps it awake, or a few where
-//! it has several threads. Where many connections are open it does without: it hears of several at a time when it sleeps in between, and reads and
+//! it has several threads. Where many connections are open it does without: it gets several events at a time when it sleeps in between, and reads and
 //! writes more of each.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ pub enum BusyPoll {
 
 /// A wait that is worth no sleep.
 const SHORT: Duration = Duration::from_micros(100);
-/// After so many short waits even a stream that never gained anything tries again: it loses a look of 100 us for each of these rows of waits.
+/// After this number of short waits even a stream that never gained anything tries again: it loses a look of 100 us for each of these rows of waits.
 const MOST_DOUBT: u32 = 1 << 6;
 
 /// Connections of a device with which it still looks again of its own accord.
@@ -135,11 +135,11 @@ impl Drop for Polling<'_> {
 mod tests {
     use super::*;
 
-    /// A stream on a machine with so many processors, and its clock.
+    /// A stream on a machine with this number of processors, and its clock.
     struct World<'a>(Polling<'a>, Instant);
 
     impl World<'_> {
-        /// A wait of so many microseconds; for how many of them it looked again.
+        /// A wait of this number of microseconds; for how many of them it looked again.
         fn wait(&mut self, micros: u64) -> u64 {
             let World(polling, now) = self;
             let looked = (0..micros).filter(|_| {

@@ -111,7 +111,7 @@ impl State {
         self.streams.get(&llp).map(Driven::qp)
     }
 
-    /// From now on whoever gives the stream something to do wakes this task.
+    /// From now on a task that gives the stream something to do wakes this task.
     pub(super) fn attend(&mut self, llp: LlpHandle, task: &Waker) {
         if let Some(driven) = self.streams.get_mut(&llp)
             && !driven.task.as_ref().is_some_and(|known| known.will_wake(task))
@@ -136,7 +136,7 @@ impl State {
             Ok(Flushed::Idle) if after == After::Blocked && stream.flush_timeout().is_some() => After::Idle,
             Ok(Flushed::Idle) => after,
             Ok(Flushed::Blocked) => After::Blocked,
-            // The RNIC may know nothing of it, and hears of it when the stream is left.
+            // The RNIC may know nothing of it, and learns of it when the stream is left.
             Ok(Flushed::Reset) => After::Reset,
             Err(_) => {
                 self.rnic.handle_reset(now, llp);

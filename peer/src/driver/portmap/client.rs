@@ -89,8 +89,8 @@ impl PmClient {
     /// # Errors
     /// The question is refused, or the client has ended.
     pub async fn resolve(&self, ask: Ask) -> Result<Resolved, PmError> {
-        let (told, answer) = oneshot::channel();
-        self.commands.send(Command::Ask(ask, told)).await.map_err(|_| PmError::Ended)?;
+        let (result, answer) = oneshot::channel();
+        self.commands.send(Command::Ask(ask, result)).await.map_err(|_| PmError::Ended)?;
         Ok(answer.await.map_err(|_| PmError::Ended)??)
     }
 
@@ -99,8 +99,8 @@ impl PmClient {
     /// # Errors
     /// The client has ended.
     pub async fn reset(&self, ask: Ask, address: SocketAddr) -> Result<Resolution, PmError> {
-        let (told, answer) = oneshot::channel();
-        self.commands.send(Command::Reset(ask, address, told)).await.map_err(|_| PmError::Ended)?;
+        let (result, answer) = oneshot::channel();
+        self.commands.send(Command::Reset(ask, address, result)).await.map_err(|_| PmError::Ended)?;
         answer.await.map_err(|_| PmError::Ended)
     }
 }
@@ -171,17 +171,17 @@ impl Task {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Ask(ask, told) => match self.client.ask(self.clock.now(), ask) {
+            Command::Ask(ask, result) => match self.client.ask(self.clock.now(), ask) {
                 Ok(transaction) => {
-                    self.waiting.insert(transaction, told);
+                    self.waiting.insert(transaction, result);
                 }
                 // Nobody may be waiting any more.
                 Err(error) => {
-                    let _ = told.send(Err(error));
+                    let _ = result.send(Err(error));
                 }
             },
-            Command::Reset(ask, address, told) => {
-                let _ = told.send(self.client.reset(&ask, address));
+            Command::Reset(ask, address, result) => {
+                let _ = result.send(self.client.reset(&ask, address));
             }
         }
     }
@@ -200,13 +200,13 @@ impl Task {
             tracing::debug!(%from, %why, "a datagram of a port mapper was discarded");
         }
         while let Some(resolved) = self.client.poll_event() {
-            if let Some(told) = self.waiting.remove(&resolved.transaction) {
-                let _ = told.send(Ok(resolved));
+            if let Some(result) = self.waiting.remove(&resolved.transaction) {
+                let _ = result.send(Ok(resolved));
             }
         }
-        // Who asked may have gone away; the question goes, too.
+        // The requester may have gone away; its request ends, too.
         let gone: Vec<Transaction> =
-            self.waiting.iter().filter(|(_, told)| told.is_closed()).map(|(transaction, _)| *transaction).collect();
+            self.waiting.iter().filter(|(_, result)| result.is_closed()).map(|(transaction, _)| *transaction).collect();
         for transaction in gone {
             self.waiting.remove(&transaction);
             self.client.cancel(transaction);

@@ -28,7 +28,7 @@ pub enum ConnectError {
     Tcp {
         /// Where to.
         address: SocketAddr,
-        /// What it says.
+        /// Its message.
         error: io::Error,
     },
 }
@@ -56,7 +56,7 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
     Ok((socket, local))
 }
 
-/// Asks the port mapper at `mapper` for `service`, and connects to the SDP Address from the port that was told to it. Denied,
+/// Asks the port mapper at `mapper` for `service`, and connects to the SDP Address from the port that it announced. Denied,
 /// without an answer, or reset there: connects to `service` itself.
 ///
 /// # Errors

@@ -83,19 +83,19 @@ impl PmServer {
     pub fn connected(&self, connecting: SocketAddr, address: SocketAddr) -> Option<SocketAddr> {
         let mut machine = self.shared.lock();
         let service = machine.handle_connection(self.shared.clock.now(), connecting, address);
-        self.shared.tell(&mut machine);
+        self.shared.flush(&mut machine);
         service
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Server> {
-        // A holder that panicked left whole entries.
+        // A holder that panicked left complete entries.
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands on what happened.
-    fn tell(&self, machine: &mut Server) {
+    fn flush(&self, machine: &mut Server) {
         while let Some(event) = machine.poll_event() {
             // A reader that does not keep up misses some; the answers do not wait for it.
             let _ = self.events.try_send(event);
@@ -107,7 +107,7 @@ impl Shared {
         let mut machine = self.lock();
         machine.handle_datagram(self.clock.now(), from, octets);
         let answers = std::iter::from_fn(|| machine.poll_datagram()).collect();
-        self.tell(&mut machine);
+        self.flush(&mut machine);
         answers
     }
 }
@@ -142,7 +142,7 @@ async fn expire(shared: Arc<Shared>) {
             () = timer => {
                 let mut machine = shared.lock();
                 machine.handle_timeout(shared.clock.now());
-                shared.tell(&mut machine);
+                shared.flush(&mut machine);
             }
             () = shared.changed.notified() => {}
         }

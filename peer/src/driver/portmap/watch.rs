@@ -38,7 +38,7 @@ impl Watches {
         Watches { tasks: HashMap::new(), sender, receiver }
     }
 
-    /// Watches the port mapper that `socket` is about to ask. Where that cannot be, its silence tells.
+    /// Watches the port mapper that `socket` is about to use. Where that is not possible, a timeout replaces it.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;
@@ -52,10 +52,10 @@ impl Watches {
         }
     }
 
-    /// Goes on with those that are still asked.
-    pub(super) fn keep(&mut self, is_asked: impl Fn(SocketAddr) -> bool) {
+    /// Keeps those that are still in use.
+    pub(super) fn keep(&mut self, is_used: impl Fn(SocketAddr) -> bool) {
         self.tasks.retain(|mapper, task| {
-            let keep = is_asked(*mapper);
+            let keep = is_used(*mapper);
             if !keep {
                 task.abort();
             }

@@ -1,4 +1,4 @@
-//! What a socket has beside reading and writing: peeking, receives of a whole, Out-Of-Band data, its buffers' sizes, its halves, what it tells of itself.
+//! What a socket has beside reading and writing: peeking, complete receives, Out-Of-Band data, its buffers' sizes, its halves, its statistics.
 
 use core::future::poll_fn;
 use core::task::{Context, Poll};
@@ -8,7 +8,7 @@ use super::SdpStream;
 use super::statistics::Statistics;
 use crate::sdp::Half;
 
-/// Reading beside the stream. As with tokio's sockets, of the tasks that wait to read (or peek) only the one that asked last is woken, and
+/// Reading beside the stream. As with tokio's sockets, of the tasks that wait to read (or peek) only the one that polled last is woken, and
 /// of those that wait to write, too.
 impl SdpStream {
     /// Copies what has arrived, as far as it fits, and leaves it to be read; waits when nothing is there. 0 octets: the end of the
@@ -74,7 +74,7 @@ impl SdpStream {
                     self.go(&mut engine);
                 }
                 Some(Err(error)) if *filled == 0 => return Poll::Ready(Err(error.into())),
-                // The next one is told.
+                // The next one is reported.
                 Some(Err(_)) => break,
             }
         }
@@ -83,7 +83,7 @@ impl SdpStream {
 }
 
 /// Out-Of-Band data (section 9.5.3), as sockets have it. A read ends in front of an Out-Of-Band octet, or of the place where it was; the
-/// next one goes on behind.
+/// next one continues after it.
 impl SdpStream {
     /// Writes all octets; the last one is Out-Of-Band data (MSG_OOB). When it is dropped before its end some may be written, without
     /// the Out-Of-Band octet.
@@ -199,8 +199,8 @@ impl SdpStream {
         self.go(&mut engine);
     }
 
-    /// Ends one half. `Out`: what was written still goes out, then the peer hears that no more comes; writing fails with
-    /// `BrokenPipe`. `In`: reads give 0 octets, and what arrives is dropped; the peer does not hear of it.
+    /// Ends one half. `Out`: what was written still goes out, then the peer gets a DisConn; writing fails with
+    /// `BrokenPipe`. `In`: reads give 0 octets, and what arrives is dropped; the peer does not notice it.
     pub fn shut_down(&self, half: Half) {
         let mut engine = self.lock();
         match half {
@@ -210,7 +210,7 @@ impl SdpStream {
         self.go(&mut engine);
     }
 
-    /// How it stands, and what it has done.
+    /// Its state, and its counters.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.lock().statistics()

@@ -1,6 +1,6 @@
 //! Octets of the RNIC's memory that a connection uses: a buffer, and the region over all of it, zero-based, as long as one is needed.
 //!
-//! A region that the peer may reach is registered when it is told of it and given up when its time is over; the octets stay. Its key is
+//! A region that the peer may reach is registered when it is advertised and deregistered when its time is over; the octets stay. Its key is
 //! nobody's to guess.
 
 use super::SdpError;
@@ -9,10 +9,10 @@ use crate::driver::device::random_seed;
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
 
-/// The peer may read, as the SrcAvail says that it can.
+/// The peer may read, as the SrcAvail permits.
 pub(super) const SOURCE: Access =
     Access { local_read: true, local_write: false, remote_read: true, remote_write: false, bind: false };
-/// The peer may write, as the SinkAvail says that it can; or it answers a Read of this side.
+/// The peer may write, as the SinkAvail permits; or it answers a Read of this side.
 pub(super) const SINK: Access =
     Access { local_read: false, local_write: true, remote_read: false, remote_write: true, bind: false };
 
@@ -87,7 +87,7 @@ impl Area {
         }
     }
 
-    /// Octets from `from` to `to`; none where it has not so many.
+    /// Octets from `from` to `to`; none if it has fewer.
     pub(super) fn octets<'a>(&self, rnic: &'a Rnic, from: usize, to: usize) -> &'a [u8] {
         rnic.buffer(self.buffer).ok().and_then(|all| all.get(from..to)).unwrap_or_default()
     }

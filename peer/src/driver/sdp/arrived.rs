@@ -54,7 +54,7 @@ impl Arrived {
     /// Octets of a receive that ended; `urgent`: the last one is Out-Of-Band data. Memory of which nothing is left to be read goes to
     /// `spare`. Gives how many octets were copied.
     ///
-    /// When the reader is `most` receives behind, octets go behind those of the last one, where that has room: messages of few octets
+    /// When the reader is late by `most` receives, octets are appended to those of the last one, where that has room: messages of few octets
     /// must not use up SO_RCVBUF (section 9.5.6).
     pub(super) fn push(
         &mut self,
@@ -84,8 +84,8 @@ impl Arrived {
             spare.give(device, area);
             return 0;
         }
-        let behind = self.ready.len() >= most;
-        let fits = |last: &&mut Part| behind && last.area.len().saturating_sub(last.to) >= octets;
+        let is_late = self.ready.len() >= most;
+        let fits = |last: &&mut Part| is_late && last.area.len().saturating_sub(last.to) >= octets;
         if let Some(last) = self.ready.back_mut().filter(fits) {
             device.verbs(|rnic| area.copy(rnic, from, octets, &last.area, last.to));
             last.to += octets;

@@ -35,7 +35,7 @@ use crate::verbs::{
 const RECEIVE: u64 = 1 << 63;
 /// `wr_id` of a Send whose completion the machine does not want.
 const NOBODY: u64 = RECEIVE - 1;
-/// Payload of so many octets at most goes into the work request with its headers: that costs less than to gather it.
+/// Payload of at most this many octets goes into the work request with its headers: that costs less than to gather it.
 const INLINE: u32 = 512;
 /// How often completions are looked for before others have their turn.
 const LOOKS: usize = 16;
@@ -99,7 +99,7 @@ pub(super) struct Engine {
     pub(super) watched: Option<Instant>,
     /// Its task waits for what the Send Queue completes, too.
     pub(super) watches_sends: bool,
-    /// Something has moved since its task asked last.
+    /// Something has moved since its task polled last.
     pub(super) busy: bool,
     /// Octets that were copied for Bcopy, and for who reads and writes.
     pub(super) copied: u64,
@@ -174,7 +174,7 @@ impl Engine {
         self.queue.post(&self.device, self.qp);
     }
 
-    /// The same, and goes on with what that completes. `false`: there is more to look at.
+    /// The same, and continues with what that completes. `false`: there is more to look at.
     pub(super) fn run_on(&mut self, now: Instant) -> bool {
         for _ in 0..LOOKS {
             self.run(now);
@@ -232,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Does all that the machine wants done as things stand.
+    /// Does everything that the machine wants done now.
     fn drain(&mut self, now: Instant) {
         loop {
             let (device, pd, outgoing) = (&self.device, self.pd, &self.outgoing);
@@ -289,8 +289,8 @@ impl Engine {
                     let payload = Payload::Inline(head.into());
                     self.queue.push(SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }));
                 } else {
-                    let behind = (head, gather);
-                    self.queue.push_gathered(&self.device, self.pd, wr_id, behind, solicited, invalidate)?;
+                    let payload = (head, gather);
+                    self.queue.push_gathered(&self.device, self.pd, wr_id, payload, solicited, invalidate)?;
                 }
             }
             Output::Read { op, remote, receive, at, len } => {
@@ -381,7 +381,7 @@ impl Engine {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
-    /// Wakes this task when something happens that is not only a reader's or a writer's. A task that asks again is not told twice.
+    /// Wakes this task when something happens that is not only a reader's or a writer's. A task that registers again is not woken twice.
     pub(super) fn watch(&mut self, task: &Waker) {
         if !self.watchers.iter().any(|known| known.will_wake(task)) {
             self.watchers.push(task.clone());

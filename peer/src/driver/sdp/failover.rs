@@ -39,7 +39,7 @@ impl SdpStream {
     /// When it is dropped before its end the connection may be lost.
     ///
     /// # Errors
-    /// The connection is shut down, or is moved already; or it was lost on the way.
+    /// The connection is shut down, or is moved already; or it was lost meanwhile.
     pub async fn fail_over(&self, listener: &SdpListener) -> Result<(), SdpError> {
         let port = listener.local_addr()?.port();
         let shared = self.shared();

@@ -7,7 +7,7 @@
 //! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection, whose urgent octets `urgent` reads.
 //!
 //! What is not there: receives in the user's own memory. They are posted ahead of reads, and none is a user's. So MSG_WAITALL
-//! ([`SdpStream::receive_whole`]) is not the machine's `whole` (of [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of
+//! ([`SdpStream::receive_whole`]) is not the machine's `wait_all` (of [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of
 //! some octets is given them as they come, and no buffer that has to be filled completely is ever advertised, as section 9.3 asks.
 
 mod ahead;
@@ -57,10 +57,10 @@ pub struct SdpSettings {
     pub receive: usize,
     /// Receives that are posted ahead, at least 1; with `receive` they make SO_RCVBUF. Default 4.
     pub receives: usize,
-    /// A connection on which nothing comes is asked by TCP's own keep-alive whether the peer is still there, first after this time, at
-    /// least 1 s (SO_KEEPALIVE; section 14.3). Default none: it is not asked.
+    /// TCP's own keep-alive probes the peer of a connection on which nothing arrives, first after this time, at
+    /// least 1 s (SO_KEEPALIVE; section 14.3). Default none: no probes.
     pub keep_alive: Option<Duration>,
-    /// Who listens on IPv6 takes no IPv4 (IPV6_V6ONLY). Default false: `[::]` takes both, as far as the host does not say otherwise.
+    /// A listener on IPv6 accepts no IPv4 (IPV6_V6ONLY). Default false: `[::]` accepts both, unless the host is configured otherwise.
     pub only_v6: bool,
     /// Out-Of-Band octets stay in the stream from the first one on (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
@@ -197,13 +197,13 @@ impl SdpListener {
     /// The address that it listens on.
     ///
     /// # Errors
-    /// What TCP says.
+    /// The error of TCP.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
     /// The next connection whose start-up is over. Up to 256 start-ups go on at a time, also when this is dropped before its end, so
-    /// a peer that says nothing holds nobody up; it is given up after [`startup_timeout`](Settings::startup_timeout). Connections come
+    /// a silent peer delays no other one; it is given up after [`startup_timeout`](Settings::startup_timeout). Connections come
     /// in the order in which their start-ups end.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl SdpListener {
     /// The next connection, whose start-up is still to come: for who keeps limits of its own.
     ///
     /// # Errors
-    /// What TCP says; the listener goes on.
+    /// The error of TCP; the listener continues.
     pub async fn incoming(&self) -> io::Result<Incoming> {
         let (tcp, peer) = self.tcp.accept().await?;
         Ok(Incoming { device: self.device.clone(), tcp, peer, settings: self.settings })
@@ -248,7 +248,7 @@ impl Incoming {
     /// Where to.
     ///
     /// # Errors
-    /// What TCP says.
+    /// The error of TCP.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }

@@ -1,4 +1,4 @@
-//! Memory of what was written and is not out: sends lie one behind the other in a few areas, which Sends and Writes gather from and
+//! Memory of what was written and is not out: sends are in sequence in a few areas, which Sends and Writes gather from and
 //! SrcAvails advertise parts of, so that an octet is copied once on its way from the user to TCP.
 
 use std::collections::VecDeque;

@@ -49,7 +49,7 @@ impl Posted {
         Ok(self.own.insert(own))
     }
 
-    /// Octet `at` may come as it lies in somebody else's area: nothing behind the last one that did has been filled.
+    /// Octet `at` may come as it lies in somebody else's area: nothing after the last one that did has been filled.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
     }
@@ -71,7 +71,7 @@ impl Posted {
         self.own.as_ref()
     }
 
-    /// It ended with so many octets: where they lie. The rest goes to `spare`.
+    /// It ended with this number of octets: their place. The rest goes to `spare`.
     pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut Spare) -> Vec<Part> {
         let Posted { mut taken, in_taken, own, .. } = self;
         if let Some(mut area) = own {

@@ -86,7 +86,7 @@ impl SendQueue {
         let mut due = due.into_iter();
         while due.len() > 0 {
             let left = due.len();
-            // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions tell of its end.
+            // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions report its end.
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
             if due.len() == left {

@@ -128,7 +128,7 @@ impl Side {
     /// This side's address.
     ///
     /// # Errors
-    /// What TCP says.
+    /// The error of TCP.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Side::Tcp(tcp) => tcp.local_addr(),
@@ -139,7 +139,7 @@ impl Side {
     /// The peer's address.
     ///
     /// # Errors
-    /// What TCP says.
+    /// The error of TCP.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Side::Tcp(tcp) => tcp.peer_addr(),
@@ -192,7 +192,7 @@ impl Side {
         match self {
             Side::Sdp(sdp) => (&mut &*sdp).shutdown().await,
             Side::Tcp(tcp) => match SockRef::from(tcp).shutdown(std::net::Shutdown::Write) {
-                // It was reset meanwhile; who reads from it is told.
+                // It was reset meanwhile; a read from it fails.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
                 done => done,
             },
@@ -220,7 +220,7 @@ impl Side {
         self.over().await;
     }
 
-    /// The peer is told that the connection was aborted.
+    /// The abort is reported to the peer.
     fn reset(&self) {
         match self {
             Side::Sdp(sdp) => sdp.abort(),
@@ -228,7 +228,7 @@ impl Side {
         }
     }
 
-    /// Of TCP; with SDP it is so until both sides have said that they are at their end.
+    /// Of TCP; with SDP it is so until both sides have sent their end.
     fn be_reset_when_dropped(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
             // With a lingering time of zero, closing the socket sends RST. It is gone already where that cannot be set.

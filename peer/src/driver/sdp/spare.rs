@@ -20,7 +20,7 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// One of so many octets: at least, and at most. A new one has as few as may be.
+    /// One with a number of octets in this range: at least, and at most. A new one has as few as may be.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
         match self.areas.iter().rposition(|area| octets.contains(&area.len())) {
             Some(at) => {

@@ -1,10 +1,10 @@
-//! What a socket tells of itself.
+//! A socket's statistics.
 
 use weft_core::wire::sdp::Mode;
 
 use crate::sdp::Moved;
 
-/// How a connection stands, and what it has done since it was opened.
+/// A connection's state, and its counters since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
     /// The half on which this side sends.
@@ -13,7 +13,7 @@ pub struct Statistics {
     pub receiving: HalfStatistics,
     /// Messages that this side may send now (section 10.2).
     pub credit: u16,
-    /// Messages that the peer may send now, as far as it was told.
+    /// Messages that the peer may send now, by the credit that it got.
     pub credit_given: u16,
     /// Octets of a message that this side may send: the size of the peer's Private Buffers.
     pub message_limit: u32,

@@ -44,7 +44,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
-        // An engine is changed by whole steps.
+        // An engine is changed by complete steps.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl SdpStream {
             let error = shared.lock().error.clone();
             return Err(error.unwrap_or(SdpError::Closed));
         }
-        // A connection that broke as soon as it was there is one that broke, however fast: who reads from it is told.
+        // A connection that broke as soon as it was there is one that broke, however fast: a read from it fails.
         Ok(SdpStream { shared, local, peer })
     }
 
@@ -171,7 +171,7 @@ impl SdpStream {
         if engine.is_broken() { Err(engine.why_broken().into()) } else { Ok(()) }
     }
 
-    /// Waits until the connection is over by anything but a graceful close, and says why; for ever, where that is how it ends.
+    /// Waits until the connection is over by anything but a graceful close, and gives the reason; for ever, where that is how it ends.
     pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;
         self.shared.lock().why_broken().into()
@@ -187,9 +187,9 @@ impl Drop for SdpStream {
     }
 }
 
-/// Reading and writing, for several who share it, too. A write takes octets, and says no more. A flush, and a shut-down, say that all of
+/// Reading and writing, for several who share it, too. A write takes octets, and confirms no more. A flush, and a shut-down, confirm that all of
 /// them are out: the peer has what it read or was written by RDMA, and the octets of messages are TCP's. Where the connection ended before
-/// that they fail. Of the tasks that wait to read only the one that asked last is woken, and of those that wait to write.
+/// that they fail. Of the tasks that wait to read only the one that polled last is woken, and of those that wait to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -319,7 +319,7 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
             stream.write_all(&octets).await?;
         }
         if let Some((_, error)) = hang_up {
-            // The last word is out; TCP ends behind it.
+            // The last message is out; TCP ends after it.
             return Err(error.unwrap_or(SdpError::Closed));
         }
         if let Some(start) = start {
@@ -447,7 +447,7 @@ async fn over(shared: &Shared) {
     wait(shared, |engine| engine.gone).await;
 }
 
-/// Waits until `there` says so; asked whenever the engine wakes readers.
+/// Waits until `there` is true; it is called whenever the engine wakes readers.
 pub(super) async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
     core::future::poll_fn(|cx| {
         let mut engine = shared.lock();

@@ -11,7 +11,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Reads octets up to the next urgent one, or that one alone; says which. 0 octets: the end of the stream.
+/// Reads octets up to the next urgent one, or that one alone; returns which. 0 octets: the end of the stream.
 pub(super) async fn read(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
     if first(tcp).await? == 0 {
         return Ok((0, false));

@@ -1,4 +1,4 @@
-//! The world behind a virtual link: the target's machines, what is on the way to and from them, and the clock, which jumps from one
+//! The world of a virtual link: the target's machines, what is in flight to and from them, and the clock, which jumps from one
 //! happening to the next.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ pub(super) struct World {
     pub(super) asker: Option<VirtualAsker>,
 }
 
-/// One connection: the target's machine, and what is on the way both ways.
+/// One connection: the target's machine, and what is in flight both ways.
 pub(super) struct Machine {
     served: Box<dyn Served>,
     mangler: Option<Mangler>,

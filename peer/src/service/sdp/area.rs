@@ -10,7 +10,7 @@ const SHIFT: usize = 3;
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
-/// The keys of STags, one behind the other: an index that is used again does not make an STag valid that a peer was told a moment ago.
+/// The keys of STags, in sequence: reuse of an index does not make an STag valid that a peer got a moment ago.
 #[derive(Debug, Default)]
 pub(super) struct Keys(u8);
 
@@ -66,7 +66,7 @@ impl Area {
         }
     }
 
-    /// The peer's STag of it ends; this side goes on with another one.
+    /// The peer's STag of it ends; this side continues with another one.
     pub(super) fn withdraw(
         &mut self,
         rnic: &mut Rnic,

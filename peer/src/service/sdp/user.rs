@@ -1,9 +1,9 @@
 //! Who uses an SDP socket: what it posts, and what it does with what comes.
 //!
-//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N` and `urgent N` send so many octets;
+//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N` and `urgent N` send N octets;
 //! `read N N..` posts receives, whose octets are thrown away, and no command is read before all of them have ended; `mode out|in
 //! buffered|combined|pipelined`; `resize N`; `suspend PORT`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
-//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets so many milliseconds pass before the next.
+//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets N milliseconds pass before the next.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub enum SdpUser {
     Sink,
     /// Sends a few thousand octets when the connection is there, and reads.
     Source,
-    /// Does what it is told by text that it reads.
+    /// Executes commands in the text that it reads.
     Drive,
 }
 
@@ -53,9 +53,9 @@ pub(super) struct Mind {
     user: SdpUser,
     text: Vec<u8>,
     wishes: VecDeque<Wish>,
-    /// Receives that have not ended, and those of them that a command asked for.
+    /// Receives that have not ended, and those of them that a command posted.
     receives: usize,
-    asked: usize,
+    commanded: usize,
     commands: VecDeque<String>,
     /// The next command waits until then.
     pub(super) wait: Option<Instant>,
@@ -65,7 +65,7 @@ pub(super) struct Mind {
 impl Mind {
     pub(super) fn new(user: SdpUser) -> Self {
         let (wishes, commands) = (VecDeque::new(), VecDeque::new());
-        Mind { user, text: Vec::new(), wishes, receives: 0, asked: 0, commands, wait: None, ended: false }
+        Mind { user, text: Vec::new(), wishes, receives: 0, commanded: 0, commands, wait: None, ended: false }
     }
 
     /// The connection is there.
@@ -79,16 +79,16 @@ impl Mind {
     /// A receive ended.
     pub(super) fn received(&mut self, octets: Vec<u8>, urgent: bool, more: bool) {
         self.receives = self.receives.saturating_sub(1);
-        let asked = self.asked > 0;
-        self.asked = self.asked.saturating_sub(1);
+        let commanded = self.commanded > 0;
+        self.commanded = self.commanded.saturating_sub(1);
         match self.user {
             SdpUser::Echo if !octets.is_empty() => self.wishes.push_back(Wish::Send { octets, urgent }),
-            SdpUser::Drive if !asked && self.text.len() < MOST_TEXT => self.read(&octets),
+            SdpUser::Drive if !commanded && self.text.len() < MOST_TEXT => self.read(&octets),
             _ => {}
         }
         if !more && !self.ended {
             self.ended = true;
-            // Behind what is still to be sent.
+            // After what is still to be sent.
             self.wishes.push_back(Wish::Nothing);
         }
         if more {
@@ -151,7 +151,7 @@ impl Mind {
         }
     }
 
-    /// Does what a command says; one that means nothing is passed over.
+    /// Executes a command; an unknown one is ignored.
     fn obey(&mut self, now: Instant, command: &str, machine: &mut Connection) {
         let mut words = command.split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -165,7 +165,7 @@ impl Mind {
             }
             "read" => {
                 for len in numbers() {
-                    self.asked += 1;
+                    self.commanded += 1;
                     self.want_receive(len.clamp(1, MOST));
                 }
             }
@@ -176,7 +176,7 @@ impl Mind {
                     Some("pipelined") => Mode::Pipelined,
                     _ => Mode::Combined,
                 };
-                // A Mode that cannot be asked for now is not.
+                // A Mode that cannot be requested now is not.
                 let _ = machine.set_mode(half, mode);
             }
             "resize" => machine.resize(size()),

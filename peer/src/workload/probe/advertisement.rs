@@ -1,4 +1,4 @@
-//! What a side tells of its memory at the front of its private data.
+//! The advertisement of a side's memory at the front of its private data.
 
 use crate::memory::Access;
 use crate::verbs::RemoteAddress;
@@ -48,7 +48,7 @@ impl Advertisement {
         .concat()
     }
 
-    /// Reads the front of private data, if it is there, and gives the text behind it.
+    /// Reads the front of private data, if it is there, and gives the text after it.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> (Option<Self>, &[u8]) {
         Self::fields(private_data).map_or((None, private_data), |(found, text)| (Some(found), text))
@@ -84,8 +84,8 @@ mod tests {
             (Advertisement::parse(&octets), advertisement.emit()),
             ((Some(advertisement), &[][..]), octets.into())
         );
-        let told = [&octets[..], b"hello"].concat();
-        assert_eq!(Advertisement::parse(&told), (Some(advertisement), &b"hello"[..]));
+        let private_data = [&octets[..], b"hello"].concat();
+        assert_eq!(Advertisement::parse(&private_data), (Some(advertisement), &b"hello"[..]));
         assert_eq!(Advertisement::parse(&octets[..23]), (None, &octets[..23]));
         assert_eq!(Advertisement::parse(b"hello"), (None, &b"hello"[..]));
     }

@@ -1,12 +1,12 @@
-//! Operations of one's choice on one connection, right ones and wrong ones, told one by one. `siwprobe` of `interop/siw`, which does
+//! Operations of one's choice on one connection, right ones and wrong ones, reported one by one. `siwprobe` of `interop/siw`, which does
 //! the same over libibverbs, can be the other side; so can this.
 //!
-//! Each side has a region for the other and tells where it is at the front of its private data ([`Advertisement`]); a text may
+//! Each side has a region for the other and advertises it at the front of its private data ([`Advertisement`]); a text may
 //! follow. The region begins as octets `7 i + 3`, and what Sends and Writes carry is octets `13 i + 5` (modulo 256, `i` from 0 in
 //! each message); what is where at the end is compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
 //! each Send back.
 //!
-//! Left out: what a Consumer of verbs cannot say. Malformed segments are [`hostile`](crate::hostile)'s and the suites' matter.
+//! Left out: what a Consumer of verbs cannot express. Malformed segments are [`hostile`](crate::hostile)'s and the suites' matter.
 
 mod advertisement;
 mod op;
@@ -51,7 +51,7 @@ pub struct ProbeSettings {
     pub ird: u32,
     /// Each Send is sent back. Default false.
     pub echo: bool,
-    /// Behind the advertisement in the private data. Default none.
+    /// After the advertisement in the private data. Default none.
     pub text: Bytes,
 }
 
@@ -200,7 +200,7 @@ impl Probe {
     /// Does it, and waits until it is done: for this side, which may be before the peer refuses it.
     ///
     /// # Errors
-    /// It failed, the connection is over, or it cannot be asked of this side.
+    /// It failed, the connection is over, or this side cannot do it.
     pub async fn run(&mut self, op: Op) -> Result<Done, WorkloadError> {
         match op {
             Op::Abort => {
@@ -337,7 +337,7 @@ impl Probe {
             match (completion.status, is_operation) {
                 (CompletionStatus::Success, true) => return Ok(completion),
                 (CompletionStatus::Success, false) => self.handle(completion)?,
-                // Its own completion tells more.
+                // Its own completion has more details.
                 (_, false) => {}
                 (status, true) => return Err(self.endpoint.failure(completion.operation, status)),
             }
@@ -387,7 +387,7 @@ impl Probe {
         self.arrived.drain(..)
     }
 
-    /// Closes gracefully, unless the connection is over already; tells how it ended.
+    /// Closes gracefully, unless the connection is over already; returns how it ended.
     ///
     /// # Errors
     /// The device was closed.

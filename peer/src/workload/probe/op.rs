@@ -1,4 +1,4 @@
-//! What a probe is told to do: one word an operation, spelled as siwprobe spells it.
+//! The operations of a probe: one word an operation, spelled as siwprobe spells it.
 
 use core::fmt;
 
@@ -68,9 +68,9 @@ pub enum Place {
         /// See [`Op`].
         wrong: u32,
     },
-    /// Half of the message lies behind the region's end.
+    /// Half of the message is after the region's end.
     AcrossTheEnd,
-    /// Half of the message lies behind Tagged Offset 2^64 - 1.
+    /// Half of the message is after Tagged Offset 2^64 - 1.
     AcrossTheWrap,
 }
 
@@ -87,7 +87,7 @@ pub enum Target {
 const BAD_KEY: u32 = 0x00ab_cd00;
 
 impl Op {
-    /// Reads an operation: a name, then numbers behind colons. Decimal, or hexadecimal behind `0x`.
+    /// Reads an operation: a name, then numbers after colons. Decimal, or hexadecimal after `0x`.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -76,13 +76,13 @@ impl Engine {
         let scatter = private.area.part(0, octets).into_iter().collect();
         let wr = ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter };
         match self.device.post_receive(self.qp, [wr]) {
-            // The connection has ended; what had arrived is told first.
+            // The connection has ended; what had arrived is reported first.
             Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Receives are posted ahead, as many as the settings say, less those that what is unread takes up; gives whether any was.
+    /// Receives are posted ahead, as many as the settings require, less those that what is unread takes up; gives whether any was.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);

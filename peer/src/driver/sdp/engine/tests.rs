@@ -59,7 +59,7 @@ async fn a_receive_is_the_peers_while_it_is_advertised() {
 
 /// As one who waits in a `select!` with other things does.
 #[tokio::test]
-async fn who_asks_again_and_again_is_woken_once() {
+async fn a_task_that_registers_repeatedly_is_woken_once() {
     let (here, _there) = pair().await;
     core::future::poll_fn(|cx| {
         for _ in 0..1000 {
