@@ -1,4 +1,4 @@
-//! What carriers do alike, whatever device they have: limits of a control connection, numbers that follow from what is asked, and the
+//! What carriers do alike, whatever device they have: limits of a control connection, numbers that follow from requests, and the
 //! sentences in which they refuse.
 
 use crate::protocol::{Failure, MOST_OCTETS, Object, Octets};
@@ -41,8 +41,8 @@ impl Default for Limits {
 }
 
 /// Private data as a connection manager takes it: librdmacm counts its octets in one (MPA would take 512).
-pub(crate) fn private_data(told: &Octets) -> Result<(&[u8], u8), Failure> {
-    let octets = told.0.as_slice();
+pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
+    let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());
     let length = length.map_err(|_| Failure::of(format!("{} octets of private data: at most 255", octets.len())))?;
     Ok((octets, length))
@@ -83,12 +83,12 @@ pub(crate) fn asks_nothing(connection: Object) -> Failure {
     Failure::of(format!("connection {connection} asks for nothing"))
 }
 
-/// `hello` behind the first.
+/// `hello` after the first line.
 pub(crate) fn hello_again() -> Failure {
     Failure::of("hello is said once, and first")
 }
 
-/// The event that tells of a request for which there is no room (`failed`).
+/// The event that reports a request for which there is no room (`failed`).
 pub(crate) const NO_ROOM: &str = "connect_request";
 /// Its status: ENOMEM.
 pub(crate) const NO_ROOM_STATUS: i32 = 12;

@@ -1,16 +1,16 @@
-//! The agent: what a NIC's own verbs are asked to do for a test, on the NIC's host.
+//! The agent: executes requests of a test with a NIC's own verbs, on the NIC's host.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`Limits`] | how much one control connection may take |
 //! | [`listen`] | control connections over TCP, each on a thread of its own |
-//! | [`protocol`] | what tester and agent say to each other |
+//! | [`protocol`] | the messages between tester and agent |
 //! | [`serve`] | one control connection, of whatever carries its actions out |
 //! | `rdma` | what carries them out: libibverbs and librdmacm, loaded at run time (feature `rdma`) |
 //! | `soft` | the same by the software RNIC, in process, for weft's own targets (feature `soft`) |
 //!
 //! What is left out: datagrams, sending immediate data, completion queues of one's own (each Queue Pair has one, whose completions are
-//! told as they come), and tuning.
+//! reported as they come), and tuning.
 
 mod common;
 pub mod listen;

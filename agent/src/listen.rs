@@ -26,19 +26,19 @@ use crate::serve::{Carrier, Control, Ended, Hello, WRONG_TOKEN, turn_away};
 pub const MOST_TESTERS: usize = 8;
 /// A tester that takes nothing for so long has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// TCP asks a tester that says nothing for so long whether its host is still there, and asks again. (A host that lost its power says no farewell.)
-const ASKED_AFTER: Duration = Duration::from_secs(30);
-const ASKED_EVERY: Duration = Duration::from_secs(5);
+/// TCP probes the host of a tester that is silent for this time, and repeats that. (A host that lost its power sends no FIN.)
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// What the host lacks now it may have again in a moment; who waits in the backlog makes `accept` return at once until then.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each of them; `told` hears of the beginning
+/// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each of them; `report` gets the beginning
 /// (`None`) and the end of each.
 pub fn listen<C: Carrier>(
     listener: &TcpListener,
     token: Option<&str>,
     carrier: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
-    told: impl Fn(&str, Option<Result<(), Ended>>) + Send + Sync + 'static,
+    report: impl Fn(&str, Option<Result<(), Ended>>) + Send + Sync + 'static,
 ) -> io::Error {
     let agent = Arc::new(Agent {
         begin: Instant::now(),
@@ -47,7 +47,7 @@ pub fn listen<C: Carrier>(
         back_off: Mutex::default(),
         carrier,
     });
-    let (waiting, told) = (Arc::new(Waiting::default()), Arc::new(told));
+    let (waiting, report) = (Arc::new(Waiting::default()), Arc::new(report));
     loop {
         let (stream, peer) = match listener.accept() {
             Ok((stream, peer)) => (Arc::new(stream), peer),
@@ -55,7 +55,7 @@ pub fn listen<C: Carrier>(
             Err(why) => {
                 // One that has gone already is no reason to wait.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
-                    told("a tester", Some(Err(why.into())));
+                    report("a tester", Some(Err(why.into())));
                     thread::sleep(MOMENT);
                 }
                 continue;
@@ -64,17 +64,17 @@ pub fn listen<C: Carrier>(
         let (origin, peer) = (Origin::of(peer.ip()), peer.to_string());
         let place = waiting.admit(origin, &stream);
         let served = {
-            let (agent, told, stream, peer) =
-                (Arc::clone(&agent), Arc::clone(&told), Arc::clone(&stream), peer.clone());
+            let (agent, report, stream, peer) =
+                (Arc::clone(&agent), Arc::clone(&report), Arc::clone(&stream), peer.clone());
             move || {
-                told(&peer, None);
-                told(&peer, Some(agent.serve(&stream, origin, place)));
+                report(&peer, None);
+                report(&peer, Some(agent.serve(&stream, origin, place)));
             }
         };
         if let Err(why) = thread::Builder::new().name("tester".to_owned()).spawn(served) {
             // A line fits into the buffers of a connection that is new.
             let why = format!("no thread for one more tester: {why}");
-            told(&peer, Some(Err(turn_away(&*stream, agent.begin, &why))));
+            report(&peer, Some(Err(turn_away(&*stream, agent.begin, &why))));
         }
     }
 }
@@ -114,7 +114,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
     fn serve(&self, stream: &TcpStream, origin: Origin, waiting: WaitingPlace) -> Result<(), Ended> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITTEN_WITHIN))?;
-        let keepalive = TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY);
+        let keepalive = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_EVERY);
         SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
         let mut control = Control::new(stream, stream, self.begin);
         let hello = control.read_hello()?;

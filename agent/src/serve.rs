@@ -17,11 +17,11 @@ const AT_ONCE: usize = 1 << 16;
 /// Characters of what is wrong with a line.
 const LONGEST_REASON: usize = 512;
 
-/// Who carries out what is asked on one control connection.
+/// Executes the requests of one control connection.
 pub trait Carrier {
     /// Does it.
     fn perform(&mut self, action: Action) -> Result<Done, Failure>;
-    /// What happened since it was asked last. Called whenever one of the descriptors can be read, and behind each action.
+    /// What happened since the last call. Called whenever one of the descriptors can be read, and after each action.
     fn events(&mut self) -> Vec<Event>;
     /// Descriptors that can be read when something has happened, open as long as the carrier is.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
@@ -29,7 +29,7 @@ pub trait Carrier {
     fn full(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
-    /// When it has to be asked for events although none of them says so.
+    /// When it has to be polled for events although no descriptor can be read.
     fn until(&self) -> Option<Instant> {
         None
     }
@@ -53,7 +53,7 @@ impl Carrier for crate::rdma::Nic {
 /// What a control connection ends with, when not by the tester's going away.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
-    /// The first line was no right hello; the tester was told.
+    /// The first line was not a valid hello; the tester got the reason.
     #[error("no hello: {0}")]
     NoHello(String),
     /// A line without an end.
@@ -206,7 +206,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
     }
 }
 
-/// Tells a tester that there is no room for it.
+/// Reports to a tester that there is no room for it.
 pub(crate) fn turn_away(output: impl Write, begin: Instant, why: &str) -> Ended {
     Out { output, begin }.refuse(None, why)
 }
@@ -223,17 +223,17 @@ fn wait(descriptors: &[BorrowedFd<'_>], full: &[BorrowedFd<'_>], within: Option<
     Ok(polled.first().is_some_and(|input| !input.revents().is_empty()))
 }
 
-/// What was read, and is no whole line yet.
+/// What was read, and is not a complete line yet.
 struct Lines {
     octets: Vec<u8>,
-    /// So many of them have no line feed.
+    /// How many of them have no line feed.
     looked: usize,
     /// Where a read puts what it gets.
     arrived: Vec<u8>,
 }
 
 impl Lines {
-    /// The next whole line, without its line feed.
+    /// The next complete line, without its line feed.
     fn next(&mut self) -> Option<Vec<u8>> {
         let Some(end) = self.octets[self.looked..].iter().position(|octet| *octet == b'\n') else {
             self.looked = self.octets.len();
@@ -262,15 +262,15 @@ impl Lines {
 
 fn read(line: &[u8]) -> Result<Request, String> {
     // The reason may have a name from the line in it, which may be nearly all of the line.
-    let told = |why: serde_json::Error| why.to_string().chars().take(LONGEST_REASON).collect::<String>();
-    serde_json::from_slice(line).map_err(|why| format!("no request: {}", told(why)))
+    let reason = |why: serde_json::Error| why.to_string().chars().take(LONGEST_REASON).collect::<String>();
+    serde_json::from_slice(line).map_err(|why| format!("no request: {}", reason(why)))
 }
 
-/// Whether a token is the right one, in a time that does not tell where they differ.
-fn is_same(token: &[u8], said: &[u8]) -> bool {
+/// Whether a token is the right one, in a time that does not depend on where they differ.
+fn is_same(token: &[u8], given: &[u8]) -> bool {
     let differs =
-        token.iter().enumerate().fold(0, |differs, (index, octet)| differs | (octet ^ said.get(index).unwrap_or(&0)));
-    differs == 0 && token.len() == said.len()
+        token.iter().enumerate().fold(0, |differs, (index, octet)| differs | (octet ^ given.get(index).unwrap_or(&0)));
+    differs == 0 && token.len() == given.len()
 }
 
 struct Out<W> {
@@ -299,7 +299,7 @@ impl<W: Write> Out<W> {
         self.output.flush()
     }
 
-    /// Tells that the connection ends here, and why.
+    /// Reports that the connection ends here, and why.
     fn refuse(&mut self, id: Option<u64>, why: &str) -> Ended {
         match self.answer(id, Err(Failure::of(why))) {
             Ok(()) => Ended::NoHello(why.to_owned()),

@@ -118,8 +118,8 @@ mod tests {
         };
         // The loopback interface is the first of each network namespace.
         assert_eq!([scope("fe80::1%7"), scope("fe80::1%lo"), scope("fe80::1")], [7, 1, 0]);
-        let told = address("fe80::1%none0").at(1).unwrap_err();
-        assert_eq!(told.what, "fe80::1%none0: this host has no interface none0");
+        let failure = address("fe80::1%none0").at(1).unwrap_err();
+        assert_eq!(failure.what, "fe80::1%none0: this host has no interface none0");
         assert_eq!(Address::from(SocketAddr::V6(SocketAddrV6::new(1.into(), 9, 0, 3))).to_string(), "::1%3");
     }
 

@@ -1,4 +1,4 @@
-//! What a tester asks: requests, and what is said in them.
+//! What a tester sends: requests, and their content.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,11 +76,11 @@ pub enum Action {
         #[serde(default = "one")]
         parts: u32,
     },
-    /// A shared receive queue tells, once, when it has less than so many receives: an [`Event::Asynchronous`](super::Event::Asynchronous).
+    /// A shared receive queue reports, once, that it has fewer receives than this limit: an [`Event::Asynchronous`](super::Event::Asynchronous).
     Limit {
         /// Which.
         shared: Object,
-        /// How many; 0: it does not tell.
+        /// How many; 0: it reports nothing.
         receives: u32,
     },
     /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted from then on.
@@ -101,8 +101,8 @@ pub enum Action {
         /// Octets that go with a work request.
         #[serde(default)]
         inline: u32,
-        /// Behind its first completion, it tells of the others once a Send with Solicited Event has arrived, or an error.
-        /// Not said where it is not asked for: an agent written before there was this choice takes the request then.
+        /// After its first completion, it reports the others once a Send with Solicited Event has arrived, or an error.
+        /// Absent unless requested, so that an agent from before this option accepts the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
@@ -114,7 +114,7 @@ pub enum Action {
     Reject {
         /// Which.
         connection: Object,
-        /// What the peer is told.
+        /// Private data for the peer.
         #[serde(default)]
         private_data: Octets,
     },
@@ -223,13 +223,13 @@ fn yes() -> bool {
 pub struct Parameters {
     /// Which.
     pub connection: Object,
-    /// What the peer is told, at most 255 octets (librdmacm counts in one octet; MPA would take 512).
+    /// Private data for the peer, at most 255 octets (librdmacm counts in one octet; MPA would take 512).
     #[serde(default)]
     pub private_data: Octets,
     /// Reads of the peer that are answered at once (`responder_resources`).
     #[serde(default = "one_read")]
     pub ird: u8,
-    /// Reads that are asked for at once (`initiator_depth`).
+    /// Reads that are requested at once (`initiator_depth`).
     #[serde(default = "one_read")]
     pub ord: u8,
 }
@@ -260,7 +260,7 @@ pub enum Access {
 pub struct Part {
     /// Which.
     pub region: Object,
-    /// From its first octet. It may be behind its last.
+    /// From its first octet. It may be after its last.
     #[serde(default)]
     pub offset: u64,
     /// How many.

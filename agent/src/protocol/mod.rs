@@ -1,13 +1,13 @@
-//! What a tester and an agent say to each other: a line of JSON for each [`Request`], answer ([`Outcome`]) and [`Event`], in UTF-8, of at most
+//! The messages between a tester and an agent: a line of JSON for each [`Request`], answer ([`Outcome`]) and [`Event`], in UTF-8, of at most
 //! [`LONGEST_LINE`] octets with its line feed.
 //!
 //! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the token. Every request has a number
-//! of the tester's own and gets one answer with that number, in the order in which they were asked. Between answers come events:
+//! of the tester's own and gets one answer with that number, in the order of the requests. Between answers come events:
 //! what happened to a connection, a completion, an asynchronous event of the device. Both have the agent's time.
 //!
 //! Objects have numbers that the agent gives. All that a control connection made ends with it.
 //!
-//! `ask` has what a tester says, `tell` what an agent does, `address` how both name places.
+//! `ask` has a tester's messages, `tell` an agent's, `address` how both name places.
 //!
 //! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs have them: what goes on the wire.
 
@@ -30,7 +30,7 @@ pub const LONGEST_EVENT: usize = 4096;
 /// Octets of memory that one request carries: twice as many digits have room in a line.
 pub const MOST_OCTETS: usize = 1 << 18;
 
-/// The number of an object, as an answer or event told it.
+/// The number of an object, as an answer or event reported it.
 pub type Object = u32;
 
 /// Octets, as hexadecimal digits.

@@ -1,20 +1,20 @@
-//! What an agent tells: answers and events, and what is said in them.
+//! What an agent sends: answers and events, and their content.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Object, Octets};
 
-/// What an agent says of its own accord, and in answer.
+/// A message of an agent: an event, or an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Nanoseconds since the agent's process began, of a clock that never goes back.
     pub at: u64,
-    /// What is told.
+    /// The content.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What is told.
+/// The content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -34,7 +34,7 @@ pub enum What {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As asked.
+    /// Done as requested.
     Done(Done),
     /// Not at all.
     Failed(Failure),
@@ -44,7 +44,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
-    /// Nothing that has to be told.
+    /// No result to report.
     Nothing,
     /// The version that is spoken, and the agent's own.
     Hello {
@@ -78,9 +78,9 @@ pub enum Done {
         region: Object,
         /// The Tagged Offset of its first octet.
         address: u64,
-        /// L_Key: what its own side says.
+        /// L_Key: for its own side.
         local_key: u32,
-        /// R_Key: the STag that the peer is told.
+        /// R_Key: the STag that is advertised to the peer.
         remote_key: u32,
     },
     /// A window.
@@ -97,7 +97,7 @@ pub enum Done {
     },
     /// A bound window's STag.
     Bound {
-        /// What the peer is told.
+        /// Private data for the peer.
         remote_key: u32,
     },
     /// Memory.
@@ -118,7 +118,7 @@ pub enum Done {
 pub struct Failure {
     /// A sentence.
     pub what: String,
-    /// What the library or the driver said, where it was one of them.
+    /// The error of the library or the driver, if it came from one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
@@ -140,31 +140,31 @@ pub enum Event {
         listener: Object,
         /// Its number from now on.
         connection: Object,
-        /// What the peer says.
+        /// The peer's private data.
         private_data: Octets,
-        /// Reads that it holds at once, as it says.
+        /// Reads that it accepts at once, as it announced.
         ird: u8,
-        /// Reads that it asks for at once, as it says.
+        /// Reads that it requests at once, as it announced.
         ord: u8,
     },
     /// A connection is there.
     Established {
         /// Which.
         connection: Object,
-        /// What the peer's answer says; nothing, where it was the peer that asked.
+        /// The private data of the peer's answer; empty if the peer sent the request.
         private_data: Octets,
         /// `responder_resources` of the event.
         ird: u8,
         /// `initiator_depth` of the event.
         ord: u8,
     },
-    /// The peer said no.
+    /// The peer rejected it.
     Rejected {
         /// Which.
         connection: Object,
         /// An errno, without its sign.
         status: i32,
-        /// What the peer says.
+        /// The peer's private data.
         private_data: Octets,
     },
     /// It did not come to a connection.
@@ -176,7 +176,7 @@ pub enum Event {
         /// An errno, without its sign.
         status: i32,
     },
-    /// A connection has ended, whoever ended it.
+    /// A connection has ended, whichever side ended it.
     Disconnected {
         /// Which.
         connection: Object,
@@ -203,7 +203,7 @@ pub struct Completion {
     pub work: u64,
     /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix: `wr_flush_err`.
     pub status: String,
-    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a number; of one that failed it says nothing.
+    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a number; it has no meaning for one that failed.
     pub operation: String,
     /// Octets of a receive or Read.
     pub octets: u32,
@@ -224,7 +224,7 @@ pub struct Completion {
 pub struct Device {
     /// As the kernel names it.
     pub name: String,
-    /// The kernel's driver, where sysfs tells.
+    /// The kernel's driver, if sysfs has it.
     pub driver: Option<String>,
     /// Of the firmware.
     pub firmware: String,
@@ -246,7 +246,7 @@ pub struct Device {
     pub max_read_parts: u32,
     /// Reads of the peer that are held at once.
     pub max_ird: u32,
-    /// Reads that are asked for at once.
+    /// Reads that are requested at once.
     pub max_ord: u32,
     /// Shared receive queues; 0: none.
     pub max_shared: u32,

@@ -284,8 +284,8 @@ impl Nic {
         })
     }
 
-    pub(super) fn reject(&mut self, connection: Object, told: &Octets) -> Result<Done, Failure> {
-        let (octets, length) = private_data(told)?;
+    pub(super) fn reject(&mut self, connection: Object, data: &Octets) -> Result<Done, Failure> {
+        let (octets, length) = private_data(data)?;
         let asked = self.of_connection(connection)?;
         if !asked.asked {
             return Err(asks_nothing(connection));
@@ -333,7 +333,7 @@ impl Nic {
         if got != 0 || event.is_null() {
             return None;
         }
-        // SAFETY: until it is acknowledged, the event is there, and its private data has the length that it says.
+        // SAFETY: until it is acknowledged, the event is there, and its private data has the length that it gives.
         let happened = unsafe {
             let (conn, of) =
                 (&(*event).conn, if (*event).kind_is_request() { (*event).listen_id } else { (*event).id });
@@ -362,7 +362,7 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                // The library counts from this end: what the peer holds is what may be asked for here.
+                // The library counts from this end: what the peer holds is what may be requested here.
                 let (ird, ord) = (ord, ird);
                 match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),

@@ -1,4 +1,4 @@
-//! Which device it is: found by name or address, opened, and told about.
+//! Which device it is: found by name or address, opened, and described.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{self, NonNull};
@@ -24,7 +24,7 @@ pub struct Opened {
     pub limits: Limits,
 }
 
-/// Why there is no device: a sentence that says what to do.
+/// Why there is no device: a sentence with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDevice {
     /// The libraries are not there.
@@ -39,7 +39,7 @@ pub enum NoDevice {
     /// They find others.
     #[error("no RDMA device {wanted:?}: there are {there}")]
     Other {
-        /// As asked for.
+        /// As requested.
         wanted: String,
         /// Their names.
         there: String,
@@ -55,7 +55,7 @@ pub enum NoDevice {
     Failed {
         /// What was tried.
         what: &'static str,
-        /// What the library said.
+        /// The library's error.
         why: io::Error,
     },
 }
@@ -70,7 +70,7 @@ impl Nic {
         let (Some(devices), Ok(count @ 1..)) = (NonNull::new(devices), usize::try_from(count)) else {
             return Err(NoDevice::None);
         };
-        // SAFETY: the list has so many.
+        // SAFETY: the list has this number of entries.
         let all: Vec<*mut Context> = (0..count).map(|index| unsafe { *devices.as_ptr().add(index) }).collect();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|why| NoDevice::Failed { what: "eventfd", why: why.into() })?;
@@ -125,7 +125,7 @@ impl Nic {
 
     pub(super) fn report(&self) -> Result<Device, Failure> {
         let mut attributes = core::mem::MaybeUninit::<DeviceAttr>::zeroed();
-        // SAFETY: an open device; room for all that it says.
+        // SAFETY: an open device; room for everything that it returns.
         check("ibv_query_device", unsafe { (self.lib.ibv_query_device)(self.context, attributes.as_mut_ptr()) })?;
         // SAFETY: all zeros are right values of each member, and the library has written others.
         let attributes = unsafe { attributes.assume_init() };

@@ -12,7 +12,7 @@ use super::abi::{
     QpInitAttr, Srq, SrqAttr, SrqInitAttr,
 };
 
-/// Why the libraries cannot be used: a sentence that says what to install.
+/// Why the libraries cannot be used: a sentence with what to install.
 #[derive(Debug, thiserror::Error)]
 #[error("{library} cannot be loaded ({why}): install it, on Debian `apt install ibverbs-providers librdmacm1`")]
 pub struct Missing {

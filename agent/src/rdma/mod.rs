@@ -1,4 +1,4 @@
-//! The device of this host: libibverbs and librdmacm, loaded at run time. The only place of this crate where unsafe code stands.
+//! The device of this host: libibverbs and librdmacm, loaded at run time. The only place of this crate with unsafe code.
 //!
 //! | file | what |
 //! | --- | --- |

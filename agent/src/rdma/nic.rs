@@ -34,7 +34,7 @@ pub(super) struct Connection {
     pub(super) parts: (u32, u32),
     /// Octets that may go with one.
     pub(super) inline: u32,
-    /// Its completion queue tells of solicited completions alone, once it has told of one.
+    /// Its completion queue reports only solicited completions, once it has reported one.
     pub(super) solicited: bool,
     /// It answers a request that is neither accepted nor rejected yet.
     pub(super) asked: bool,
@@ -107,9 +107,9 @@ impl Nic {
         }
     }
 
-    /// Does what is asked.
+    /// Executes a request.
     pub fn perform(&mut self, action: Action) -> Result<Done, Failure> {
-        // What a failure is told with is its own errno, and not that of a channel that had no event.
+        // A failure is reported with its own errno, and not that of a channel that had no event.
         // SAFETY: this thread's own.
         unsafe { *libc::__errno_location() = 0 };
         match action {
@@ -151,7 +151,7 @@ impl Nic {
         }
     }
 
-    /// What happened since it was asked last.
+    /// What happened since the last call.
     pub fn events(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.early);
         self.connection_events(&mut events);

@@ -1,12 +1,12 @@
-//! Asynchronous events of devices, brought to whom they concern. librdmacm opens each device once for the whole process, so that all
-//! control connections share the descriptor of its events: whoever reads one may have read another's.
+//! Asynchronous events of devices, routed to their control connections. librdmacm opens each device once per process, so that all
+//! control connections share the descriptor of its events: each reader may get another's events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::protocol::{Event, Object};
 
-/// Events that wait for one control connection; what comes behind them is dropped.
+/// Events that wait for one control connection; later ones are dropped.
 const MOST: usize = 1024;
 
 /// A control connection, for the router.
@@ -124,12 +124,12 @@ mod tests {
             == 1
     }
 
-    fn told(kind: &str, connection: Option<Object>) -> Event {
+    fn event(kind: &str, connection: Option<Object>) -> Event {
         Event::Asynchronous { kind: kind.to_owned(), connection }
     }
 
     #[test]
-    fn an_event_comes_to_whom_it_concerns_whoever_reads_it() {
+    fn an_event_reaches_its_connection_whichever_one_reads_it() {
         let mut router = Router::default();
         let [(first, mine), (second, other), (third, far)] = [wake(), wake(), wake()];
         let [first, second, third] = [router.join(1, first), router.join(1, second), router.join(2, third)];
@@ -137,17 +137,17 @@ mod tests {
         router.made(200, second, None);
         router.deliver(1, Whose::Element(100), "qp_fatal");
         assert_eq!([is_woken(&mine), is_woken(&other), is_woken(&far)], [true, false, false]);
-        assert_eq!(router.take(first), [told("qp_fatal", Some(7))]);
+        assert_eq!(router.take(first), [event("qp_fatal", Some(7))]);
         assert!(!is_woken(&mine) && router.take(second).is_empty());
         router.deliver(1, Whose::Element(200), "srq_limit_reached");
         router.deliver(1, Whose::All, "port_err");
-        assert_eq!(router.take(first), [told("port_err", None)]);
-        assert_eq!(router.take(second), [told("srq_limit_reached", None), told("port_err", None)]);
+        assert_eq!(router.take(first), [event("port_err", None)]);
+        assert_eq!(router.take(second), [event("srq_limit_reached", None), event("port_err", None)]);
         assert!(router.take(third).is_empty());
     }
 
     #[test]
-    fn what_is_given_back_is_told_of_no_more_and_who_reads_nothing_keeps_little() {
+    fn a_released_object_gets_no_more_events_and_an_idle_reader_keeps_few() {
         let mut router = Router::default();
         let (wake, woken) = wake();
         let tester = router.join(1, wake);

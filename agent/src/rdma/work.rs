@@ -48,9 +48,9 @@ impl Nic {
     /// The same where the octets are taken while it is posted: by the library, from this process's own memory, which no device guards.
     fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
         let mut sges = self.sges(parts, most)?;
-        let said: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
-        if said > u64::from(octets) {
-            return Err(Failure::of(format!("{said} octets inline: the Queue Pair takes {octets}")));
+        let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
+        if total > u64::from(octets) {
+            return Err(Failure::of(format!("{total} octets inline: the Queue Pair takes {octets}")));
         }
         for (part, sge) in parts.iter().zip(&mut sges) {
             let memory = &self.of_region(part.region)?.memory;
@@ -184,7 +184,7 @@ impl Nic {
         })
     }
 
-    /// The next completion, or the next one that is solicited, is told through the channel.
+    /// The next completion, or the next one that is solicited, is reported through the channel.
     pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
         // SAFETY: the queue and its device are there.
         let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };
@@ -200,7 +200,7 @@ impl Nic {
             }
             // SAFETY: one event of a queue that is there: it is destroyed only once its events are acknowledged.
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
-            // First armed, then emptied: what comes between is told again.
+            // First armed, then emptied: what comes between is reported again.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
             let solicited = self.of_connection(connection).is_ok_and(|connection| connection.solicited);
             if let Err(failure) = self.arm(cq, solicited) {

@@ -22,11 +22,11 @@ pub(super) struct End {
     /// What goes out while the RNIC has no part in it.
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
-    /// IRD and ORD that its user asked for, and that hold where start-up settles none.
+    /// IRD and ORD that its user requested, and that hold where start-up settles none.
     pub(super) asked: (u8, u8),
     /// Something was done to it since it was driven last.
     pub(super) touched: bool,
-    /// It was there, and its end is not told yet.
+    /// It was established, and its end is not reported yet.
     pub(super) established: bool,
     /// The peer has ended it.
     pub(super) ended: bool,
@@ -37,7 +37,7 @@ pub(super) enum State {
     /// There is a way to the peer, and no stream.
     Resolved,
     WaitRequest(WaitRequest),
-    /// A Request is here, and somebody has to say what becomes of it.
+    /// A Request has arrived, and waits for the user's decision.
     Asked(WaitDecision),
     WaitReply(WaitReply),
     /// The RNIC has the stream.
@@ -97,7 +97,7 @@ impl End {
     }
 }
 
-/// What is asked of connections.
+/// Requests about connections.
 impl Inner {
     pub(super) fn end(&mut self, connection: Object) -> Result<&mut End, Failure> {
         let known = matches!(self.things.get(&connection), Some(Thing::Connection));
@@ -182,8 +182,8 @@ impl Inner {
         Ok(Done::Nothing)
     }
 
-    pub(super) fn reject(&mut self, now: Instant, connection: Object, told: &Octets) -> Result<Done, Failure> {
-        let private_data = private_data(told)?;
+    pub(super) fn reject(&mut self, now: Instant, connection: Object, data: &Octets) -> Result<Done, Failure> {
+        let private_data = private_data(data)?;
         let decision = self.decision(connection)?;
         let mut reply = Vec::new();
         decision.reject(&private_data, &mut reply);
@@ -235,7 +235,7 @@ impl Inner {
     }
 }
 
-fn private_data(told: &Octets) -> Result<PrivateData, Failure> {
-    let (octets, _) = common::private_data(told)?;
+fn private_data(data: &Octets) -> Result<PrivateData, Failure> {
+    let (octets, _) = common::private_data(data)?;
     PrivateData::new(octets.to_vec()).map_err(invalid)
 }

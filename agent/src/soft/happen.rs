@@ -87,12 +87,12 @@ impl Inner {
             Ok(AfterReply::Accepted(negotiated, frame)) => {
                 let asked = self.ends.get(&object).map_or((1, 1), |end| end.asked);
                 let depths = negotiated.enhanced.map_or(asked, |agreed| (depth(agreed.ird), depth(agreed.ord)));
-                // The user is told the Responder's own words, not what came of them (P2P-9.1-25): what that asks for is ours to hold.
-                let told = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
+                // The user gets the Responder's own words, not the result (P2P-9.1-25): this side holds what they request.
+                let reported = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
                 match self.operate(now, object, &negotiated, None, depths) {
                     Ok(()) => {
                         let private_data = Octets(frame.private_data.as_octets().to_vec());
-                        self.established(now, object, private_data, told);
+                        self.established(now, object, private_data, reported);
                     }
                     Err(_) => self.failed(now, object, "connect_error", EPROTO),
                 }
@@ -165,8 +165,8 @@ impl Inner {
         end.send(Transmit::Fin);
     }
 
-    /// Tells the end of connections that were there.
-    pub(super) fn tell_ended(&mut self, now: Instant) {
+    /// Reports the end of established connections.
+    pub(super) fn report_ended(&mut self, now: Instant) {
         if !self.rnic.reports_end() {
             return;
         }
@@ -180,7 +180,7 @@ impl Inner {
     }
 }
 
-/// As far as a connection manager can say it.
+/// As far as a connection manager can express it.
 fn depth(depth: u16) -> u8 {
     u8::try_from(depth).unwrap_or(u8::MAX)
 }

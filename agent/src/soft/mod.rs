@@ -1,12 +1,12 @@
-//! The software RNIC in the place of a device: what is asked is carried out in process, and time is handed in.
+//! The software RNIC in the place of a device: requests are executed in process, and time is handed in.
 //!
-//! [`Soft`] is what one control connection has. It opens no socket: whoever has a stream for it asks [`Soft::arrive`] for the end to drive.
+//! [`Soft`] is what one control connection has. It opens no socket: the owner of a stream calls [`Soft::arrive`] for the end to drive.
 //! [`OnSockets`] is that with sockets: an agent like any other, without a device.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `objects` | domains, regions, windows, shared receive queues |
-//! | `end` | connections: what is asked of them |
+//! | `end` | connections: requests about them |
 //! | `happen` | connections: what happens to them |
 //! | `stream` | the end of a stream, for who drives it |
 //! | `work` | work requests, and what comes of them |
@@ -60,7 +60,7 @@ struct Inner {
     ends: BTreeMap<Object, End>,
     /// Of connections that are gone: windows that are bound to them keep them.
     kept: Vec<Pair>,
-    /// Those that were told to connect, and have no stream yet.
+    /// Those that have to connect, and have no stream yet.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
     limits: Limits,
@@ -127,10 +127,10 @@ impl Soft {
         }))))
     }
 
-    /// Does what is asked. What it makes of a stream goes out when that is driven next.
+    /// Executes a request. Its output for a stream goes out when that is driven next.
     ///
     /// # Errors
-    /// It cannot be done, as a device says so.
+    /// It cannot be done, with the error of a device.
     pub fn perform(&self, now: Instant, action: Action) -> Result<Done, Failure> {
         let mut inner = self.lock();
         inner.now = now;
@@ -139,25 +139,25 @@ impl Soft {
         done
     }
 
-    /// What happened first of what was not told yet, and when.
+    /// What happened first of what was not reported yet, and when.
     pub fn next_event(&self) -> Option<(Instant, Event)> {
         self.lock().events.pop_front()
     }
 
-    /// Is there something to tell?
+    /// Is there something to report?
     #[must_use]
     pub fn has_event(&self) -> bool {
         !self.lock().events.is_empty()
     }
 
-    /// A TCP connection is there: that of a connection that was told to connect, or one to a listener. `None`: nobody wants it.
+    /// A TCP connection is there: that of a connection that has to connect, or one to a listener. `None`: nobody wants it.
     #[must_use]
     pub fn arrive(&self, now: Instant) -> Option<Box<dyn Served>> {
         let object = self.lock().arrive(now)?;
         Some(Box::new(SoftEnd { soft: self.clone(), object }))
     }
 
-    /// The same for one to a certain listener, whose segments have so many octets.
+    /// The same for one to a certain listener, with this segment size in octets.
     fn arrive_at(&self, now: Instant, listener: Object, emss: u32) -> Option<SoftEnd> {
         let mut inner = self.lock();
         let object = inner.arrive_at(now, listener)?;
@@ -171,7 +171,7 @@ impl Soft {
         inner.limits.room(inner.ends.len()).is_ok()
     }
 
-    /// The end of a connection that was told to connect; its stream may not be there yet.
+    /// The end of a connection that has to connect; its stream may not be there yet.
     fn connecting(&self, object: Object) -> Option<SoftEnd> {
         let mut inner = self.lock();
         inner.connecting.retain(|connecting| *connecting != object);
@@ -179,7 +179,7 @@ impl Soft {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A verb that panicked left whole objects behind.
+        // A verb that panicked left complete objects.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

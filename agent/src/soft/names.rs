@@ -32,7 +32,7 @@ pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     }
 }
 
-/// `enum ibv_event_type`; `None` where librdmacm tells it, or nobody does.
+/// `enum ibv_event_type`; `None` if librdmacm reports it, or if nothing does.
 pub(super) fn asynchronous(event: EventId) -> Option<&'static str> {
     use EventId as E;
     Some(match event {

@@ -10,7 +10,7 @@ use crate::protocol::{Access, Device, Done, Failure, Object, Octets, pattern};
 
 /// Octets of the entries of a region's list: buffers begin at multiples of them.
 const PAGE: u32 = 1 << 21;
-/// Addresses of regions that count from an address: that of an object is so many times its number.
+/// Addresses of regions that count from an address: that of an object is this multiple of its number.
 const APART: u64 = 1 << 33;
 
 impl Inner {
@@ -76,7 +76,7 @@ impl Inner {
         let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * APART };
         let registration = Registration {
             pd,
-            // The key is the consumer's: it tells the regions of a case apart.
+            // The key is the consumer's: it distinguishes the regions of a case.
             key: StagKey((self.last & 0xff) as u8),
             list: PhysicalBufferList::of(buffer, 0, octets, PAGE),
             base: if has(Access::ZeroBased) { ToBase::ZeroBased } else { ToBase::VaBased(address) },

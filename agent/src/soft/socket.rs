@@ -141,7 +141,7 @@ impl Socket {
                 }
             }
             Some(Transmit::Reset) => {
-                // It is gone whether or not the socket could be told so.
+                // It is gone whether or not the socket could send RST.
                 let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
                 self.stream = None;
             }

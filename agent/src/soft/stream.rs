@@ -24,7 +24,7 @@ impl SoftEnd {
         self.soft.lock().set_emss(self.object, emss);
     }
 
-    /// Whoever was told of it may still ask something of it.
+    /// A tester that knows it may still send requests about it.
     pub(super) fn is_known(&self) -> bool {
         self.soft.lock().things.contains_key(&self.object)
     }

@@ -139,7 +139,7 @@ impl Inner {
 
     fn empty(&mut self, now: Instant, connection: Object, cq: CqHandle) {
         while let Ok(completion) = self.rnic.poll_cq(cq) {
-            self.events.push_back((now, told(connection, &completion)));
+            self.events.push_back((now, completed(connection, &completion)));
         }
     }
 
@@ -169,13 +169,13 @@ impl Inner {
             };
             self.events.push_back((now, Event::Asynchronous { kind: kind.to_owned(), connection }));
         }
-        self.tell_ended(now);
+        self.report_ended(now);
         let deviations = &self.settings.deviations;
         self.events.retain(|(_, event)| fate(event).is_none_or(|fate| !conceals(deviations, fate)));
     }
 }
 
-/// What an event says of a connection as a whole, where it says so.
+/// The outcome of a connection that an event reports, if it does.
 fn fate(event: &Event) -> Option<Fate> {
     match event {
         Event::Disconnected { .. } => Some(Fate::Disconnected),
@@ -185,7 +185,7 @@ fn fate(event: &Event) -> Option<Fate> {
     }
 }
 
-fn told(connection: Object, completion: &WorkCompletion) -> Event {
+fn completed(connection: Object, completion: &WorkCompletion) -> Event {
     Event::Completion(Completion {
         connection,
         work: completion.wr_id,
