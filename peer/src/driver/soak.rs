@@ -93,7 +93,7 @@ impl Lane {
             )
         };
         if timeout(LIMIT, both).await.is_err() {
-            return Err(Failed::Hang { after: LIMIT, told: "over TCP".to_owned() });
+            return Err(Failed::Hang { after: LIMIT, description: "over TCP".to_owned() });
         }
         for (end, one) in [connects, listens].into_iter().enumerate() {
             one.device.verbs(|rnic| one.ground.check(rnic)).map_err(|spoilt| Failed::Memory { end, spoilt })?;

@@ -52,7 +52,7 @@ pub enum AskError {
     #[error("the connecting and the accepting address are of different families")]
     Families,
     /// The same service is being requested from the same end: one connection at a time can come from there.
-    #[error("the same connection is being asked for already")]
+    #[error("the same connection is already being requested")]
     InFlight,
     /// Too many questions are open.
     #[error("too many questions are open")]

@@ -78,7 +78,7 @@ pub enum Fault {
     #[error("too many Read Requests")]
     TooManyReads,
     /// A Read Response, and no Read waits for one.
-    #[error("unexpected opcode: nothing was asked for")]
+    #[error("unexpected opcode: nothing was requested")]
     Unasked,
     /// Inbound Writes and Read Responses are not enabled here.
     #[error("RDMA Write is not enabled")]

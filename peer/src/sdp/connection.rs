@@ -82,7 +82,7 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// The RNIC could not register a receive when so many had ended: none is advertised until another one has.
+    /// The RNIC could not register a receive after this number had ended: none is advertised until another one has.
     pub(super) sinks_refused: Option<u64>,
     pub(super) nudge: Nudge,
     /// Updates that would answer nothing but updates go out in their time,

@@ -105,7 +105,7 @@ pub enum RuleError {
         what: &'static str,
     },
     /// The complete text.
-    #[error("no line says `agent PATH`")]
+    #[error("no line has `agent PATH`")]
     NoAgent,
 }
 
@@ -277,7 +277,7 @@ impl Pattern {
         let ip: IpAddr =
             ip.parse().map_err(|_| "an address is *, or one of IPv4 or IPv6, with its prefix where it is a net")?;
         if ip.is_ipv6() != bare.is_some() {
-            return Err("an IPv6 address stands in brackets, an IPv4 address does not");
+            return Err("write an IPv6 address in brackets, an IPv4 address without");
         }
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix {

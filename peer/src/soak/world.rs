@@ -31,7 +31,7 @@ const STEPS: u64 = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
     /// Who was there and what was done, in words.
-    pub told: String,
+    pub description: String,
     /// Octets that arrived at either end.
     pub octets: u64,
     /// What arrived, in order.
@@ -47,12 +47,12 @@ pub enum Failed {
     #[error("no end: {0}")]
     NoEnd(String),
     /// It does not end.
-    #[error("hang after {after:?}: {told}")]
+    #[error("hang after {after:?}: {description}")]
     Hang {
         /// On its own clock.
         after: Duration,
         /// Who hangs.
-        told: String,
+        description: String,
     },
     /// Memory.
     #[error("end {end}: {spoilt}")]
@@ -63,7 +63,7 @@ pub enum Failed {
         spoilt: Spoilt,
     },
     /// A resource was leaked.
-    #[error("end {end} leaves something behind: {left}")]
+    #[error("end {end} leaks a resource: {left}")]
     Left {
         /// 0 is the Initiator.
         end: usize,
@@ -85,7 +85,7 @@ struct Scene {
     ends: [End; 2],
     manglers: [Option<Mangler>; 2],
     deviates: [bool; 2],
-    told: String,
+    description: String,
 }
 
 /// Plays the run of a seed; `plan` in place of one that the seed draws.
@@ -94,7 +94,7 @@ struct Scene {
 /// Something that must not happen did. It panics only where the endpoint does.
 pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
     let mut rng = Rng::with_seed(seed);
-    let Scene { ends, manglers, deviates, told } = scene(&mut rng, seed, plan).map_err(Failed::NoEnd)?;
+    let Scene { ends, manglers, deviates, description } = scene(&mut rng, seed, plan).map_err(Failed::NoEnd)?;
     let ways = manglers.map(|mangler| Way { mangler, queue: VecDeque::new(), octets: 0 });
     let mut acts: Vec<Instant> = (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
     acts.sort_unstable();
@@ -111,7 +111,10 @@ pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
         spoilt: None,
         deviates,
     };
-    world.run().map_err(|why| Failed::Hang { after: world.now.since_origin(), told: format!("{why}; {told}") })?;
+    world.run().map_err(|why| Failed::Hang {
+        after: world.now.since_origin(),
+        description: format!("{why}; {description}"),
+    })?;
     for (end, deviates) in deviates.into_iter().enumerate() {
         if !deviates {
             world.ends[end].check().map_err(|spoilt| Failed::Memory { end, spoilt })?;
@@ -124,7 +127,7 @@ pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
     for (end, one) in world.ends.into_iter().enumerate().filter(|(end, _)| !deviates[*end]) {
         one.give_back().map_err(|left| Failed::Left { end, left })?;
     }
-    Ok(Played { told, octets, steps, took })
+    Ok(Played { description, octets, steps, took })
 }
 
 fn after(duration: Duration) -> Instant {
@@ -277,11 +280,11 @@ fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String>
     let deviations = [deviations(rng), deviations(rng)];
     let mpa = [drawn_mpa(rng), drawn_mpa(rng)];
     let data = [private_data(rng), private_data(rng)];
-    let told = format!(
+    let description = format!(
         "{} to {}, EMSS {emss}, mangled {}, deviations {deviations:?}",
         name(is_rnic[0]),
         name(is_rnic[1]),
-        Told(&manglings)
+        Plans(&manglings)
     );
     let end = |rng: &mut Rng, end: usize| {
         let initiates = end == 0;
@@ -305,16 +308,16 @@ fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String>
     };
     let ends = [end(rng, 0)?, end(rng, 1)?];
     let manglers = manglings.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.mangler(0)));
-    Ok(Scene { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), told })
+    Ok(Scene { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), description })
 }
 
 fn name(is_rnic: bool) -> &'static str {
     if is_rnic { "RNIC" } else { "builtin" }
 }
 
-struct Told<'a>(&'a [Option<Mangling>; 2]);
+struct Plans<'a>(&'a [Option<Mangling>; 2]);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for Plans<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plans = self.0.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.plan.to_string()));
         write!(f, "{plans:?}")

@@ -355,9 +355,7 @@ async fn connect(
     let connected = side.endpoint.connect(address, settings, &request).await?;
     let reply = connected.peer.private_data.as_octets();
     side.peer = std::str::from_utf8(reply).ok().and_then(parse_memory).ok_or_else(|| {
-        WorkloadError::Protocol(
-            "its Reply does not tell where its memory is; is `weft serve` on the other side?".into(),
-        )
+        WorkloadError::Protocol("its Reply does not advertise its memory; is `weft serve` on the other side?".into())
     })?;
     Ok((side, connected))
 }
@@ -391,7 +389,7 @@ async fn serve_source(side: Side) -> Result<(), WorkloadError> {
     loop {
         let side = &source.0;
         if side.receive().await? != CONTROL {
-            return Err(WorkloadError::Protocol("a Send that does not tell a number of messages".into()));
+            return Err(WorkloadError::Protocol("a Send without a number of messages".into()));
         }
         let count =
             side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;

@@ -145,7 +145,7 @@ impl Cat {
         let connected = cat.endpoint.connect(address, settings, &request).await?;
         let reply = std::str::from_utf8(connected.peer.private_data.as_octets()).ok().and_then(parse_memory);
         cat.peer = reply.ok_or_else(|| {
-            WorkloadError::Protocol("its Reply does not tell where its memory is; is weft on the other side?".into())
+            WorkloadError::Protocol("its Reply does not advertise its memory; is weft on the other side?".into())
         })?;
         if ask.pull {
             cat.endpoint.send(Bytes::new())?;
