@@ -19,9 +19,27 @@ use crate::habits::{CapturedFrame, Dice, Effect, Frames, HABITS, Habit, Sent, di
 /// CRC, neither CRC nor markers, both.
 const MODES: [&str; 3] = ["crc", "plain", "markers"];
 
-/// Sets of streams with a fault, and how many faults of each mode may be missed. A fault counts as
-/// missed, too, if its requirement is named with other octets than the author of the stream chose.
-const FAULTY: [(&str, usize); 3] = [("illegal", 2), ("harder", 4), ("more", 7)];
+/// Sets of streams with a fault.
+const FAULTY: [&str; 3] = ["illegal", "harder", "more"];
+
+/// Streams whose fault is missed in every mode. A fault counts as missed, too, if its requirement is
+/// named with other octets than the author of the stream chose. A stream whose fault is found must
+/// leave the list.
+const MISSED: &[&str] = &[
+    "H17-atomic-before-read",
+    "H30-mode-too-early",
+    "H32-rd-compl-early",
+    "H44-resize-again",
+    "I57-immediate-7",
+    "I64-payload-on-2-credits",
+    "M01-reply-surplus",
+    "M14-response-long",
+    "M16-read-request-short",
+    "M18-atomic-response-unasked",
+    "M37-write-after-cancel",
+    "M38-buffered-too-early",
+    "M42-oob-pend-twice",
+];
 
 /// Streams that leave a SHOULD or RECOMMENDED unkept on purpose, and the row whose warning is right.
 const SHOULD: &[(&str, &str)] = &[
@@ -107,7 +125,7 @@ fn streams(set: &str, mode: &str) -> Vec<Stream> {
 }
 
 fn faulty() -> impl Iterator<Item = Stream> {
-    FAULTY.iter().flat_map(|(set, _)| MODES.iter().flat_map(|mode| streams(set, mode)))
+    FAULTY.iter().flat_map(|set| MODES.iter().flat_map(|mode| streams(set, mode)))
 }
 
 impl Stream {
@@ -232,17 +250,14 @@ fn legal_streams_are_not_accused() {
 
 #[test]
 fn faults_are_found_with_their_octet() {
-    let mut wrong = Vec::new();
-    for (set, most) in FAULTY {
-        for mode in MODES {
-            let missed = streams(set, mode).into_iter().filter(|stream| !stream.is_found());
-            let missed: Vec<String> = missed.map(|stream| stream.name).collect();
-            if missed.len() > most {
-                wrong.push(format!("{} of {set}-{mode}, more than {most}:\n{}", missed.len(), missed.join("\n")));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "faults missed: {}", wrong.join("\n"));
+    let missed: BTreeSet<String> = faulty().filter(|stream| !stream.is_found()).map(|stream| stream.name).collect();
+    let is_known = |name: &str| MISSED.iter().any(|known| name.starts_with(&format!("{known}, ")));
+    none(&missed.iter().filter(|name| !is_known(name)).cloned().collect::<Vec<_>>(), "faults missed");
+    let is_found = |known: &&str| {
+        MODES.iter().any(|mode| !missed.iter().any(|name| name.starts_with(&format!("{known}, {mode} "))))
+    };
+    let found: Vec<&str> = MISSED.iter().copied().filter(is_found).collect();
+    assert!(found.is_empty(), "found in at least one mode, so to be removed from MISSED: {}", found.join(" "));
 }
 
 #[test]
