@@ -9,4 +9,5 @@ mod sdp;
 mod serve;
 mod signals;
 mod soak;
+mod wait;
 mod workloads;

@@ -6,15 +6,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+
+use crate::wait::wait_for;
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 /// Numbers of signals (signal(7)).
 const HUP: u32 = 1;
 const INT: u32 = 2;
 const TERM: u32 = 15;
-/// For what has to happen soon.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -23,18 +22,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// Waits for something that another process does, about which nothing tells.
-fn wait_for<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(it) = is_there() {
-            return it;
-        }
-        assert!(begin.elapsed() < LONG, "{what}");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

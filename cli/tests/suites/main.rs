@@ -15,5 +15,7 @@ mod target_check;
 mod test_report;
 mod test_resume;
 mod test_runs;
+#[path = "../endpoint/wait.rs"]
+mod wait;
 mod web;
 mod words;

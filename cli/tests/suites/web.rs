@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::wait::wait_for;
+
 /// Ends with the test.
 pub(crate) struct Server {
     process: Child,
@@ -99,13 +101,10 @@ fn finished(server: &Server, run: &str, enough: usize) -> Vec<String> {
 
 /// The run that is newest, once there is one.
 fn newest(server: &Server) -> String {
-    loop {
+    wait_for("a run", || {
         let runs = server.json("GET", "/api/runs?limit=1", "");
-        if let Some(run) = runs["runs"][0]["run"]["id"].as_str() {
-            return run.to_owned();
-        }
-        std::thread::yield_now();
-    }
+        runs["runs"][0]["run"]["id"].as_str().map(str::to_owned)
+    })
 }
 
 #[test]
@@ -145,9 +144,8 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
     // Until it has begun again it is the cancelled one, whose events are over.
-    while server.json("GET", &format!("/api/runs/{run}"), "")["status"] == "cancelled" {
-        std::thread::yield_now();
-    }
+    let status = || server.json("GET", &format!("/api/runs/{run}"), "")["status"].clone();
+    wait_for("the run has begun again", || (status() != "cancelled").then_some(()));
     let more = finished(&server, &run, done.len() + 5);
     assert_eq!(more[..told.len()], told[..], "in the same order");
 }
@@ -168,9 +166,8 @@ fn a_server_that_is_killed_in_the_middle_of_an_upload_has_no_half_of_it() {
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&capture[..length / 2]).unwrap();
     // Until the server has written some of it.
-    while !files().iter().any(|file| file.metadata().is_ok_and(|about| about.len() > 0)) {
-        std::thread::yield_now();
-    }
+    let is_begun = || files().iter().any(|file| file.metadata().is_ok_and(|about| about.len() > 0));
+    wait_for("a part of the upload", || is_begun().then_some(()));
     // SIGKILL.
     server.process.kill().unwrap();
     server.process.wait().unwrap();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use weft_peer::driver::Device;
@@ -14,6 +15,8 @@ use weft_peer::verbs::{
 };
 
 const LENGTH: u32 = 16 << 20;
+/// Ends a test that would wait forever.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 struct Side {
     device: Device,
@@ -151,9 +154,12 @@ async fn a_message_waits_in_tcp_for_its_receive() {
     let octets = a.fill(4);
     a.post(Operation::Send { payload: Payload::Gather(vec![a.sge()]), solicited: false, invalidate: None });
     let waits = || b.device.verbs(|rnic| rnic.query_qp(b.qp).unwrap().llp.is_some_and(|llp| !rnic.wants_octets(llp)));
-    while !waits() {
-        tokio::task::yield_now().await;
-    }
+    let stops = async {
+        while !waits() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, stops).await.unwrap();
     b.post_receive();
     assert_eq!((a.done().await, b.done().await), (CompletionStatus::Success, CompletionStatus::Success));
     assert!(b.holds(&octets));

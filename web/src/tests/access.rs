@@ -369,9 +369,12 @@ async fn limits_event_streams_per_session_and_in_total() {
     assert_eq!(refused(&streams(&site, run, 1, &[&operator]).await), 0);
     assert_eq!(status(&site, "GET /", &[&last], "").await, 200, "pages are still served");
     drop(viewers);
-    while refused(&streams(&site, run, 1, &[&last]).await) > 0 {
-        tokio::task::yield_now().await;
-    }
+    let has_place = async {
+        while refused(&streams(&site, run, 1, &[&last]).await) > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, has_place).await.expect("streams that end leave their places");
 }
 
 #[tokio::test]

@@ -51,8 +51,11 @@ async fn a_locked_store_is_reported_soon_and_used_again_later() {
     }
     other.execute("ROLLBACK").await.unwrap();
     for path in ["/", "/healthz"] {
-        while site.get(path).await.status() != StatusCode::OK {
-            tokio::task::yield_now().await;
-        }
+        let is_back = async {
+            while site.get(path).await.status() != StatusCode::OK {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, is_back).await.expect(path);
     }
 }

@@ -181,9 +181,12 @@ async fn rejects_silent_clients_and_too_many_uploads() {
         head.header(header::CONTENT_TYPE, "multipart/form-data; boundary=B").body(stuck()).unwrap()
     };
     let slow: Vec<_> = (0..2).map(|_| tokio::spawn(router.clone().oneshot(request()))).collect();
-    while desk.names().len() < 2 {
-        tokio::task::yield_now().await;
-    }
+    let have_begun = async {
+        while desk.names().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, have_begun).await.expect("two uploads begin");
     assert!(desk.names().iter().all(|name| name.starts_with(".weft-upload-")), "{:?}", desk.names());
     assert!(desk.site.text("/captures").await.contains("There is no capture in the folder yet."));
     assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -192,9 +195,12 @@ async fn rejects_silent_clients_and_too_many_uploads() {
         client.abort();
         assert!(client.await.is_err());
     }
-    while !desk.names().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let are_gone = async {
+        while !desk.names().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, are_gone).await.expect("uploads of clients that disconnect are deleted");
     assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SEE_OTHER);
     // A silent client times out.
     let (site, _folder) = impatient(&mut desk).await;

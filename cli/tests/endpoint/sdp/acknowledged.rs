@@ -19,6 +19,7 @@ use weft_peer::verbs::{InUse, Node, RnicSettings};
 
 use crate::sdp::faults::connect;
 use crate::sdp::process::{Listening, octets};
+use crate::wait::LONG;
 
 const MODES: [Mode; 3] = [Mode::Combined, Mode::Pipelined, Mode::Buffered];
 
@@ -53,8 +54,13 @@ fn all_that_is(device: &Device) -> (usize, InUse) {
 }
 
 async fn comes_back_to(device: &Device, before: (usize, InUse)) {
-    while all_that_is(device) != before {
-        tokio::task::yield_now().await;
+    let is_back = async {
+        while all_that_is(device) != before {
+            tokio::task::yield_now().await;
+        }
+    };
+    if tokio::time::timeout(LONG, is_back).await.is_err() {
+        assert_eq!(all_that_is(device), before, "after {LONG:?}");
     }
 }
 

@@ -78,9 +78,7 @@ fn what_is_no_request_is_answered_as_that_and_the_agent_goes_on() {
     half.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "failed other no request\n");
     drop(half);
-    while agent.descriptors() != idle {
-        std::thread::yield_now();
-    }
+    crate::wait::wait_for("its descriptors are closed", || (agent.descriptors() == idle).then_some(()));
     agent.end();
     assert!(!socket.exists());
 }

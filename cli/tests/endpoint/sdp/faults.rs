@@ -12,12 +12,11 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings};
 use weft_peer::verbs::{Node, RnicSettings};
 
 use crate::sdp::process::{Listening, WEFT, fill, octets, open, proxies, read_error, server, through};
+use crate::wait::{LONG, wait_for};
 
 /// Waits until a process has so many descriptors open again.
 fn comes_back_to(proxy: &Listening, descriptors: usize) {
-    while proxy.descriptors() != descriptors {
-        thread::yield_now();
-    }
+    wait_for("its descriptors are closed", || (proxy.descriptors() == descriptors).then_some(()));
 }
 
 /// A child that is stopped whatever becomes of the test.
@@ -147,9 +146,12 @@ async fn octets_that_arrived_are_read_behind_the_death_of_their_sender() {
     let (mut stdin, given) = (child.0.stdin.take().unwrap(), sent.clone());
     let writing = thread::spawn(move || (stdin.write_all(&given), stdin));
     // Nobody reads: it lies in receives that were posted ahead.
-    while stream.statistics().unread < 150_000 {
-        tokio::task::yield_now().await;
-    }
+    let arrived = async {
+        while stream.statistics().unread < 150_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, arrived).await.unwrap();
     child.0.kill().unwrap();
     stream.broken().await;
     let mut got = vec![0; sent.len()];

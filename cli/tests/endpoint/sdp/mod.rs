@@ -23,6 +23,8 @@ use process::{
     KEEP_ALIVE, Listening, WEFT, fill, has_timer, octets, open, proxies, read_error, reset, server, through,
 };
 
+use crate::wait::wait_for;
+
 #[test]
 fn each_half_ends_by_itself_and_no_octet_is_lost() {
     let (server, at) = server();
@@ -83,9 +85,7 @@ fn a_silent_peer_is_asked_by_keep_alive() {
     let sides =
         [(port(&near.at), client.local_addr().unwrap().port()), (served.peer_addr().unwrap().port(), port(&at))];
     for (proxy, program) in sides {
-        while !has_timer(proxy, program, KEEP_ALIVE) {
-            thread::yield_now();
-        }
+        wait_for("keep-alive", || has_timer(proxy, program, KEEP_ALIVE).then_some(()));
     }
     // SDP's connection; nobody but the kernel knows the port of its other end.
     let sdp = format!(":{:04X}", port(&far.at));
@@ -95,14 +95,12 @@ fn a_silent_peer_is_asked_by_keep_alive() {
         let ours = columns[3] == "01" && columns[1..3].iter().any(|name| name.ends_with(&sdp));
         (ours, columns[5].starts_with(KEEP_ALIVE))
     };
-    loop {
+    wait_for("keep-alive of both ends of SDP's connection", || {
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
         let ends: Vec<bool> =
             table.lines().skip(1).map(is_kept).filter(|(ours, _)| *ours).map(|(_, kept)| kept).collect();
-        if ends == [true, true] {
-            break;
-        }
-    }
+        (ends == [true, true]).then_some(())
+    });
 }
 
 /// Nobody reads on the far side, so that all on the way is full; then the near side resets.

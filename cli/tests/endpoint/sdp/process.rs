@@ -4,8 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Instant;
 
 use serde_json::Value;
+
+use crate::wait::LONG;
 
 pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
@@ -146,8 +149,9 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
     let names = |stream: &TcpStream| (stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port());
     let ((near, far), (program, proxy)) = (names(client), names(served));
     client.set_nonblocking(true).unwrap();
-    let mut sent = 0;
+    let (mut sent, begin) = (0, Instant::now());
     loop {
+        assert!(begin.elapsed() < LONG, "the windows do not close: {sent} octets went");
         match (&mut &*client).write(&piece[sent % piece.len()..]) {
             Ok(written) => sent += written,
             Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),

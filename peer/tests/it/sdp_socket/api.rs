@@ -115,9 +115,12 @@ async fn a_whole_is_waited_for() {
         let (mut here, there) = pair(plain()).await;
         here.write_all(b"hi").await.unwrap();
         here.flush().await.unwrap();
-        while there.statistics().unread < 2 {
-            tokio::task::yield_now().await;
-        }
+        let arrived = async {
+            while there.statistics().unread < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(crate::cm::LONG, arrived).await.unwrap();
         here.abort();
         assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
         let error = there.receive_whole(&mut whole).await.unwrap_err();
