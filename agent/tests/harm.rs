@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use session::{Counter, StandIn, play, play_soft};
 use weft_agent::listen::{MOST_TESTERS, listen};
-use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE};
+use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Told, What};
 use weft_agent::serve::{Carrier, Ended};
 
 /// Two tests measure this process: its memory, or its descriptors and threads. `cargo test` runs all
@@ -196,19 +196,40 @@ fn a_tester_may_go_at_each_octet() {
     play(said.as_bytes(), || 1, Some(TOKEN));
 }
 
+/// The id of each answer, and whether the request was performed.
+fn answers(told: &[u8]) -> Vec<(Option<u64>, bool)> {
+    let lines = told.split(|octet| *octet == b'\n').filter(|line| !line.is_empty());
+    let answer = |line| match serde_json::from_slice::<Told>(line).unwrap().what {
+        What::Answer { id, outcome } => Some((id, matches!(outcome, Outcome::Done(_)))),
+        What::Event(_) => None,
+    };
+    lines.filter_map(answer).collect()
+}
+
+/// docs/agent.md: the hello has at most 4,096 octets, a line 1,048,576 with its line feed. A longer one ends the connection.
 #[test]
 fn lengths_at_their_limits() {
     let _beside = beside();
     let padded = |line: &str, length: usize| line.to_owned() + &" ".repeat(length - line.len());
+    let refused = (None, false);
     for hello in [4095, 4096, 4097] {
+        let expected = if hello <= 4096 { vec![(Some(1), true), (Some(2), true)] } else { vec![refused] };
         for piece in [1, 4096, 1 << 16] {
-            play(format!("{}\n{}\n", padded(HELLO, hello), REQUESTS[0]).as_bytes(), || piece, Some(TOKEN));
+            let said = format!("{}\n{}\n", padded(HELLO, hello), REQUESTS[0]);
+            let told = play(said.as_bytes(), || piece, Some(TOKEN));
+            assert_eq!(answers(&told), expected, "a hello of {hello} octets, {piece} at a time");
         }
     }
     for line in [LONGEST_LINE - 2, LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1] {
         for piece in [4093, 1 << 16] {
-            let said = format!("{HELLO}\n{}\n{}\n", padded(REQUESTS[0], line), REQUESTS[1]);
-            play(said.as_bytes(), || piece, Some(TOKEN));
+            let said = format!("{HELLO}\n{}\n{}\n", padded(REQUESTS[0], line), REQUESTS[2]);
+            let told = play(said.as_bytes(), || piece, Some(TOKEN));
+            let expected = if line < 1_048_576 {
+                vec![(Some(1), true), (Some(2), true), (Some(4), true)]
+            } else {
+                vec![(Some(1), true), refused]
+            };
+            assert_eq!(answers(&told), expected, "a line of {line} octets, {piece} at a time");
         }
     }
 }

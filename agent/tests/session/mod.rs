@@ -183,14 +183,16 @@ impl<P> AsFd for Input<'_, P> {
 
 /// Plays a control connection in which the tester says `octets` and goes, where each read gives as many as `piece` says, and holds what is
 /// told against docs/agent.md: an answer to each line with its number, in order; nothing made without a right hello; nothing left behind.
+/// Returns the lines that the tester gets.
 ///
 /// # Panics
 ///
 /// When anything is otherwise.
-pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     let counter = Counter::default();
-    let (hello, _) = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
+    let (hello, told) = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
     counter.expect_gone(usize::from(hello));
+    told
 }
 
 /// The same with the software RNIC behind it, where whatever is connected to comes back as a request to its own listener. Whatever was made can be
