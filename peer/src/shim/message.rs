@@ -166,8 +166,8 @@ impl fmt::Display for Answer {
             Answer::Names(Names { local, peer }) => write!(f, "names {local} {peer}"),
             Answer::Unknown => f.write_str("unknown"),
             Answer::Failed(failure, words) => {
-                let words: String = words.chars().take(LONGEST / 4).collect();
-                write!(f, "failed {failure} {}", words.replace(['\n', '\r'], " "))
+                let end = words.floor_char_boundary(LONGEST / 2);
+                write!(f, "failed {failure} {}", words[..end].replace(['\n', '\r'], " "))
             }
         }
     }
@@ -307,7 +307,10 @@ mod tests {
         for line in ["", "at", "at here", "done 1", "failed", "failed badly", "names 1.2.3.4:5"] {
             assert!(line.parse::<Answer>().is_err(), "{line}");
         }
-        let longest = Answer::Failed(Failure::Unreachable, "€".repeat(1000)).to_string();
-        assert!(longest.len() < LONGEST, "{}", longest.len());
+        // Characters of three and four octets.
+        for character in ["\u{20ac}", "\u{1f980}"] {
+            let longest = Answer::Failed(Failure::NotAvailable, character.repeat(1000)).to_string();
+            assert!(longest.len() < LONGEST, "{}", longest.len());
+        }
     }
 }
