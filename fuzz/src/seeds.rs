@@ -68,7 +68,7 @@ fn main() -> io::Result<()> {
     let (Some(folder), Some(control), Some(corpus)) = (arguments.next(), arguments.next(), arguments.next()) else {
         return Err(io::Error::other("usage: seeds CAPTURES CONTROL CORPUS"));
     };
-    for target in TARGETS.into_iter().chain(["agent", "capture", "segments", "filter"]) {
+    for target in TARGETS.into_iter().chain(["agent", "capture", "segments", "filter", "workload", "shim"]) {
         fs::create_dir_all(corpus.join(target))?;
     }
     let mut found = Vec::new();
@@ -92,6 +92,26 @@ fn main() -> io::Result<()> {
     ];
     for (n, filter) in filters.iter().enumerate() {
         fs::write(corpus.join("filter").join(format!("seed-{n:03}")), filter)?;
+    }
+    let workloads: [&[u8]; 4] = [
+        b"weft-bench/1 write 65536 16 bandwidth forth 1000@2a",
+        b"weft-cat/1 send push 1000@2a",
+        b"SIWP\x29\x0a\xde\0\0\0\x7f\xcd\x02\x99\x80\0\0\x10\0\0\0\0\0\x07hello",
+        b"\0\0\x7f\xcd\x02\x99\x80\0\x29\x0a\xde\0\0\0\0\x40",
+    ];
+    for (n, octets) in workloads.iter().enumerate() {
+        fs::write(corpus.join("workload").join(format!("seed-{n:03}")), octets)?;
+    }
+    let lines = [
+        "connect 192.0.2.17:80 both [fd00::1]:7080 source 192.0.2.5:0 no-wait",
+        "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait",
+        "listen [::]:80 sdp [::]:7080 only-v6",
+        "names 127.0.0.1:80 127.83.68.80:5000",
+        "at 127.83.68.80:5",
+        "failed not-available no such port",
+    ];
+    for (n, line) in lines.iter().enumerate() {
+        fs::write(corpus.join("shim").join(format!("seed-{n:03}")), line)?;
     }
     for (n, entry) in fs::read_dir(control)?.enumerate() {
         // They say hello themselves, and arrive at once.

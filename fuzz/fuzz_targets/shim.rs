@@ -1,0 +1,6 @@
+//! Lines of the preload library and its agent.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| weft_fuzz::told::shim(data));

@@ -1,0 +1,6 @@
+//! What peers tell the workloads.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| weft_fuzz::told::workload(data));
