@@ -1,5 +1,6 @@
-//! A host that has no descriptors left, and then no threads: whoever comes is turned away or waits, and the listening goes on. Limits are the whole
-//! process's, so this test has one of its own.
+//! A host without free descriptors, and then without threads. The agent turns new testers away or
+//! lets them wait, and continues to listen. Limits apply to the process, so this test has one of
+//! its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests panic as tests do")]
 
 #[allow(unreachable_pub, dead_code, reason = "others use more of it")]
@@ -14,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use session::{Counter, StandIn};
+use session::{Counter, FakeDevice};
 use weft_agent::listen::listen;
 
 const HELLO: &[u8] = b"{\"id\":1,\"do\":{\"hello\":{\"version\":1}}}\n";
@@ -34,39 +35,39 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
 }
 
 #[test]
-fn a_host_without_descriptors_or_threads_is_listened_on_all_the_same() {
+fn keeps_listening_without_descriptors_or_threads() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (say, heard) = channel();
+    let (ends, received) = channel();
     let carriers = Counter::default();
-    // It listens as long as this process lives.
+    // It listens until this process ends.
     thread::spawn(move || {
         listen(
             &listener,
             None,
-            move || Ok(StandIn::new(&carriers)),
-            move |_, ended| drop(say.send(ended.map(|ended| ended.map_err(|why| why.to_string())))),
+            move || Ok(FakeDevice::new(&carriers)),
+            move |_, ended| drop(ends.send(ended.map(|ended| ended.map_err(|why| why.to_string())))),
         )
     });
     assert!(line(&mut tester(address)).contains("\"done\""));
-    assert_eq!(heard.recv_timeout(WITHIN), Ok(None));
-    assert_eq!(heard.recv_timeout(WITHIN), Ok(Some(Ok(()))));
+    assert_eq!(received.recv_timeout(WITHIN), Ok(None));
+    assert_eq!(received.recv_timeout(WITHIN), Ok(Some(Ok(()))));
 
-    // One more descriptor, which is this side's.
+    // One more descriptor, for this side.
     let limit = getrlimit(Resource::Nofile);
     let next = File::open("/dev/null").unwrap().as_raw_fd();
     let most = u64::try_from(next).unwrap() + 1;
     setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: limit.maximum }).unwrap();
     let mut waits = tester(address);
-    let told = heard.recv_timeout(WITHIN).unwrap();
-    assert!(matches!(&told, Some(Err(why)) if why.contains("os error 24")), "{told:?}");
+    let ended = received.recv_timeout(WITHIN).unwrap();
+    assert!(matches!(&ended, Some(Err(why)) if why.contains("os error 24")), "{ended:?}");
     setrlimit(Resource::Nofile, limit).unwrap();
     assert!(line(&mut waits).contains("\"done\""));
 
-    // Stacks of threads that have ended are used again: these take them.
+    // Stacks of threads that have ended are used again. These testers take them.
     let there: Vec<_> = (0..4).map(|_| tester(address)).map(|mut tester| (line(&mut tester), tester)).collect();
-    assert!(there.iter().all(|(told, _)| told.contains("\"done\"")), "{there:?}");
-    // Room for less than a thread's stack (2 MiB).
+    assert!(there.iter().all(|(answer, _)| answer.contains("\"done\"")), "{there:?}");
+    // Less address space than a thread's stack needs (2 MiB).
     let limit = getrlimit(Resource::As);
     let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
     let most = pages * 4096 + (1 << 20);

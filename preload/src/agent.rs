@@ -1,4 +1,4 @@
-//! Questions to the agent.
+//! Requests to the agent.
 
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -9,16 +9,16 @@ use weft_peer::shim::{Answer, LONGEST, Request};
 
 use crate::socket;
 
-/// An agent that says nothing for so long is not there. It has its own, shorter, limits for what it waits for.
+/// An agent that sends nothing for this long is considered absent. Its own time-outs are shorter.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// The same for what it knows, or does not.
+/// The same for requests that the agent answers at once.
 pub(crate) const SHORTLY: Duration = Duration::from_secs(5);
 
-/// A conversation.
+/// A connection to the agent.
 pub(crate) struct Agent(UnixStream);
 
 impl Agent {
-    /// Finds the agent.
+    /// Connects to the agent.
     pub(crate) fn open(path: &str, patience: Duration) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(patience))?;
@@ -26,15 +26,15 @@ impl Agent {
     }
 
     /// Sends a request that has no answer.
-    pub(crate) fn say(&mut self, request: &Request) -> io::Result<()> {
+    pub(crate) fn send(&mut self, request: &Request) -> io::Result<()> {
         let line = format!("{request}\n");
         let sent = socket::send(self.0.as_raw_fd(), line.as_bytes());
         if usize::try_from(sent) == Ok(line.len()) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 
-    /// Asks.
+    /// Sends a request and returns the answer.
     pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
-        self.say(request)?;
+        self.send(request)?;
         let mut line = Vec::new();
         let mut octet = [0];
         while line.len() < LONGEST {

@@ -1,4 +1,4 @@
-//! What the shim does beside the C library's call.
+//! What the shim does in addition to the C library's call.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use libc::c_int;
 use weft_peer::shim::{Answer, By, Failure, Names, Request, Rules, Unreachable, is_here};
 
 use crate::agent::{Agent, PATIENCE, SHORTLY};
-use crate::rules::{Known, rules, tell};
+use crate::rules::{Known, report, rules};
 use crate::socket::{self, Room, errno, set_errno};
 
-/// connect(2) to a service: its result where a rule says how, none where it is as without rules.
+/// connect(2) to a service: the result if a rule matches, otherwise `None`.
 pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
     let rules = match rules() {
         Known::None => return None,
@@ -19,7 +19,7 @@ pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
         Known::Bad => return socket::family(fd).map(|_| failed(libc::EPERM)),
     };
     let by = rules.connect(service)?;
-    // A non-blocking program asks again how it stands: that is the kernel's to say.
+    // A non-blocking program calls again to query the result. The kernel answers that.
     let family = socket::family(fd).filter(|_| socket::is_closed(fd))?;
     if let Some(failure) = why(rules, fd) {
         socket::disconnect(fd);
@@ -31,7 +31,7 @@ pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
     }
 }
 
-/// The result of a call, once the agent was asked; an error where it could not be.
+/// The result of a call after the agent answered, or the error if it could not be reached.
 fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -> io::Result<c_int> {
     let (service, no_wait) = (canonical(service), socket::is_non_blocking(fd));
     let mut agent = Agent::open(&rules.agent, if no_wait { SHORTLY } else { PATIENCE })?;
@@ -44,7 +44,7 @@ fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -
         Answer::At(at) => at,
         Answer::Failed(failure, words) => {
             if source.is_some() {
-                tell(&format!("connecting to {service}: {words}"));
+                report(&format!("connecting to {service}: {words}"));
             }
             return Ok(failed(number(failure)));
         }
@@ -53,29 +53,29 @@ fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -
     let result = socket::connect(fd, at, family);
     let error = errno();
     if result != 0 && error != libc::EINPROGRESS {
-        tell(&format!("connecting to the agent at {at}: {}", io::Error::from_raw_os_error(error)));
+        report(&format!("connecting to the agent at {at}: {}", io::Error::from_raw_os_error(error)));
         return Ok(failed(error));
     }
-    // Where the program's end is, is known from now on.
+    // From here on, the program's address is known.
     let from = Request::From(canonical(socket::local(fd).ok_or(io::ErrorKind::NotConnected)?));
-    let told = if no_wait {
-        // The connection fails by itself if the agent ends.
-        let _ = agent.say(&from);
+    let is_reported = if no_wait {
+        // If the agent ends, the connection fails without further action.
+        let _ = agent.send(&from);
         true
     } else {
         matches!(agent.ask(&from), Ok(Answer::Done))
     };
     Ok(match result {
-        // The descriptor is used up.
-        _ if !told => failed(libc::ECONNABORTED),
+        // The descriptor cannot be used again.
+        _ if !is_reported => failed(libc::ECONNABORTED),
         0 => 0,
         _ => failed(error),
     })
 }
 
-/// Why the agent had the connection fail that this descriptor began; none where it did not.
+/// Why the agent failed the connection that this descriptor began; `None` if it did not.
 fn why(rules: &Rules, fd: c_int) -> Option<Failure> {
-    // Nothing was begun on a socket without a name.
+    // A socket without a name has not begun a connection.
     let local = socket::local(fd).filter(|local| local.port() != 0 && !local.ip().is_unspecified())?;
     match Agent::open(&rules.agent, SHORTLY).ok()?.ask(&Request::Why(canonical(local))) {
         Ok(Answer::Failed(failure, _)) => Some(failure),
@@ -83,7 +83,8 @@ fn why(rules: &Rules, fd: c_int) -> Option<Failure> {
     }
 }
 
-/// After getsockopt(2) of SO_ERROR gave this: the error of a connection that was begun, where the agent has it. It keeps `errno`.
+/// Call this after getsockopt(2) of SO_ERROR returned `error`. Returns the error of a begun
+/// connection if the agent has it. It preserves `errno`.
 pub(crate) fn after_error(fd: c_int, error: c_int) -> Option<c_int> {
     let Known::Rules(rules) = rules() else { return None };
     if error != libc::ECONNRESET {
@@ -99,7 +100,7 @@ fn canonical(name: SocketAddr) -> SocketAddr {
     SocketAddr::new(name.ip().to_canonical(), name.port())
 }
 
-/// Before listen(2): a result instead of it where the agent has to listen, and does not.
+/// Call this before listen(2). Returns the result of listen(2) if the agent must listen and cannot.
 pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     let rules = match rules() {
         Known::None => return None,
@@ -116,7 +117,7 @@ pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     match answer {
         Ok(Answer::Done) => None,
         Ok(Answer::Failed(failure, words)) => {
-            tell(&format!("listening on {service}: {words}"));
+            report(&format!("listening on {service}: {words}"));
             Some(failed(number(failure)))
         }
         Ok(_) => absent(rules, &format!("listening on {service}"), &io::ErrorKind::InvalidData.into()),
@@ -124,7 +125,7 @@ pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     }
 }
 
-/// After accept(2): where the peer's name is wanted, it is the true one.
+/// After accept(2): if the caller requested the peer's name, stores the true one.
 pub(crate) fn after_accept(accepted: c_int, room: Room) -> c_int {
     if accepted >= 0 && room.is_wanted() {
         correct(accepted, room, |names| names.peer);
@@ -132,7 +133,7 @@ pub(crate) fn after_accept(accepted: c_int, room: Room) -> c_int {
     accepted
 }
 
-/// After getpeername(2) and getsockname(2): the name is the true one.
+/// After getpeername(2) and getsockname(2): stores the true name.
 pub(crate) fn after_name(fd: c_int, result: c_int, room: Room, which: impl FnOnce(Names) -> SocketAddr) -> c_int {
     if result == 0 {
         correct(fd, room, which);
@@ -140,7 +141,8 @@ pub(crate) fn after_name(fd: c_int, result: c_int, room: Room, which: impl FnOnc
     result
 }
 
-/// Puts the true name where the kernel's stands, if the other end is the agent's and the agent knows it. It keeps `errno`.
+/// Replaces the kernel's name with the true one if the other end is the agent's and the agent knows
+/// it. It preserves `errno`.
 fn correct(fd: c_int, room: Room, which: impl FnOnce(Names) -> SocketAddr) {
     let Known::Rules(rules) = rules() else { return };
     let kept = errno();
@@ -159,15 +161,15 @@ fn names(rules: &Rules, fd: c_int) -> Option<(Names, c_int)> {
     Some((names, family))
 }
 
-/// There is no agent: what the rules say is done then.
+/// Without an agent, the rules decide the result.
 fn absent(rules: &Rules, what: &str, error: &io::Error) -> Option<c_int> {
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     let (result, words) = match rules.unreachable {
-        Unreachable::Closed => (Some(failed(libc::ECONNREFUSED)), "refused, as the rules say"),
-        Unreachable::Open => (None, "plain TCP, as the rules say"),
+        Unreachable::Closed => (Some(failed(libc::ECONNREFUSED)), "refused, as the rules require"),
+        Unreachable::Open => (None, "plain TCP, as the rules require"),
     };
-    if !TOLD.swap(true, Ordering::Relaxed) {
-        tell(&format!("{what}: no agent at {}: {error}; {words}", rules.agent));
+    if !REPORTED.swap(true, Ordering::Relaxed) {
+        report(&format!("{what}: no agent at {}: {error}; {words}", rules.agent));
     }
     if result.is_some() {
         set_errno(libc::ECONNREFUSED);

@@ -1,28 +1,34 @@
-//! The `LD_PRELOAD` shim: programs that know nothing of SDP use it through the socket calls that they make already.
+//! The `LD_PRELOAD` shim: programs that know nothing of SDP use it through the socket calls that
+//! they already make.
 //!
-//! **Choice.** A program keeps its kernel descriptors. The shim only changes where they lead: a `connect` that a rule matches goes to
-//! the agent (`weft sdp agent`) over the loopback interface, after the agent has connected by SDP to where the program wanted to go; at a
-//! `listen` that a rule matches the agent is told to listen by SDP too, and hands each SDP connection to the program's own TCP listener.
-//! What follows is the kernel's: non-blocking descriptors, poll, select, epoll, `sendfile`, `dup`, `fork`, `exec`, descriptors passed on. The shim
-//! keeps no table of descriptors, so nothing gets lost by any of these; whose peer's name (`getpeername`, `accept`) is to be the true one is seen
-//! by its address, which is the agent's own.
+//! **Design.** A program keeps its kernel descriptors. The shim only changes where they lead. A
+//! `connect` that a rule matches goes to the agent (`weft sdp agent`) over the loopback interface,
+//! after the agent has connected to the requested address by SDP. At a `listen` that a rule
+//! matches, the shim also makes the agent listen by SDP. The agent then hands each SDP connection
+//! to the program's own TCP listener. Everything else is left to the kernel: non-blocking
+//! descriptors, poll, select, epoll, `sendfile`, `dup`, `fork`, `exec`, passed descriptors. The
+//! shim keeps no table of descriptors, so none of these loses anything. It recognises a peer whose
+//! true name it must report (`getpeername`, `accept`) by its address, which is the agent's own.
 //!
-//! A `connect` that does not block gets an address of the agent where a connection is neither accepted nor refused before SDP's is. So the
-//! kernel reports to the program, in its own time, what came of it. The kernel knows only a reset where SDP failed: SO_ERROR, and a second
-//! `connect`, give the error that the agent has.
+//! A non-blocking `connect` gets an address of the agent where a connection is neither accepted nor
+//! refused before the SDP connection is. So the kernel reports the result to the program at the
+//! right time. If SDP fails, the kernel only knows a reset: SO_ERROR and a second `connect` return
+//! the error that the agent has.
 //!
-//! **Cost.** Each octet passes the loopback interface once more, and a second process. What does not go through the C library's `connect`, `listen`, `accept`, `getsockopt` and names is not seen: static programs,
-//! raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN; nor set-user-ID programs.
+//! **Cost.** Each octet makes an extra loopback hop, through a second process. The shim covers only
+//! the C library's `connect`, `listen`, `accept`, `getsockopt` and names. It does not cover static
+//! programs, raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN, or set-user-ID programs.
 //!
-//! An engine in the process would save the hop, and have to do all of the above by itself, for each descriptor that a program can make of another.
+//! An engine in the process would save the hop. It would have to do all of the above itself, for
+//! each descriptor that a program can derive from another.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `lib` | the functions that are put in front of the C library's |
-//! | `calls` | what they do besides |
-//! | `agent` | questions to the agent |
-//! | `rules` | the file that `WEFT_SDP_RULES` names; without that variable, nothing is done |
-//! | `socket` | what a descriptor is, names as the C library has them |
+//! | `lib` | the functions that replace the C library's |
+//! | `calls` | what they do in addition |
+//! | `agent` | requests to the agent |
+//! | `rules` | the file that `WEFT_SDP_RULES` names; without that variable, the shim does nothing |
+//! | `socket` | the state of a descriptor, names in the C library's format |
 //! | `real` | the C library's own functions |
 #![expect(unsafe_code, reason = "functions in C's manner, and the C library's: pointers come in, and go out")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block, unsafe_op_in_unsafe_fn)]
@@ -43,7 +49,7 @@ use crate::socket::Room;
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
-    // SAFETY: the caller vouches for `len` octets at `address`.
+    // SAFETY: the caller guarantees `len` octets at `address`.
     let to = unsafe { socket::read_name(address, len) };
     if let Some(to) = to
         && let Some(result) = calls::connect(fd, to)
@@ -69,12 +75,12 @@ pub unsafe extern "C" fn getsockopt(
     // SAFETY: the arguments are the caller's.
     let result = unsafe { real::getsockopt(fd, level, name, value, len) };
     if result == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
-        // SAFETY: the kernel has put there how long the value is.
+        // SAFETY: the kernel has stored the length of the value there.
         let octets = unsafe { len.read_unaligned() };
         if octets as usize != size_of::<c_int>() {
             return result;
         }
-        // SAFETY: the kernel has put a number there.
+        // SAFETY: the kernel has stored a number there.
         let error = unsafe { value.cast::<c_int>().read_unaligned() };
         if let Some(error) = calls::after_error(fd, error) {
             // SAFETY: there is room for one.

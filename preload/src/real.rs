@@ -1,4 +1,4 @@
-//! The C library's own functions, behind this shim's.
+//! The C library's own functions, which this shim replaces.
 
 use core::ffi::CStr;
 use core::mem::transmute;
@@ -20,7 +20,7 @@ impl Symbol {
         Symbol { name, at: AtomicUsize::new(0) }
     }
 
-    /// Its address; none where the library has no such function, which `errno` tells then.
+    /// Its address. If the library has no such function, returns `None` and sets `errno`.
     fn address(&self) -> Option<usize> {
         let known = self.at.load(Ordering::Relaxed);
         if known != 0 {
@@ -32,7 +32,7 @@ impl Symbol {
             set_errno(libc::ENOSYS);
             return None;
         }
-        // Who looks it up at the same time finds the same.
+        // A concurrent look-up finds the same.
         self.at.store(found, Ordering::Relaxed);
         Some(found)
     }
@@ -52,7 +52,7 @@ static GETSOCKOPT: Symbol = Symbol::new(c"getsockopt");
 /// As the C library's.
 pub(crate) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
     let Some(at) = CONNECT.address() else { return -1 };
-    // SAFETY: what has this name in the C library has this type.
+    // SAFETY: the C library's function of this name has this type.
     let call = unsafe { transmute::<usize, unsafe extern "C" fn(c_int, *const sockaddr, socklen_t) -> c_int>(at) };
     // SAFETY: the arguments are the caller's.
     unsafe { call(fd, address, len) }
@@ -60,7 +60,7 @@ pub(crate) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
 
 pub(crate) fn listen(fd: c_int, backlog: c_int) -> c_int {
     let Some(at) = LISTEN.address() else { return -1 };
-    // SAFETY: what has this name in the C library has this type.
+    // SAFETY: the C library's function of this name has this type.
     let call = unsafe { transmute::<usize, extern "C" fn(c_int, c_int) -> c_int>(at) };
     call(fd, backlog)
 }
@@ -76,7 +76,7 @@ pub(crate) unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen
 /// As the C library's.
 pub(crate) unsafe fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
     let Some(at) = ACCEPT4.address() else { return -1 };
-    // SAFETY: what has this name in the C library has this type.
+    // SAFETY: the C library's function of this name has this type.
     let call =
         unsafe { transmute::<usize, unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int>(at) };
     // SAFETY: the arguments are the caller's.
@@ -108,7 +108,7 @@ pub(crate) unsafe fn getsockopt(
 ) -> c_int {
     type Getsockopt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
     let Some(at) = GETSOCKOPT.address() else { return -1 };
-    // SAFETY: what has this name in the C library has this type.
+    // SAFETY: the C library's function of this name has this type.
     let call = unsafe { transmute::<usize, Getsockopt>(at) };
     // SAFETY: the arguments are the caller's.
     unsafe { call(fd, level, name, value, len) }
@@ -118,7 +118,7 @@ pub(crate) unsafe fn getsockopt(
 /// As the C library's function of that name.
 unsafe fn named(symbol: &Symbol, fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     let Some(at) = symbol.address() else { return -1 };
-    // SAFETY: the three functions that come here have this type in the C library.
+    // SAFETY: the three functions that use this have this type in the C library.
     let call = unsafe { transmute::<usize, Named>(at) };
     // SAFETY: the arguments are the caller's.
     unsafe { call(fd, address, len) }

@@ -1,4 +1,4 @@
-//! The rules file, read when the first socket call comes.
+//! The rules file, read at the first socket call.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,16 +10,16 @@ use weft_peer::shim::Rules;
 
 /// The variable that names the file.
 const VARIABLE: &str = "WEFT_SDP_RULES";
-/// Octets that the file has at most: far more than the rules that there may be.
+/// Maximum size of the file in bytes: far more than the largest set of rules.
 const LONGEST: u64 = 1 << 20;
 
-/// What is known of the rules.
+/// The state of the rules.
 pub(crate) enum Known {
-    /// There is no such variable: nothing is to be done.
+    /// The variable is not set: the shim does nothing.
     None,
-    /// They are these.
+    /// The rules of the file.
     Rules(Rules),
-    /// There is no telling what was meant; nothing may connect or listen.
+    /// The file is unusable. Its intent is unknown, so nothing may connect or listen.
     Bad,
 }
 
@@ -32,14 +32,15 @@ pub(crate) fn rules() -> &'static Known {
         match read(&path) {
             Ok(rules) => Known::Rules(rules),
             Err(error) => {
-                tell(&format!("{}: {error}; nothing connects or listens by TCP", path.display()));
+                report(&format!("{}: {error}; nothing connects or listens by TCP", path.display()));
                 Known::Bad
             }
         }
     })
 }
 
-/// The rules of a file, or what is wrong with it. One without an end would take the program's memory.
+/// The rules of a file, or the error. The size is limited because an endless file would exhaust the
+/// program's memory.
 fn read(path: &OsStr) -> Result<Rules, String> {
     let mut octets = Vec::new();
     File::open(path)
@@ -52,14 +53,14 @@ fn read(path: &OsStr) -> Result<Rules, String> {
     Rules::parse(text, &program()).map_err(|error| error.to_string())
 }
 
-/// The name of the program's file; of a script, that of its interpreter.
+/// The name of the program's file; for a script, that of its interpreter.
 fn program() -> String {
     let file =
         env::current_exe().ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
     file.unwrap_or_default()
 }
 
-/// A line on standard error. Whether anybody can read it is not our concern.
-pub(crate) fn tell(what: &str) {
+/// Prints a line on standard error. A failure to print is ignored.
+pub(crate) fn report(what: &str) {
     let _ = writeln!(std::io::stderr(), "weft-preload: {what}");
 }

@@ -1,4 +1,4 @@
-//! What a descriptor is, and names of sockets as the C library has them.
+//! The state of a descriptor, and socket names in the C library's format.
 
 use core::mem::{size_of, zeroed};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -8,55 +8,56 @@ use libc::{AF_INET, AF_INET6, c_int, c_void, sa_family_t, sockaddr, sockaddr_in,
 
 use crate::real;
 
-/// Of TCP, in the kernel's `tcp_info`: neither connected nor on the way to it, nor listening.
+/// TCP state in the kernel's `tcp_info`: not connected, not connecting, not listening.
 const TCP_CLOSE: u8 = 7;
 
 /// The largest name.
 type Storage = libc::sockaddr_storage;
 
-/// A caller's room for a name.
+/// A caller's buffer for a name.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     address: *mut sockaddr,
     len: *mut socklen_t,
-    /// Octets that there are.
+    /// Size of the buffer in octets.
     octets: usize,
 }
 
 impl Room {
     /// # Safety
-    /// `len` is null, or says how many octets there are at `address`, as long as this is used.
+    /// While this value is used, `len` is null or gives the number of octets at `address`.
     pub(crate) unsafe fn new(address: *mut sockaddr, len: *mut socklen_t) -> Self {
         let octets = if address.is_null() || len.is_null() {
             0
         } else {
-            // SAFETY: it is not null, and the caller vouches for it.
+            // SAFETY: it is not null, and the caller guarantees that it is valid.
             let len = unsafe { len.read_unaligned() };
             len as usize
         };
         Room { address, len, octets }
     }
 
-    /// Does the caller want a name at all?
+    /// Did the caller request a name?
     pub(crate) fn is_wanted(&self) -> bool {
         !self.address.is_null() && !self.len.is_null()
     }
 
-    /// Puts a name there, in the family of the socket that it is of: as much as fits, and how long it is.
+    /// Stores a name in the family of its socket, as much as fits, and its complete length.
     pub(crate) fn put(&self, name: SocketAddr, family: c_int) {
         if !self.is_wanted() {
             return;
         }
-        let (storage, whole) = encode(name, family);
-        let octets = self.octets.min(whole as usize);
-        // SAFETY: both are as long as `octets`, by `Room::new` and by `encode`, and the caller's is not this function's.
+        let (storage, full_len) = encode(name, family);
+        let octets = self.octets.min(full_len as usize);
+        // SAFETY: both are `octets` long, by `Room::new` and by `encode`, and the caller's buffer
+        // is not this function's.
         unsafe { ptr::copy_nonoverlapping((&raw const storage).cast::<u8>(), self.address.cast::<u8>(), octets) };
-        // SAFETY: not null, and the caller's.
-        unsafe { self.len.write_unaligned(whole) };
+        // SAFETY: not null, and owned by the caller.
+        unsafe { self.len.write_unaligned(full_len) };
     }
 }
 
-/// A name of IPv4 or IPv6; none where it is of another family, or too short.
+/// A name of IPv4 or IPv6; `None` if it is of another family, or too short.
 ///
 /// # Safety
 /// `address` is null, or there are `len` octets.
@@ -65,17 +66,17 @@ pub(crate) unsafe fn read_name(address: *const sockaddr, len: socklen_t) -> Opti
     if address.is_null() || len < size_of::<sa_family_t>() {
         return None;
     }
-    // SAFETY: there are as many octets, the first ones of each kind of name.
+    // SAFETY: there are that many octets, the first ones of each kind of name.
     let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
     match c_int::from(family) {
         AF_INET if len >= size_of::<sockaddr_in>() => {
-            // SAFETY: there are as many octets, and each bit pattern is a name.
+            // SAFETY: there are that many octets, and each bit pattern is a name.
             let name = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
             Some((ip, u16::from_be(name.sin_port)).into())
         }
         AF_INET6 if len >= size_of::<sockaddr_in6>() => {
-            // SAFETY: there are as many octets, and each bit pattern is a name.
+            // SAFETY: there are that many octets, and each bit pattern is a name.
             let name = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
             let ip = Ipv6Addr::from(name.sin6_addr.s6_addr);
             let port = u16::from_be(name.sin6_port);
@@ -85,7 +86,7 @@ pub(crate) unsafe fn read_name(address: *const sockaddr, len: socklen_t) -> Opti
     }
 }
 
-/// A name as a socket of `family` has it, and its length.
+/// A name in the format of a socket of `family`, and its length.
 fn encode(name: SocketAddr, family: c_int) -> (Storage, socklen_t) {
     // SAFETY: all zeros is a name of no family.
     let mut storage = unsafe { zeroed::<Storage>() };
@@ -96,7 +97,7 @@ fn encode(name: SocketAddr, family: c_int) -> (Storage, socklen_t) {
             it.sin_family = AF_INET as sa_family_t;
             it.sin_port = name.port().to_be();
             it.sin_addr.s_addr = u32::from(ip).to_be();
-            // SAFETY: the storage is made to hold each kind of name, aligned.
+            // SAFETY: the storage can hold each kind of name, aligned.
             unsafe { (&raw mut storage).cast::<sockaddr_in>().write(it) };
             size_of::<sockaddr_in>()
         }
@@ -112,7 +113,7 @@ fn encode(name: SocketAddr, family: c_int) -> (Storage, socklen_t) {
             if let SocketAddr::V6(name) = name {
                 it.sin6_scope_id = name.scope_id();
             }
-            // SAFETY: the storage is made to hold each kind of name, aligned.
+            // SAFETY: the storage can hold each kind of name, aligned.
             unsafe { (&raw mut storage).cast::<sockaddr_in6>().write(it) };
             size_of::<sockaddr_in6>()
         }
@@ -120,31 +121,31 @@ fn encode(name: SocketAddr, family: c_int) -> (Storage, socklen_t) {
     (storage, len as socklen_t)
 }
 
-/// Connects by the C library, in the family of the socket.
+/// Connects through the C library, in the family of the socket.
 pub(crate) fn connect(fd: c_int, to: SocketAddr, family: c_int) -> c_int {
     let (storage, len) = encode(to, family);
-    // SAFETY: the storage has as many octets.
+    // SAFETY: the storage has that many octets.
     unsafe { real::connect(fd, (&raw const storage).cast(), len) }
 }
 
-/// The kernel forgets a connection that failed, as it does at a second connect(2).
+/// Makes the kernel forget a connection that failed, as a second connect(2) does.
 pub(crate) fn disconnect(fd: c_int) {
     // SAFETY: all zeros is a name of no family (AF_UNSPEC).
     let nobody = unsafe { zeroed::<sockaddr>() };
     let len = size_of::<sockaddr>() as socklen_t;
-    // SAFETY: the name has as many octets.
+    // SAFETY: the name has that many octets.
     let _ = unsafe { real::connect(fd, &raw const nobody, len) };
 }
 
-/// This end's name.
+/// The local name.
 pub(crate) fn local(fd: c_int) -> Option<SocketAddr> {
-    // SAFETY: there is as much room as is said.
+    // SAFETY: the buffer has the given length.
     name(|address, len| unsafe { real::getsockname(fd, address, len) })
 }
 
-/// The other end's name, as the kernel has it.
+/// The peer's name in the kernel.
 pub(crate) fn peer(fd: c_int) -> Option<SocketAddr> {
-    // SAFETY: there is as much room as is said.
+    // SAFETY: the buffer has the given length.
     name(|address, len| unsafe { real::getpeername(fd, address, len) })
 }
 
@@ -155,11 +156,11 @@ fn name(call: impl FnOnce(*mut sockaddr, *mut socklen_t) -> c_int) -> Option<Soc
     if call((&raw mut storage).cast(), &raw mut len) != 0 {
         return None;
     }
-    // SAFETY: a name that is longer than its room would have been cut, and none is.
+    // SAFETY: a name longer than its buffer would have been truncated, and no name is.
     unsafe { read_name((&raw const storage).cast(), len.min(size_of::<Storage>() as socklen_t)) }
 }
 
-/// The family of a stream socket of IPv4 or IPv6; none for anything else.
+/// The family of a stream socket of IPv4 or IPv6; `None` for any other descriptor.
 pub(crate) fn family(fd: c_int) -> Option<c_int> {
     if option(fd, libc::SOL_SOCKET, libc::SO_TYPE)? != libc::SOCK_STREAM
         || option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL)? != libc::IPPROTO_TCP
@@ -178,7 +179,8 @@ pub(crate) fn is_only_v6(fd: c_int) -> bool {
 pub(crate) fn is_closed(fd: c_int) -> bool {
     let mut state = 0u8;
     let mut len = 1;
-    // SAFETY: the first octet of what is asked for is the state, and there is room for as much as is said.
+    // SAFETY: the first octet of the requested value is the state, and the buffer has the given
+    // length.
     let got = unsafe {
         real::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut state).cast::<c_void>(), &raw mut len)
     };
@@ -188,11 +190,11 @@ pub(crate) fn is_closed(fd: c_int) -> bool {
 /// Lets another socket connect from the same port (SO_REUSEADDR).
 pub(crate) fn share_port(fd: c_int) {
     let (on, len): (c_int, _) = (1, size_of::<c_int>() as socklen_t);
-    // SAFETY: there are as many octets as is said.
+    // SAFETY: the value has the given length.
     let _ = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, (&raw const on).cast(), len) };
 }
 
-/// Do its calls return at once?
+/// Is the descriptor non-blocking?
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
     // SAFETY: this call takes no pointer.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
@@ -202,29 +204,29 @@ pub(crate) fn is_non_blocking(fd: c_int) -> bool {
 fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     let mut len = size_of::<c_int>() as socklen_t;
-    // SAFETY: there is room for as many octets as is said.
+    // SAFETY: the buffer has the given length.
     let got = unsafe { real::getsockopt(fd, level, name, (&raw mut value).cast::<c_void>(), &raw mut len) };
     (got == 0).then_some(value)
 }
 
-/// Sends octets, and raises no signal where nobody reads them; how many, or a negative number.
+/// Sends octets without a signal if nobody reads them. Returns their number, or a negative number.
 pub(crate) fn send(fd: c_int, octets: &[u8]) -> isize {
-    // SAFETY: there are as many octets.
+    // SAFETY: there are that many octets.
     unsafe { libc::send(fd, octets.as_ptr().cast::<c_void>(), octets.len(), libc::MSG_NOSIGNAL) }
 }
 
 /// `errno`.
 pub(crate) fn errno() -> c_int {
-    // SAFETY: it is a place of this thread.
+    // SAFETY: it is a location of this thread.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: and always there.
+    // SAFETY: and it always exists.
     unsafe { *place }
 }
 
 /// Sets `errno`.
 pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: it is a place of this thread.
+    // SAFETY: it is a location of this thread.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: and always there.
+    // SAFETY: and it always exists.
     unsafe { *place = number };
 }

@@ -1,7 +1,7 @@
-//! Programs under the shim, and an agent that is a script: which calls become which requests, what a program then sees, and what it keeps:
-//! ordinary kernel descriptors.
+//! Programs under the shim, and a scripted agent. The tests check which requests each call causes,
+//! what the program observes, and that it keeps ordinary kernel descriptors.
 //!
-//! The program is this test's own binary: it runs [`program`] with the shim in front of the C library.
+//! The program is this test's own binary: it runs [`program`] with the shim before the C library.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 #[path = "shim/families.rs"]
@@ -25,11 +25,11 @@ use std::thread::{self, JoinHandle};
 
 use tokio::io::AsyncReadExt;
 
-/// What the program does, and the address that it does it with.
+/// The role of the program, and the address that it uses.
 const ROLE: &str = "WEFT_PRELOAD_TEST_ROLE";
 const AT: &str = "WEFT_PRELOAD_TEST_AT";
 
-/// An address of no host: nobody answers there but by the shim.
+/// An address of no host: only the shim makes connections to it succeed.
 const SERVICE: &str = "192.0.2.17:80";
 
 /// The shim, which cargo builds beside this test.
@@ -39,7 +39,7 @@ fn shim() -> PathBuf {
     shim
 }
 
-/// An agent that does what `script` says, and the rules for it.
+/// An agent that runs `script`, and the rules for it.
 struct Script {
     folder: tempfile::TempDir,
     agent: JoinHandle<Vec<String>>,
@@ -53,16 +53,16 @@ impl Script {
         let listener = UnixListener::bind(&socket).unwrap();
         fs::write(folder.path().join("rules"), format!("agent {}\n{rules}\n", socket.display())).unwrap();
         let agent = thread::spawn(move || {
-            let mut told = Vec::new();
+            let mut requests = Vec::new();
             loop {
                 let (stream, _) = listener.accept().unwrap();
                 let mut lines = BufReader::new(stream.try_clone().unwrap());
                 let mut first = String::new();
                 lines.read_line(&mut first).unwrap();
                 if first == "end\n" {
-                    return told;
+                    return requests;
                 }
-                told.push(first.trim_end().to_owned());
+                requests.push(first.trim_end().to_owned());
                 script(Conversation { first: first.trim_end().to_owned(), lines, stream });
             }
         });
@@ -78,8 +78,8 @@ impl Script {
         command(&rules, role, at).envs(more.iter().copied()).output().unwrap()
     }
 
-    /// What the agent was asked.
-    fn told(self) -> Vec<String> {
+    /// The requests that the agent received.
+    fn requests(self) -> Vec<String> {
         UnixStream::connect(self.folder.path().join("agent")).unwrap().write_all(b"end\n").unwrap();
         self.agent.join().unwrap()
     }
@@ -92,7 +92,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn say(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         self.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -102,15 +102,16 @@ impl Conversation {
         line.trim_end().to_owned()
     }
 
-    /// Answers a connect request as the agent does; the program's connection, and its end as the shim told it.
+    /// Answers a connect request as the agent does. Returns the program's connection, and the
+    /// program's address that the shim reported.
     fn meet(&mut self, ip: &str) -> (TcpStream, SocketAddr) {
         let listener = TcpListener::bind((ip, 0)).unwrap();
-        self.say(&format!("at {}", listener.local_addr().unwrap()));
+        self.send(&format!("at {}", listener.local_addr().unwrap()));
         let from: SocketAddr = self.next().strip_prefix("from ").unwrap().parse().unwrap();
         let (stream, peer) = listener.accept().unwrap();
         assert_eq!(peer, from);
         if !self.first.ends_with(" no-wait") {
-            self.say("done");
+            self.send("done");
         }
         (stream, from)
     }
@@ -132,13 +133,13 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// What the program said, if it ended well.
-fn said(output: &Output) -> String {
+/// The standard output of a program that succeeded.
+fn stdout_of(output: &Output) -> String {
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
 }
 
-/// The program. As a test of its own it does nothing.
+/// The program. Run as a test, it does nothing.
 #[test]
 fn program() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -155,7 +156,7 @@ fn program() {
             }
             Err(error) => println!("error {:?}", error.kind()),
         },
-        // The descriptor goes on in another program, which has no rules, nor a shim.
+        // Another program inherits the descriptor. It has neither rules nor a shim.
         "exec" => {
             let stream = TcpStream::connect(at).unwrap();
             let script = "read line <&0; echo \"got $line\" >&1; echo from-cat >&0";
@@ -188,7 +189,7 @@ fn program() {
     }
 }
 
-/// A connect in an event loop, and what it gives sent through by another program that inherits it.
+/// A connect in an event loop; another program that inherits the descriptor forwards its output.
 fn nonblocking(at: SocketAddr) {
     in_event_loop(async {
         let one = tokio::net::TcpStream::connect(at).await.unwrap();
@@ -207,12 +208,12 @@ fn in_event_loop(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap().block_on(work);
 }
 
-/// An agent for connections of a program, which are echoes of five octets, and for their names.
+/// An agent for connections of a program that echo five octets, and for their names.
 fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
     move |mut it| {
         if !it.first.starts_with("connect") {
             assert!(it.first.starts_with("names "), "{}", it.first);
-            return it.say(&format!("names 192.0.2.99:4000 {SERVICE}"));
+            return it.send(&format!("names 192.0.2.99:4000 {SERVICE}"));
         }
         let (mut stream, _) = it.meet(ip);
         thread::spawn(move || {
@@ -224,11 +225,11 @@ fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
 }
 
 #[test]
-fn a_connect_leads_to_the_agent_and_names_are_the_true_ones() {
+fn a_connect_leads_to_the_agent_and_reports_true_names() {
     for ip in ["127.83.68.80", "::1"] {
         let script = Script::run("connect 192.0.2.0/24:80 sdp 7080\nconnect [2001:db8::]:* sdp 7080", echoes(ip));
         let at = if ip == "::1" { "[2001:db8::]:80" } else { SERVICE };
-        let said = said(&script.program("connect", at));
+        let stdout = stdout_of(&script.program("connect", at));
         // A name of IPv4 in a socket of IPv6 is a mapped one.
         let (peer, local) = if ip == "::1" {
             ("peer [::ffff:192.0.2.17]:80", "local [::ffff:192.0.2.99]:4000")
@@ -236,25 +237,25 @@ fn a_connect_leads_to_the_agent_and_names_are_the_true_ones() {
             ("peer 192.0.2.17:80", "local 192.0.2.99:4000")
         };
         for line in [peer, local, "got echo hello"] {
-            assert!(said.contains(line), "{said}");
+            assert!(stdout.contains(line), "{stdout}");
         }
-        let told = script.told();
+        let requests = script.requests();
         let sdp = at.replace(":80", ":7080");
-        assert_eq!(told[0], format!("connect {at} sdp {sdp}"));
-        assert!(told[1..].iter().all(|line| line.starts_with("names ")) && told.len() > 2, "{told:?}");
+        assert_eq!(requests[0], format!("connect {at} sdp {sdp}"));
+        assert!(requests[1..].iter().all(|line| line.starts_with("names ")) && requests.len() > 2, "{requests:?}");
     }
 }
 
 #[test]
 fn a_non_blocking_connect_polls_and_its_descriptor_is_inherited() {
     let script = Script::run("connect *:80 pm 192.0.2.1:3935 sdp-only", echoes("127.83.68.80"));
-    let said = said(&script.program("nonblocking", SERVICE));
-    assert!(said.contains("peer 192.0.2.17:80") && said.contains("got echo hello"), "{said}");
-    assert_eq!(script.told()[0], "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait");
+    let stdout = stdout_of(&script.program("nonblocking", SERVICE));
+    assert!(stdout.contains("peer 192.0.2.17:80") && stdout.contains("got echo hello"), "{stdout}");
+    assert_eq!(script.requests()[0], "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait");
 }
 
 #[test]
-fn a_descriptor_goes_on_in_another_program() {
+fn another_program_can_inherit_a_descriptor() {
     let script = Script::run("connect *:80 sdp 7080", |mut it| {
         let (mut stream, _) = it.meet("127.83.68.80");
         stream.write_all(b"line\n").unwrap();
@@ -262,12 +263,12 @@ fn a_descriptor_goes_on_in_another_program() {
         stream.read_to_string(&mut got).unwrap();
         assert_eq!(got, "from-cat\n");
     });
-    assert!(said(&script.program("exec", SERVICE)).contains("got line"));
-    script.told();
+    assert!(stdout_of(&script.program("exec", SERVICE)).contains("got line"));
+    script.requests();
 }
 
 #[test]
-fn what_the_agent_refuses_is_the_error_of_the_call() {
+fn a_refusal_of_the_agent_becomes_the_error_of_the_call() {
     for (word, kind) in [
         ("refused", ErrorKind::ConnectionRefused),
         ("timed-out", ErrorKind::TimedOut),
@@ -275,27 +276,28 @@ fn what_the_agent_refuses_is_the_error_of_the_call() {
         ("other", ErrorKind::ConnectionAborted),
     ] {
         let script = Script::run("connect *:80 sdp 7080", move |mut it| {
-            it.say(&format!("failed {word} because"));
+            it.send(&format!("failed {word} because"));
         });
-        let said = said(&script.program("connect", SERVICE));
-        assert!(said.contains(&format!("error {kind:?}")), "{word}: {said}");
+        let stdout = stdout_of(&script.program("connect", SERVICE));
+        assert!(stdout.contains(&format!("error {kind:?}")), "{word}: {stdout}");
     }
     let script = Script::run("listen *:* sdp 7080", |mut it| {
-        it.say("failed in-use because");
+        it.send("failed in-use because");
     });
     let output = script.program("listen", "127.0.0.1:0");
-    assert!(said(&output).contains("error AddrInUse"), "{output:?}");
+    assert!(stdout_of(&output).contains("error AddrInUse"), "{output:?}");
     assert!(text(&output.stderr).contains("because"), "{output:?}");
 }
 
 #[test]
-fn a_listener_gets_what_the_agent_connects_with_the_true_peer() {
+fn a_listener_accepts_connections_of_the_agent_with_the_true_peer() {
     let script = Script::run("listen 127.0.0.1:* sdp 192.0.2.99:7080", move |mut it| {
         if it.first.starts_with("listen") {
             let service: SocketAddr = it.first.split(' ').nth(1).unwrap().parse().unwrap();
-            it.say("done");
+            it.send("done");
             thread::spawn(move || {
-                // As the agent: from its own address. The program listens a moment after it has asked.
+                // As the agent does, from its own address. The program listens shortly after its
+                // request.
                 in_event_loop(async {
                     let mut one = loop {
                         let one = tokio::net::TcpSocket::new_v4().unwrap();
@@ -312,12 +314,12 @@ fn a_listener_gets_what_the_agent_connects_with_the_true_peer() {
             });
             return;
         }
-        it.say("names 192.0.2.99:80 203.0.113.5:4000");
+        it.send("names 192.0.2.99:80 203.0.113.5:4000");
     });
-    let said = said(&script.program("listen", "127.0.0.1:0"));
-    assert!(said.contains("accepted 203.0.113.5:4000, 203.0.113.5:4000, 192.0.2.99:80"), "{said}");
-    let told = script.told();
-    assert!(told[0].ends_with(" sdp 192.0.2.99:7080"), "{told:?}");
+    let stdout = stdout_of(&script.program("listen", "127.0.0.1:0"));
+    assert!(stdout.contains("accepted 203.0.113.5:4000, 203.0.113.5:4000, 192.0.2.99:80"), "{stdout}");
+    let requests = script.requests();
+    assert!(requests[0].ends_with(" sdp 192.0.2.99:7080"), "{requests:?}");
 }
 
 /// A server of plain TCP, for one connection.
@@ -328,7 +330,7 @@ fn plain(listener: &TcpListener) {
 }
 
 #[test]
-fn what_no_rule_matches_is_left_alone() {
+fn calls_without_a_matching_rule_are_unchanged() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     let serving = thread::spawn(move || plain(&listener));
@@ -337,14 +339,14 @@ fn what_no_rule_matches_is_left_alone() {
     fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080\nconnect *:* sdp 7080 for nginx*")
         .unwrap();
     let output = under(rules.to_str().unwrap(), "connect", &at.to_string());
-    let said = said(&output);
-    assert!(said.contains(&format!("peer {at}")) && said.contains("got plain"), "{said}");
+    let stdout = stdout_of(&output);
+    assert!(stdout.contains(&format!("peer {at}")) && stdout.contains("got plain"), "{stdout}");
     assert!(text(&output.stderr).is_empty(), "{output:?}");
     serving.join().unwrap();
 }
 
 #[test]
-fn without_an_agent_the_rules_say_open_or_closed() {
+fn without_an_agent_the_rules_decide() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
     let folder = tempfile::tempdir().unwrap();
@@ -355,21 +357,21 @@ fn without_an_agent_the_rules_say_open_or_closed() {
     };
     for closed in ["", "unreachable closed"] {
         let output = run(closed);
-        assert!(said(&output).contains("error ConnectionRefused"), "{output:?}");
+        assert!(stdout_of(&output).contains("error ConnectionRefused"), "{output:?}");
         assert!(text(&output.stderr).contains("no agent at /nonexistent/agent"), "{output:?}");
     }
     let serving = thread::spawn(move || plain(&listener));
     let output = run("unreachable open");
-    assert!(said(&output).contains("got plain"), "{output:?}");
-    assert!(text(&output.stderr).contains("plain TCP, as the rules say"), "{output:?}");
+    assert!(stdout_of(&output).contains("got plain"), "{output:?}");
+    assert!(text(&output.stderr).contains("plain TCP, as the rules require"), "{output:?}");
     serving.join().unwrap();
-    // Nobody knows what rules that cannot be read would have said.
+    // Rules that cannot be read could have had any content.
     let output = run("connect everywhere");
-    assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+    assert!(stdout_of(&output).contains("error PermissionDenied"), "{output:?}");
     assert!(text(&output.stderr).contains("line 2"), "{output:?}");
-    // Nor what one without an end says.
+    // The same holds for an endless file.
     for nowhere in ["/nonexistent/rules", "/dev/zero", "/"] {
         let output = under(nowhere, "connect", &at);
-        assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+        assert!(stdout_of(&output).contains("error PermissionDenied"), "{output:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The control protocol, with a carrier that has no device behind it: what harms, and what does not.
+//! The control protocol, with a carrier without a device: harmful and harmless input.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,10 +16,10 @@ use weft_agent::listen::{MOST_TESTERS, listen};
 use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION, pattern};
 use weft_agent::serve::{Carrier, Ended, serve};
 
-/// Counts how many of its kind there are, and answers `Domain` with a number and an event.
+/// Counts its instances, and answers `Domain` with a number and an event.
 struct Fake {
     alive: Arc<AtomicUsize>,
-    /// Something to look at, on which nothing comes.
+    /// A descriptor to poll, on which nothing arrives.
     quiet: UnixStream,
     _other: UnixStream,
     events: Vec<Event>,
@@ -80,27 +80,27 @@ impl Tester {
 
     fn hello(self) -> Self {
         let mut tester = self;
-        let told = tester.ask(&json!({"id": 1, "do": {"hello": {"version": VERSION}}}));
-        assert_eq!(told["answer"]["done"]["hello"]["version"], VERSION);
+        let message = tester.ask(&json!({"id": 1, "do": {"hello": {"version": VERSION}}}));
+        assert_eq!(message["answer"]["done"]["hello"]["version"], VERSION);
         tester
     }
 
     fn ask(&mut self, request: &Value) -> Value {
-        self.say(format!("{request}\n").as_bytes());
-        self.told()
+        self.send(format!("{request}\n").as_bytes());
+        self.receive()
     }
 
-    fn say(&mut self, octets: &[u8]) {
+    fn send(&mut self, octets: &[u8]) {
         self.stream.write_all(octets).unwrap();
     }
 
-    fn told(&mut self) -> Value {
+    fn receive(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.lines.read_line(&mut line).unwrap() > 0, "the agent has gone");
         serde_json::from_str(&line).unwrap()
     }
 
-    /// How it ended, and that nothing of it is left.
+    /// How it ended; asserts that none of its resources are left.
     fn end(&mut self) -> Result<(), Ended> {
         let _ = self.stream.shutdown(Shutdown::Write);
         let ended = self.agent.take().unwrap().join().unwrap();
@@ -112,18 +112,18 @@ impl Tester {
 #[test]
 fn each_request_has_its_answer_and_events_come_between() {
     let mut tester = Tester::new(None).hello();
-    tester.say(b"{\"id\":5,\"do\":\"domain\"}\n{\"id\":6,\"do\":\"device\"}\n");
-    let [first, event, second] = [tester.told(), tester.told(), tester.told()];
+    tester.send(b"{\"id\":5,\"do\":\"domain\"}\n{\"id\":6,\"do\":\"device\"}\n");
+    let [first, event, second] = [tester.receive(), tester.receive(), tester.receive()];
     assert_eq!(first["answer"], json!({"id": 5, "done": {"domain": {"domain": 1}}}));
     assert_eq!(event["event"], json!({"disconnected": {"connection": 7}}));
     assert_eq!(second["answer"], json!({"id": 6, "failed": {"what": "not here"}}));
-    let at = |told: &Value| told["at"].as_u64().unwrap();
+    let at = |message: &Value| message["at"].as_u64().unwrap();
     assert!(at(&first) <= at(&event) && at(&event) <= at(&second));
     tester.end().unwrap();
 }
 
 #[test]
-fn nothing_is_opened_without_a_right_hello() {
+fn requires_a_valid_hello() {
     let refused = [
         ("{\"id\":1,\"do\":\"domain\"}\n", "the first request is hello"),
         ("{\"id\":1,\"do\":{\"hello\":{\"version\":2,\"token\":\"secret\"}}}\n", "version 2: this agent speaks 1"),
@@ -133,25 +133,25 @@ fn nothing_is_opened_without_a_right_hello() {
         ("GET / HTTP/1.1\r\n\r\n", "no request"),
         ("\n", "no request"),
     ];
-    for (said, why) in refused {
+    for (input, why) in refused {
         let mut tester = Tester::new(Some("secret"));
-        tester.say(said.as_bytes());
-        let told = tester.told();
-        assert!(told["answer"]["failed"]["what"].as_str().unwrap().starts_with(why), "{said}: {told}");
-        assert!(matches!(tester.end(), Err(Ended::NoHello(_))), "{said}");
+        tester.send(input.as_bytes());
+        let message = tester.receive();
+        assert!(message["answer"]["failed"]["what"].as_str().unwrap().starts_with(why), "{input}: {message}");
+        assert!(matches!(tester.end(), Err(Ended::NoHello(_))), "{input}");
     }
     let mut tester = Tester::new(Some("secret"));
-    tester.say(&vec![b'{'; 5000]);
-    assert!(tester.told()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 octets"));
+    tester.send(&vec![b'{'; 5000]);
+    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 octets"));
     assert!(matches!(tester.end(), Err(Ended::NoHello(_))));
     let mut tester = Tester::new(Some("secret"));
-    let told = tester.ask(&json!({"id": 1, "do": {"hello": {"version": 1, "token": "secret"}}}));
-    assert_eq!(told["answer"]["id"], 1);
+    let message = tester.ask(&json!({"id": 1, "do": {"hello": {"version": 1, "token": "secret"}}}));
+    assert_eq!(message["answer"]["id"], 1);
     tester.end().unwrap();
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_next_is_done() {
+fn reports_an_unreadable_line_and_handles_the_next() {
     let mut tester = Tester::new(None).hello();
     for wrong in [
         "",
@@ -167,29 +167,29 @@ fn what_cannot_be_read_is_told_and_the_next_is_done() {
         "{\"id\":1,\"do\":{\"listen\":{\"address\":\"x\",\"port\":1}}}",
         "{\"id\":1,\"do\":{\"domain\":{}}}",
     ] {
-        tester.say(format!("{wrong}\n").as_bytes());
-        let told = tester.told();
-        assert!(told["answer"]["id"].is_null() && told["answer"]["failed"].is_object(), "{wrong}: {told}");
+        tester.send(format!("{wrong}\n").as_bytes());
+        let message = tester.receive();
+        assert!(message["answer"]["id"].is_null() && message["answer"]["failed"].is_object(), "{wrong}: {message}");
     }
-    // Depth is limited by the reader of JSON.
-    tester.say(&vec![b'['; 100_000]);
-    tester.say(b"\n");
-    assert!(tester.told()["answer"]["failed"].is_object());
+    // The JSON reader limits the depth.
+    tester.send(&vec![b'['; 100_000]);
+    tester.send(b"\n");
+    assert!(tester.receive()["answer"]["failed"].is_object());
     assert_eq!(tester.ask(&json!({"id": 9, "do": "domain"}))["answer"]["id"], 9);
     tester.end().unwrap();
 }
 
 #[test]
-fn octets_are_hexadecimal_both_ways() {
+fn octets_are_hexadecimal_in_both_directions() {
     let mut tester = Tester::new(None).hello();
-    let told = tester.ask(&json!({"id": 2, "do": {"put": {"region": 1, "octets": "00fFa5"}}}));
-    assert_eq!(told["answer"]["done"]["octets"]["octets"], "00ffa5");
+    let message = tester.ask(&json!({"id": 2, "do": {"put": {"region": 1, "octets": "00fFa5"}}}));
+    assert_eq!(message["answer"]["done"]["octets"]["octets"], "00ffa5");
     assert_eq!(serde_json::to_value(Octets(vec![1, 0xab])).unwrap(), "01ab");
     tester.end().unwrap();
 }
 
 #[test]
-fn the_pattern_is_the_one_that_the_page_tells() {
+fn the_pattern_is_the_documented_one() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agent.md")).unwrap();
     let octets: Vec<String> = (0..5).map(|index| format!("{:02x}", pattern(7, index))).collect();
     assert!(page.contains(&format!("With `seed` 7 it begins `{}`", octets.join(" "))), "{octets:?}");
@@ -198,27 +198,27 @@ fn the_pattern_is_the_one_that_the_page_tells() {
 #[test]
 fn a_line_without_an_end_ends_the_connection() {
     let mut tester = Tester::new(None).hello();
-    // The agent stops reading there: the rest would not be taken.
-    tester.say(&vec![b' '; LONGEST_LINE]);
-    assert!(tester.told()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 octets"));
+    // The agent stops reading there and would not accept the rest.
+    tester.send(&vec![b' '; LONGEST_LINE]);
+    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 octets"));
     assert!(matches!(tester.end(), Err(Ended::TooLong(LONGEST_LINE))));
 }
 
 #[test]
-fn a_tester_that_vanishes_takes_everything_with_it() {
-    for said in [&b""[..], b"{\"id\":1,", b"{\"id\":1,\"do\":\"domain\"}\n"] {
+fn a_tester_that_vanishes_frees_everything() {
+    for input in [&b""[..], b"{\"id\":1,", b"{\"id\":1,\"do\":\"domain\"}\n"] {
         let mut tester = Tester::new(None).hello();
-        tester.say(said);
+        tester.send(input);
         tester.end().unwrap();
     }
 }
 
 #[test]
-fn one_tester_too_many_is_told_so() {
+fn rejects_one_tester_too_many_with_a_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
-    // It listens as long as this process lives.
+    // It listens until this process ends.
     thread::spawn(move || listen(&listener, None, move || Ok(Fake::new(&alive)), |_, _| ()));
     let tester = || {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -230,19 +230,19 @@ fn one_tester_too_many_is_told_so() {
         (lines, serde_json::from_str::<Value>(&line).unwrap())
     };
     let there: Vec<_> = (0..MOST_TESTERS).map(|_| tester()).collect();
-    assert!(there.iter().all(|(_, told)| told["answer"]["done"]["hello"].is_object()), "{there:?}");
-    let (_, told) = tester();
-    let why = told["answer"]["failed"]["what"].as_str().unwrap();
+    assert!(there.iter().all(|(_, message)| message["answer"]["done"]["hello"].is_object()), "{there:?}");
+    let (_, message) = tester();
+    let why = message["answer"]["failed"]["what"].as_str().unwrap();
     assert!(why.contains("8 testers are there already"), "{why}");
 }
 
-/// Connections that never say hello, more than there are places for testers, and right clients.
+/// Connections that never send hello, more than the limit for testers, and valid clients.
 #[test]
-fn silent_connections_keep_no_tester_out() {
+fn silent_connections_do_not_block_testers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
-    // It listens as long as this process lives.
+    // It listens until this process ends.
     thread::spawn(move || listen(&listener, Some("secret"), move || Ok(Fake::new(&alive)), |_, _| ()));
     let connect = || {
         let stream = TcpStream::connect(address).unwrap();
@@ -261,14 +261,14 @@ fn silent_connections_keep_no_tester_out() {
         silent.push(wrong);
         let mut right = connect();
         right.get_mut().write_all(b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret\"}}}\n").unwrap();
-        let told = line(&mut right);
-        assert!(told.contains("\"done\""), "{told}");
+        let message = line(&mut right);
+        assert!(message.contains("\"done\""), "{message}");
     }
     // Each of them gets the reason before the agent closes it.
     for mut silent in silent {
-        let told = line(&mut silent);
+        let message = line(&mut silent);
         let reasons = ["another connection needs the place", "no hello within 2 s", "the token is not the agent's"];
-        assert!(reasons.iter().any(|reason| told.contains(reason)), "{told}");
+        assert!(reasons.iter().any(|reason| message.contains(reason)), "{message}");
     }
 }
 

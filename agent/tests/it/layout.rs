@@ -1,6 +1,11 @@
+<<<<<<< ours
 //! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers. This needs the headers (`libibverbs-dev`,
 //! `librdmacm-dev`) and a C compiler. Without the headers the test skips itself; CI sets `WEFT_RDMA_HEADERS`, with which that is a
 //! failure.
+=======
+//! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers, if those
+//! (`libibverbs-dev`, `librdmacm-dev`) and a C compiler are installed.
+>>>>>>> theirs
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;
@@ -11,7 +16,7 @@ use weft_agent::rdma::abi::{
     MwBind, MwBindInfo, Ops, Pd, PortAttr, Qp, QpInitAttr, RecvWr, SendWr, Sge, Srq, SrqAttr, SrqInitAttr, Wc,
 };
 
-/// A C expression, and what it has to be.
+/// A C expression, and its expected value.
 fn expected() -> Vec<(&'static str, usize)> {
     macro_rules! sizes {
         ($($c:literal = $rust:ty),* $(,)?) => { vec![$((concat!("sizeof(struct ", $c, ")"), size_of::<$rust>())),*] };
@@ -86,7 +91,7 @@ fn expected() -> Vec<(&'static str, usize)> {
 }
 
 #[test]
-fn structures_are_those_of_the_headers() {
+fn structures_match_the_headers() {
     if !Path::new("/usr/include/rdma/rdma_cma.h").exists() {
         assert!(
             std::env::var_os("WEFT_RDMA_HEADERS").is_none(),

@@ -1,5 +1,5 @@
-//! The integration tests of the agent that share one process. Two more binaries have a process each:
-//! `harm` counts its descriptors and threads, and `exhausted` lowers its limits.
+//! The integration tests of the agent that share one process. Two more binaries have a process
+//! each: `harm` counts its descriptors and threads, and `exhausted` lowers its limits.
 
 mod control;
 mod layout;

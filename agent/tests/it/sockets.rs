@@ -1,4 +1,5 @@
-//! The software RNIC on this host's TCP: two agents that talk to each other, and what peers and testers can do to one.
+//! The software RNIC on this host's TCP: two agents that talk to each other, and the effects of
+//! peers and testers on one agent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
 
 use std::io::{Read, Write};
@@ -23,7 +24,7 @@ fn peer(port: u16) -> TcpStream {
 }
 
 #[test]
-fn two_agents_have_a_connection_and_all_of_it_is_told() {
+fn two_agents_connect_and_report_every_event() {
     let (mut one, mut other) = (Talk::new(Limits::default()), Talk::new(Limits::default()));
     let listener = one.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));
     let port = listener["listener"]["port"].as_u64().unwrap();
@@ -35,13 +36,13 @@ fn two_agents_have_a_connection_and_all_of_it_is_told() {
     let way = other.number("connection", &json!({"resolve": {"address": "127.0.0.1", "port": port}}));
     other.done(&json!({"pair": {"connection": way, "domain": far}}));
     other.done(&json!({"connect": {"connection": way, "private_data": "686f", "ird": 4, "ord": 4}}));
-    let asked = one.event("request");
-    assert_eq!(asked["private_data"], "686f");
-    assert_eq!(asked["listener"], listener["listener"]["listener"]);
-    let end = asked["connection"].as_u64().unwrap();
+    let request = one.event("request");
+    assert_eq!(request["private_data"], "686f");
+    assert_eq!(request["listener"], listener["listener"]["listener"]);
+    let end = request["connection"].as_u64().unwrap();
     one.done(&json!({"pair": {"connection": end, "domain": domain}}));
     one.done(&json!({"post_receive": {"on": end, "work": 1, "parts": [{"region": region["region"], "length": 16}]}}));
-    // Refused by the device: the request still waits for an answer.
+    // The device rejects it. The request still waits for an answer.
     assert!(one.failed(&json!({"accept": {"connection": end, "ird": 255}})).contains("IRD"), "accept");
     one.done(&json!({"accept": {"connection": end, "private_data": "6f6b", "ird": 4, "ord": 4}}));
     assert_eq!(one.event("established")["connection"], end);
@@ -63,7 +64,7 @@ fn two_agents_have_a_connection_and_all_of_it_is_told() {
     other.done(&json!({"disconnect": {"connection": way}}));
     assert_eq!(other.event("disconnected")["connection"], way);
     assert_eq!(one.event("disconnected")["connection"], end);
-    // What is over is there until it is given back.
+    // A finished object exists until it is destroyed.
     one.done(&json!({"destroy": {"object": end}}));
     assert!(one.failed(&json!({"destroy": {"object": end}})).contains("is no object"));
     one.end();
@@ -71,7 +72,7 @@ fn two_agents_have_a_connection_and_all_of_it_is_told() {
 }
 
 #[test]
-fn a_peer_that_is_not_there_is_told_of() {
+fn reports_an_absent_peer() {
     let mut talk = Talk::new(Limits::default());
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let domain = talk.number("domain", &json!("domain"));
@@ -83,7 +84,7 @@ fn a_peer_that_is_not_there_is_told_of() {
 }
 
 #[test]
-fn a_connection_that_a_window_is_bound_to_can_be_given_back() {
+fn a_connection_with_a_bound_window_can_be_destroyed() {
     let mut talk = Talk::new(Limits::default());
     let listener = talk.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));
     let mut there = peer(u16::try_from(listener["listener"]["port"].as_u64().unwrap()).unwrap());
@@ -99,7 +100,7 @@ fn a_connection_that_a_window_is_bound_to_can_be_given_back() {
     talk.event("established");
     let mut reply = [0; 20];
     there.read_exact(&mut reply).unwrap();
-    // The Send Queue waits for the first word of who connected.
+    // The Send Queue waits for the first message of the connecting side.
     talk.done(&json!({"post_receive": {"on": shared, "work": 2}}));
     there.write_all(&weft_fpdu()).unwrap();
     assert_eq!(talk.event("completion")["work"], 2);
@@ -107,10 +108,10 @@ fn a_connection_that_a_window_is_bound_to_can_be_given_back() {
     talk.done(&json!({"post_send": {"connection": end, "work": 1, "operation": bind}}));
     assert_eq!(talk.event("completion")["status"], "success");
     talk.done(&json!({"destroy": {"object": end}}));
-    // No word but TCP's.
+    // Only TCP was established.
     let ended = there.read(&mut [0; 100]).map_err(|why| why.kind());
     assert!(matches!(ended, Ok(0) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
-    // What kept its Queue Pair goes, and then what that used.
+    // First the objects that used its Queue Pair are destroyed, and then those that it used.
     talk.failed(&json!({"destroy": {"object": shared}}));
     for object in [window, shared, region, domain] {
         talk.done(&json!({"destroy": {"object": object}}));
@@ -119,7 +120,7 @@ fn a_connection_that_a_window_is_bound_to_can_be_given_back() {
 }
 
 #[test]
-fn a_tester_that_vanishes_takes_connections_with_it_whatever_was_under_way() {
+fn a_tester_that_vanishes_closes_its_connections() {
     let mut talk = Talk::new(Limits::default());
     let listener = talk.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));
     let port = u16::try_from(listener["listener"]["port"].as_u64().unwrap()).unwrap();
@@ -136,7 +137,7 @@ fn a_tester_that_vanishes_takes_connections_with_it_whatever_was_under_way() {
     talk.done(&json!({"accept": {"connection": end}}));
     let mut reply = [0; 20];
     there.read_exact(&mut reply).unwrap();
-    // A Send of no octets lets the target speak; it has more to say than TCP takes.
+    // A Send without octets lets the target send. It has more to send than TCP accepts.
     there.write_all(&weft_fpdu()).unwrap();
     talk.event("established");
     assert_eq!(talk.event("completion")["work"], 2);
@@ -144,7 +145,7 @@ fn a_tester_that_vanishes_takes_connections_with_it_whatever_was_under_way() {
     talk.done(&json!({ "post_send": send }));
     talk.end();
     for mut stream in [silent, half, asks, there] {
-        // An end or a reset: nobody is left who would send more than what was under way.
+        // An end or a reset: nobody is left who would send more than the octets in flight.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.len() < 1 << 24, "{} octets", rest.len());
@@ -162,7 +163,7 @@ fn weft_fpdu() -> Vec<u8> {
 }
 
 #[test]
-fn limits_hold_and_what_they_refuse_leaves_nothing() {
+fn limits_hold_and_refused_requests_leave_nothing() {
     let mut talk = Talk::new(Limits { memory: 1 << 20, objects: 4 });
     let listener = talk.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));
     let port = u16::try_from(listener["listener"]["port"].as_u64().unwrap()).unwrap();
@@ -173,13 +174,13 @@ fn limits_hold_and_what_they_refuse_leaves_nothing() {
         assert!(talk.failed(&json!({"register": {"domain": domain, "octets": octets}})).contains("0 are left"));
     }
     for length in [1 << 60, u64::MAX, (1 << 20) + 1] {
-        for asked in ["fill", "hash", "get"] {
+        for action in ["fill", "hash", "get"] {
             let mut fields = json!({"region": region, "offset": 1, "length": length});
-            if asked == "fill" {
+            if action == "fill" {
                 fields["seed"] = json!(7);
             }
-            let told = talk.failed(&json!({ asked: fields }));
-            assert!(told.contains("the region has 1048576") || told.contains("at most 262144"), "{asked}: {told}");
+            let why = talk.failed(&json!({ action: fields }));
+            assert!(why.contains("the region has 1048576") || why.contains("at most 262144"), "{action}: {why}");
         }
     }
     talk.number("domain", &json!("domain"));
@@ -192,23 +193,26 @@ fn limits_hold_and_what_they_refuse_leaves_nothing() {
     ] {
         assert_eq!(talk.failed(&more), "4 objects are the most of a control connection", "{more}");
     }
-    // A request for which there is no room is rejected, and told of.
+    // A request beyond the limits is rejected, and reported.
     let mut turned_away = peer(port);
     turned_away.write_all(&request(b"one more")).unwrap();
-    let told = talk.event("failed");
-    assert_eq!((&told["connection"], &told["kind"]), (&listener["listener"]["listener"], &json!("connect_request")));
+    let failed = talk.event("failed");
+    assert_eq!(
+        (&failed["connection"], &failed["kind"]),
+        (&listener["listener"]["listener"], &json!("connect_request"))
+    );
     let mut reply = Vec::new();
     turned_away.read_to_end(&mut reply).unwrap();
     assert!(reply.starts_with(b"MPA ID Rep Frame") && reply[16] & 0x20 != 0, "{reply:?}");
     drop(turned_away);
-    // What was given back may be had again.
+    // Freed memory can be used again.
     talk.done(&json!({"destroy": {"object": region}}));
     talk.number("region", &all);
     talk.end();
 }
 
 #[test]
-fn queues_of_any_size_are_made_or_refused() {
+fn queues_of_any_size_are_made_or_rejected() {
     let mut talk = Talk::new(Limits::default());
     let domain = talk.number("domain", &json!("domain"));
     let before = most_resident();
@@ -227,7 +231,7 @@ fn queues_of_any_size_are_made_or_refused() {
     talk.end();
 }
 
-/// Octets of this process that were resident at most.
+/// Maximum resident memory of this process, in bytes.
 fn most_resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -248,7 +252,7 @@ fn many_peers_come_and_go() {
             _ => socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap(),
         }
     }
-    // One that is served shows that those before it were looked at.
+    // An answer to this one shows that the earlier ones were handled.
     let mut last = peer(port);
     last.write_all(&request(b"last")).unwrap();
     let end = talk.event("request")["connection"].as_u64().unwrap();

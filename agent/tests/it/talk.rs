@@ -14,7 +14,7 @@ use weft_agent::serve::{Ended, serve};
 use weft_agent::soft::OnSockets;
 use weft_peer::Settings;
 
-/// Longer than anything takes that works.
+/// Longer than any successful operation takes.
 pub(crate) const WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Talk {
@@ -26,7 +26,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Behind the hello.
+    /// A tester after the hello.
     pub(crate) fn new(limits: Limits) -> Self {
         let (stream, agents) = UnixStream::pair().unwrap();
         let carrier = move || OnSockets::new(Settings::default(), limits);
@@ -38,7 +38,7 @@ impl Talk {
         talk
     }
 
-    fn told(&mut self) -> Value {
+    fn receive(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.lines.read_line(&mut line).unwrap() > 0, "the agent has gone");
         serde_json::from_str(&line).unwrap()
@@ -49,13 +49,13 @@ impl Talk {
         let line = format!("{}\n", json!({"id": self.last, "do": action}));
         self.stream.write_all(line.as_bytes()).unwrap();
         loop {
-            let mut told = self.told();
-            if let Some(event) = told.get_mut("event") {
+            let mut message = self.receive();
+            if let Some(event) = message.get_mut("event") {
                 self.events.push_back(event.take());
                 continue;
             }
-            assert_eq!(told["answer"]["id"], self.last, "{told}");
-            return told["answer"].take();
+            assert_eq!(message["answer"]["id"], self.last, "{message}");
+            return message["answer"].take();
         }
     }
 
@@ -71,22 +71,22 @@ impl Talk {
         what.unwrap_or_else(|| panic!("{action}: {answer}")).to_owned()
     }
 
-    /// The number that it has.
+    /// Performs `action`; returns the number of the new object.
     pub(crate) fn number(&mut self, kind: &str, action: &Value) -> u64 {
         self.done(action)[kind][kind].as_u64().unwrap()
     }
 
-    /// The next event, which is of this kind.
+    /// The next event, which must be of this kind.
     pub(crate) fn event(&mut self, kind: &str) -> Value {
         let mut event = match self.events.pop_front() {
             Some(event) => event,
-            None => self.told()["event"].take(),
+            None => self.receive()["event"].take(),
         };
         assert!(event[kind] != Value::Null, "{kind} is wanted: {event}");
         event[kind].take()
     }
 
-    /// Goes away.
+    /// Disconnects.
     pub(crate) fn end(self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
         self.agent.join().unwrap().unwrap();

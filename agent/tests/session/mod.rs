@@ -1,5 +1,5 @@
-//! A control connection without a socket and without a device: octets in, lines out, and what has to hold of them whatever the octets are.
-//! The fuzz target `agent` calls it, too.
+//! A control connection without a socket and without a device. Octets go in, lines come out, and
+//! the checks hold whatever the octets are. The fuzz target `agent` also uses it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -22,10 +22,10 @@ use weft_peer::{Settings, Transmit};
 /// Octets that one control connection may register here.
 pub const MEMORY: u64 = 1 << 20;
 
-/// What there is of carriers, their objects and the octets of these.
+/// The number of carriers, their objects and the octets of these.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Made since the beginning.
+    /// Made since the start.
     pub made: usize,
     pub carriers: usize,
     pub objects: usize,
@@ -42,19 +42,19 @@ impl Counter {
         *self.counted()
     }
 
-    /// Also where a thread that counted has panicked.
+    /// Also works after a thread that counted has panicked.
     fn counted(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing is there, and so many carriers were.
+    /// Asserts that nothing is left, and that `made` carriers were made.
     pub fn expect_gone(&self, made: usize) {
         let now = self.now();
         assert_eq!(now, Counts { made, carriers: 0, objects: 0, octets: 0 }, "something is left");
     }
 }
 
-/// An object that is counted for as long as it is there.
+/// An object that is counted while it exists.
 struct Counted {
     counter: Counter,
     memory: Vec<u8>,
@@ -77,20 +77,20 @@ impl Drop for Counted {
     }
 }
 
-/// A device that is none: domains, and regions with their memory. Each new domain comes with an event.
-pub struct StandIn {
+/// A fake device: domains, and regions with their memory. Each new domain comes with an event.
+pub struct FakeDevice {
     counter: Counter,
     objects: BTreeMap<Object, Counted>,
     last: Object,
     events: Vec<Event>,
 }
 
-impl StandIn {
+impl FakeDevice {
     pub fn new(counter: &Counter) -> Self {
         let mut counts = counter.counted();
         counts.made += 1;
         counts.carriers += 1;
-        StandIn { counter: counter.clone(), objects: BTreeMap::new(), last: 0, events: Vec::new() }
+        FakeDevice { counter: counter.clone(), objects: BTreeMap::new(), last: 0, events: Vec::new() }
     }
 
     fn keep(&mut self, memory: Vec<u8>) -> Object {
@@ -111,13 +111,13 @@ fn beside() -> Failure {
     Failure::of("beside it")
 }
 
-impl Drop for StandIn {
+impl Drop for FakeDevice {
     fn drop(&mut self) {
         self.counter.counted().carriers -= 1;
     }
 }
 
-impl Carrier for StandIn {
+impl Carrier for FakeDevice {
     fn perform(&mut self, action: Action) -> Result<Done, Failure> {
         match action {
             Action::Domain => {
@@ -158,7 +158,7 @@ impl Carrier for StandIn {
     }
 }
 
-/// What a tester said, as it arrives, and then its going away. It can be read at any time.
+/// The octets that a tester sends, as they arrive, and then the end. It can be read at any time.
 struct Input<'a, P> {
     octets: &'a [u8],
     piece: P,
@@ -181,6 +181,7 @@ impl<P> AsFd for Input<'_, P> {
     }
 }
 
+<<<<<<< ours
 /// Plays a control connection in which the tester says `octets` and goes, where each read gives as many as `piece` says, and holds what is
 /// told against docs/agent.md: an answer to each line with its number, in order; nothing made without a right hello; nothing left behind.
 /// Returns the lines that the tester gets.
@@ -191,12 +192,24 @@ impl<P> AsFd for Input<'_, P> {
 pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     let counter = Counter::default();
     let (hello, told) = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
+=======
+/// Plays a control connection in which the tester sends `octets` and disconnects. Each read returns
+/// as many octets as `piece` gives. The output must follow docs/agent.md: an answer to each line
+/// with its number, in order; nothing made without a valid hello; no object left.
+///
+/// # Panics
+///
+/// If a check fails.
+pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+    let counter = Counter::default();
+    let (hello, _) = play_on(octets, piece, token, || Ok(FakeDevice::new(&counter)));
+>>>>>>> theirs
     counter.expect_gone(usize::from(hello));
     told
 }
 
-/// The same with the software RNIC behind it, where whatever is connected to comes back as a request to its own listener. Whatever was made can be
-/// destroyed in the end. What was told.
+/// The same with the software RNIC. Each connection returns as a request to its own listener. At
+/// the end, every object can be destroyed. Returns the output.
 pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     play_on(octets, piece, token, || {
         let limits = Limits { memory: MEMORY, objects: 64 };
@@ -206,18 +219,19 @@ pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str
     .1
 }
 
-/// The software RNIC with connections to itself. Time stands still.
+/// The software RNIC with connections to itself, at a fixed time.
 struct Looped {
     soft: Soft,
-    /// Who connects, and who was connected to.
+    /// The connecting end, and the listening end.
     wires: Vec<[Box<dyn Served>; 2]>,
-    /// Told to connect, and nobody listens: nothing ever answers.
+    /// Connecting ends without a listener: nothing ever answers.
     lonely: Vec<Box<dyn Served>>,
     last: Object,
     exited: bool,
 }
 
-/// Octets and ends of streams that go over all wires behind one request. What the RNIC has to say of one is far less.
+/// Octets and ends of streams that pass over all wires after one request. The RNIC sends far less
+/// for one.
 const MOST_MOVED: usize = 1 << 16;
 
 impl Looped {
@@ -227,7 +241,7 @@ impl Looped {
         Looped { soft, wires: Vec::new(), lonely: Vec::new(), last: 0, exited: false }
     }
 
-    /// All that the ends have to say goes to the other ends, until there is nothing.
+    /// Moves the output of all ends to the other ends, until there is none.
     fn drive(&mut self) {
         for _ in 0..MOST_MOVED {
             let mut moved = false;
@@ -236,15 +250,15 @@ impl Looped {
                 moved |= carry(left, right) | carry(right, left);
             }
             if !moved {
-                // What is over is there until it is destroyed.
+                // Finished objects exist until they are destroyed.
                 return;
             }
         }
-        panic!("the ends of {} connections say ever more", self.wires.len());
+        panic!("the ends of {} connections never stop sending", self.wires.len());
     }
 }
 
-/// What the one has to say, to the other; whether there was something.
+/// Moves one output to the other end; was there any?
 fn carry(from: &mut Box<dyn Served>, to: &mut Box<dyn Served>) -> bool {
     if from.poll_timeout().is_some_and(|at| at <= Looped::NOW) {
         from.handle_timeout(Looped::NOW);
@@ -303,11 +317,11 @@ impl Drop for Looped {
         if self.exited || std::thread::panicking() {
             return;
         }
-        // Connections lose their streams first, as they do when a tester goes.
+        // Connections lose their streams first, as when a tester disconnects.
         self.wires.clear();
         self.lonely.clear();
         let mut left: Vec<Object> = (1..=self.last).collect();
-        // Windows hold regions, and all hold domains: once for each kind is enough.
+        // Windows use regions, and all use domains: one pass for each kind is enough.
         for _ in 0..4 {
             left.retain(|object| {
                 let destroyed = self.soft.perform(Self::NOW, Action::Destroy { object: *object });
@@ -318,18 +332,18 @@ impl Drop for Looped {
     }
 }
 
-/// The same with any carrier; whether the hello was right, and what was told.
+/// The same with any carrier. Returns whether the hello was valid, and the output.
 fn play_on<C: Carrier>(
     octets: &[u8],
     piece: impl FnMut() -> usize,
     token: Option<&str>,
     carrier: impl FnOnce() -> Result<C, Failure>,
 ) -> (bool, Vec<u8>) {
-    // Its other end is closed: the end can be read at any time.
+    // Its other end is closed, so the end can be read at any time.
     let (readable, _) = UnixStream::pair().expect("two descriptors");
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     let input = Input { octets, piece, readable };
-    let ended = serve(input, &mut told, token, Instant::now(), carrier);
+    let ended = serve(input, &mut sent, token, Instant::now(), carrier);
     let expected = Expected::of(octets, token);
     match (&ended, expected.end) {
         (Ok(()), End::Gone) | (Err(Ended::NoHello(_)), End::Refused) | (Err(Ended::TooLong(_)), End::TooLong) => {}
@@ -337,12 +351,12 @@ fn play_on<C: Carrier>(
     }
     let mut answers = Vec::new();
     let mut last = 0;
-    for line in told.split_inclusive(|octet| *octet == b'\n') {
+    for line in sent.split_inclusive(|octet| *octet == b'\n') {
         assert!(line.len() <= LONGEST_LINE && line.ends_with(b"\n"), "a line of {} octets", line.len());
-        let told: Told = serde_json::from_slice(line).expect("what is told can be read");
-        assert!(told.at >= last, "time goes back");
-        last = told.at;
-        match told.what {
+        let message: Told = serde_json::from_slice(line).expect("the output is valid JSON");
+        assert!(message.at >= last, "time goes back");
+        last = message.at;
+        match message.what {
             What::Answer { id, outcome } => {
                 assert!(id.is_some() || matches!(outcome, Outcome::Failed(_)), "{outcome:?} to nothing");
                 answers.push(id);
@@ -351,7 +365,7 @@ fn play_on<C: Carrier>(
         }
     }
     assert_eq!(answers, expected.answers, "ids of the answers");
-    (expected.hello, told)
+    (expected.hello, sent)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -361,7 +375,7 @@ enum End {
     TooLong,
 }
 
-/// What docs/agent.md says of these octets.
+/// The behaviour that docs/agent.md requires for these octets.
 struct Expected {
     answers: Vec<Option<u64>>,
     hello: bool,
@@ -371,7 +385,7 @@ struct Expected {
 impl Expected {
     fn of(octets: &[u8], token: Option<&str>) -> Self {
         let mut lines = octets.split(|octet| *octet == b'\n');
-        // What is behind the last line feed is no line.
+        // Octets after the last line feed are not a line.
         let rest = lines.next_back().unwrap_or(&[]);
         let first = lines.next();
         if first.unwrap_or(rest).len() > 4096 {
@@ -382,8 +396,8 @@ impl Expected {
         };
         let first: Option<Request> = serde_json::from_slice(first).ok();
         let hello = first.as_ref().is_some_and(|request| match &request.action {
-            Action::Hello { version, token: said } => {
-                *version == VERSION && token.is_none_or(|token| said.as_deref() == Some(token))
+            Action::Hello { version, token: received } => {
+                *version == VERSION && token.is_none_or(|token| received.as_deref() == Some(token))
             }
             _ => false,
         });
@@ -398,7 +412,7 @@ impl Expected {
             }
             answers.push(serde_json::from_slice(line).ok().map(|request: Request| request.id));
         }
-        // The rest is none.
+        // The rest is not a line.
         answers.pop();
         Expected { answers, hello, end: End::Gone }
     }

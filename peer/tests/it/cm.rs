@@ -1,4 +1,5 @@
-//! Two RNICs over real TCP: connections made by the connection manager, and every kind of transfer over them.
+//! Two RNICs over real TCP: connections of the connection manager, and every kind of transfer over
+//! them.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -80,7 +81,7 @@ fn data(octets: &'static [u8]) -> PrivateData {
     PrivateData::new(octets).unwrap()
 }
 
-/// A connected pair: the one who connected, the one who listened, and what each learnt of the other.
+/// A connected pair: the connecting side, the listening side, and what each learnt of the other.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
     b.post_receive();
@@ -116,7 +117,7 @@ async fn transfers(address: &str, mpa: MpaSettings) {
     let (local, remote) = (Sge { length: 0, ..a.sge() }, b.remote());
     a.post(Operation::Read { local, remote, invalidate_local: false });
     assert_eq!((a.done().await, a.done().await), (CompletionStatus::Success, CompletionStatus::Success));
-    assert!(b.holds(&octets), "the Read behind the Write tells that it is there");
+    assert!(b.holds(&octets), "the Read after the Write shows that it was placed");
     assert_eq!(a.device.disconnect(a.qp).await, Ok(()));
     b.device.state_is(b.qp, QpState::Idle).await.unwrap();
     assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
@@ -146,7 +147,7 @@ async fn a_rejection_brings_private_data() {
     assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
 }
 
-/// Draft section 13.2: nothing is read while a message waits for a receive; PostRQ lets it go on.
+/// Draft section 13.2: nothing is read while a message waits for a receive. PostRQ resumes reading.
 #[tokio::test]
 async fn a_message_waits_in_tcp_for_its_receive() {
     let (a, b) = (side(), side_with(ReceiveOverflow::Wait));
@@ -175,7 +176,7 @@ async fn an_abort_reaches_the_peer() {
 
 /// RFC 6581: the depths that the two sides agree on are the Queue Pairs'.
 #[tokio::test]
-async fn agreed_depths_are_the_queue_pairs() {
+async fn queue_pairs_get_the_agreed_depths() {
     let mut mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
     mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(7);
     mpa.enhanced_settings.ord = weft_peer::mpa::Depth::negotiated(3);
@@ -188,7 +189,8 @@ async fn agreed_depths_are_the_queue_pairs() {
     }
 }
 
-/// P2P-9.1-21: a Responder that needs more Reads than its peer holds rejects, and the Reply tells how many.
+/// P2P-9.1-21: a Responder that needs more Reads than its peer supports rejects. The Reply carries
+/// the number that it needs.
 #[tokio::test]
 async fn a_peer_with_too_low_an_ird_is_rejected() {
     let (a, b) = (side(), side());
@@ -201,8 +203,8 @@ async fn a_peer_with_too_low_an_ird_is_rejected() {
     needs.mpa.enhanced_settings.min_ord = 5;
     let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), needs).unwrap();
     let (there, none) = (listener.local_addr(), PrivateData::default());
-    let (refused, told) = tokio::join!(a.device.connect(a.qp, there, asks(4), &none), listener.next());
-    assert!(matches!(told, Err(CmError::PeerIrd)), "{told:?}");
+    let (refused, reported) = tokio::join!(a.device.connect(a.qp, there, asks(4), &none), listener.next());
+    assert!(matches!(reported, Err(CmError::PeerIrd)), "{reported:?}");
     let Err(CmError::Rejected(peer)) = refused else { panic!("{refused:?}") };
     assert_eq!(peer.enhanced.unwrap().ord, 5);
     b.post_receive();
@@ -213,7 +215,7 @@ async fn a_peer_with_too_low_an_ird_is_rejected() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_completion_queue_hears_that_it_is_gone() {
+async fn waiting_for_a_completion_ends_if_the_queue_is_destroyed() {
     let Side { device, .. } = side();
     let cq = device.create_cq(1).unwrap();
     let gone = async { device.destroy_cq(cq).unwrap() };
@@ -221,7 +223,8 @@ async fn who_waits_for_a_completion_queue_hears_that_it_is_gone() {
     assert_eq!(completion.unwrap_err(), CqError::InvalidCqHandle);
 }
 
-/// The Requests of revision 2 and 1 begin so: key, flags (C; S with revision 2), revision (RFC 5044 section 7.1.1, RFC 6581 section 6).
+/// The first octets of a Request of revision 2 or 1: key, flags (C; S with revision 2), revision
+/// (RFC 5044 section 7.1.1, RFC 6581 section 6).
 const REVISION_2: &[u8] = b"MPA ID Req Frame\x50\x02";
 const REVISION_1: &[u8] = b"MPA ID Req Frame\x40\x01";
 
@@ -237,10 +240,10 @@ async fn request(tcp: &mut tokio::net::TcpStream) -> [u8; 18] {
     octets
 }
 
-/// RFC 6581 section 10, "Enhanced MPA initiator only": the Responder closes, and the Initiator tries again in revision 1, if its
-/// application says that this will do.
+/// RFC 6581 section 10, "Enhanced MPA initiator only": the Responder closes. The Initiator tries
+/// again in revision 1 if its application allows that.
 #[tokio::test]
-async fn a_responder_of_revision_1_is_asked_again() {
+async fn connects_again_to_a_responder_of_revision_1() {
     let (a, b) = (side(), side());
     let old = CmSettings {
         mpa: MpaSettings { enhanced: EnhancedUse::Off, ..MpaSettings::default() },
@@ -268,9 +271,9 @@ async fn a_responder_of_revision_1_is_asked_again() {
     assert!(b.holds(&octets));
 }
 
-/// The same for one that resets, and for one that stays silent; a third try there is not.
+/// The same for a Responder that resets, and for one that stays silent. There is no third attempt.
 #[tokio::test]
-async fn a_reset_and_silence_are_no_answer_either() {
+async fn falls_back_after_a_reset_and_after_silence() {
     for silent in [false, true] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (there, none) = (listener.local_addr().unwrap(), PrivateData::default());
@@ -299,9 +302,10 @@ async fn a_reset_and_silence_are_no_answer_either() {
     }
 }
 
-/// The peer-to-peer model needs what revision 1 has not: nothing is tried there. Nor behind a Reply that rejects.
+/// The peer-to-peer model needs a feature that revision 1 lacks, so there is no second attempt. A
+/// Reply that rejects causes none either.
 #[tokio::test]
-async fn no_fall_back_where_revision_1_will_not_do() {
+async fn no_fallback_if_revision_1_is_not_sufficient() {
     let (a, b) = (side(), side());
     let mut settings = asks_and_falls_back();
     settings.mpa.enhanced_settings.model = Model::PeerToPeer;

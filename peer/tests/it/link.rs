@@ -18,7 +18,7 @@ const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
 /// A Send of no octets, MSN 1, with its CRC.
 const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
-/// A target, and what keeps it alive.
+/// A target, and the objects that keep it alive.
 struct Target {
     link: Link,
     server: Option<(StopHandle, JoinHandle<()>)>,
@@ -36,7 +36,7 @@ impl Target {
         Target { link, server: Some((stop, tokio::spawn(server.run()))) }
     }
 
-    /// Every connection must be dropped before: the server waits for its connections.
+    /// All connections must be dropped first: the server waits for its connections.
     async fn stop(self) {
         if let Some((stop, task)) = self.server {
             stop.stop();
@@ -50,13 +50,13 @@ async fn next(connection: &mut TesterConnection) -> Received {
     connection.receive(deadline).await.unwrap()
 }
 
-/// Exactly these octets, however they are cut.
+/// Receives exactly these octets, however they are split.
 async fn expect(connection: &mut TesterConnection, expected: &[u8]) {
     let mut got = Vec::new();
     while got.len() < expected.len() {
         match next(connection).await {
             Received::Octets(octets) => got.extend_from_slice(&octets),
-            other => panic!("{other:?} behind {got:02x?}"),
+            other => panic!("{other:?} after {got:02x?}"),
         }
     }
     assert_eq!(got, expected);
@@ -99,8 +99,8 @@ async fn start_up_send_and_close_each_way() {
     }
 }
 
-/// MPA-7.1.1-2: the correct Responder closes without a Reply on each changed octet of the key, the deviating one replies; and
-/// a new connection works behind each.
+/// MPA-7.1.1-2: the correct Responder closes without a Reply for each changed octet of the key. The
+/// deviating one replies. A new connection works after each.
 #[tokio::test]
 async fn a_wrong_key_is_closed_unless_the_responder_deviates() {
     for tcp in [false, true] {
@@ -140,14 +140,14 @@ async fn a_reset_ends_both_ends() {
         assert!(matches!(connection.send(b"x").await, Err(LinkError::Finished)));
         let last = target.link.tape().events().pop().unwrap();
         assert_eq!((last.direction, last.what), (Direction::ToTarget, What::Reset));
-        // Graceful stop returns: no connection of the server is left.
+        // Graceful stop returns: the server has no connection left.
         drop(connection);
         target.stop().await;
     }
 }
 
-/// A minute and more of time-outs on the virtual clock: the Responder closes at its start-up time-out and resets when the
-/// tester does not close either.
+/// Time-outs of more than a minute on the virtual clock. The Responder closes at its start-up
+/// time-out, and resets if the tester does not close either.
 #[tokio::test]
 async fn time_outs_cost_no_time_on_the_virtual_link() {
     let began = std::time::Instant::now();
@@ -185,7 +185,8 @@ async fn the_same_case_gives_the_same_tape() {
     assert_eq!(tapes[1], tapes[2]);
 }
 
-/// A tester that floods an echo and never reads is held back as by TCP, and told so.
+/// TCP back pressure stops a tester that floods an echo and never reads. The tester gets an error
+/// that explains it.
 #[tokio::test]
 async fn a_tester_that_does_not_read_is_held_back() {
     let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
@@ -205,12 +206,12 @@ async fn a_tester_that_does_not_read_is_held_back() {
         }
         assert!(sent < 4 * VirtualLink::WINDOW, "{sent} octets went out");
     }
-    // Reading sets it free again.
+    // After reading, it can send again.
     assert!(matches!(next(&mut connection).await, Received::Octets(_)));
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn a_closed_port_refuses_the_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -218,7 +219,7 @@ async fn nobody_listens() {
     assert!(error.to_string().starts_with(&format!("cannot connect to {address}: ")), "{error}");
 }
 
-/// What reset() and a target's RST are on the wire, seen from a plain TCP socket.
+/// How reset() and a target's RST look on the wire, observed from a plain TCP socket.
 #[tokio::test]
 async fn a_reset_is_rst_on_the_wire_both_ways() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -240,9 +241,9 @@ async fn a_reset_is_rst_on_the_wire_both_ways() {
     assert_eq!((last.connection, last.direction, last.what), (1, Direction::FromTarget, What::Reset));
 }
 
-/// The target learns that a tester is gone, so that connections come and go without end.
+/// The target detects that a tester is gone, so connections can come and go without limit.
 #[tokio::test]
-async fn dropped_connections_leave_nothing_behind() {
+async fn dropped_connections_free_everything() {
     let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
     for i in 0..2 * VirtualLink::MAX_CONNECTIONS {
         let mut connection = link.connect().await.unwrap();
@@ -263,7 +264,7 @@ async fn dropped_connections_leave_nothing_behind() {
     assert!(refused.to_string().ends_with("too many connections are open"), "{refused}");
 }
 
-/// The echo posts its receives again: it serves more Sends than it has receives.
+/// The echo posts its receives again. It serves more Sends than it has receives.
 #[tokio::test]
 async fn the_echo_does_not_run_out_of_receives() {
     let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
@@ -277,7 +278,7 @@ async fn the_echo_does_not_run_out_of_receives() {
     }
 }
 
-/// rping's ritual in the octets of RFC 5040 and 5041, with a Read of three octets, without CRCs.
+/// The exchange of rping in octets of RFC 5040 and 5041, with a Read of three octets, without CRCs.
 #[tokio::test]
 async fn rping_reads_and_writes() {
     let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
@@ -285,11 +286,11 @@ async fn rping_reads_and_writes() {
     connection.send(b"MPA ID Req Frame\0\x01\0\0").await.unwrap();
     expect(&mut connection, b"MPA ID Rep Frame\0\x01\0\0").await;
     // A Send of 16 octets: TO 0x10, STag 7, 3 octets.
-    let told = |msn: u8, stag: u8| {
+    let advertisement = |msn: u8, stag: u8| {
         let header = [0, 34, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, msn, 0, 0, 0, 0];
         [&header[..], &[0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, stag, 0, 0, 0, 3, 0, 0, 0, 0]].concat()
     };
-    connection.send(&told(1, 7)).await.unwrap();
+    connection.send(&advertisement(1, 7)).await.unwrap();
     let Received::Octets(request) = next(&mut connection).await else { panic!("a Read Request was due") };
     assert_eq!(request[..20], *b"\0\x2e\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0");
     assert_eq!(request[32..], *b"\0\0\0\x03\0\0\0\x07\0\0\0\0\0\0\0\x10\0\0\0\0");
@@ -300,16 +301,17 @@ async fn rping_reads_and_writes() {
         [&header[..], &[0; 20]].concat()
     };
     expect(&mut connection, &go_ahead(1)).await;
-    connection.send(&told(2, 8)).await.unwrap();
+    connection.send(&advertisement(2, 8)).await.unwrap();
     let write = b"\0\x11\xc1\x40\0\0\0\x08\0\0\0\0\0\0\0\x10ab\0\0\0\0\0\0";
     expect(&mut connection, &[&write[..], &go_ahead(2)].concat()).await;
     connection.finish().await.unwrap();
     assert_eq!(next(&mut connection).await, Received::Fin);
 }
 
-/// A Send of no octets is none of rping's: it closes. A first frame that is none closes at once, and one that does not come in time.
+/// rping never sends a Send without octets: the server closes. An invalid first frame closes at
+/// once, as does a frame that does not arrive in time.
 #[tokio::test]
-async fn rping_closes_on_what_is_not_its_own() {
+async fn rping_closes_on_messages_that_it_does_not_use() {
     let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
     let mut strange = link.connect().await.unwrap();
     strange.send(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -328,9 +330,10 @@ fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
 }
 
-/// RFC 5044 section 7.1.1's Reply, twice, by both ways with the same octets; then what a mangler cut in the middle.
+/// The Reply of RFC 5044 section 7.1.1, twice, with the same octets over both links; then octets
+/// that a mangler cut in the middle.
 #[tokio::test]
-async fn what_is_mangled_is_the_same_by_both_ways() {
+async fn mangling_gives_the_same_octets_over_both_links() {
     let of = async |plan: &str, seed| {
         let mangling = Mangling::new(plan.parse().unwrap(), seed);
         let settings = ServerSettings { mangling: Some(mangling.clone()), ..ServerSettings::default() };
@@ -350,7 +353,7 @@ async fn what_is_mangled_is_the_same_by_both_ways() {
                 match next(&mut connection).await {
                     Received::Octets(more) if octets.is_empty() => {
                         octets.extend_from_slice(&more);
-                        // The target may have closed behind its Reply.
+                        // The target may have closed after its Reply.
                         let _ = connection.send(SEND).await;
                         let _ = connection.finish().await;
                     }

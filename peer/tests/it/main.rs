@@ -1,7 +1,6 @@
 //! The integration tests of the endpoint, one module for each subject, in one binary: the workspace
 //! then links the libraries once for all of them.
 
-mod asked;
 mod cm;
 mod connection;
 mod hostile;
@@ -13,5 +12,6 @@ mod sdp;
 mod sdp_socket;
 mod sdp_wire;
 mod tcp;
+mod tester_service;
 mod verbs;
 mod workload;

@@ -1,4 +1,5 @@
-//! The port mapper over UDP on the loopback interface: both drivers, a relay that mangles by a seed, and what TCP makes of it.
+//! The port mapper over UDP on the loopback interface: both drivers, a relay that mangles datagrams
+//! by a seed, and the resulting TCP connections.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Waits that fit the loopback interface.
+/// Time-outs that suit the loopback interface.
 fn quick() -> ClientSettings {
     ClientSettings {
         wait: Duration::from_millis(50),
@@ -44,12 +45,13 @@ async fn listener(local: &str) -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// A port where nobody listens, and that stays so while the socket lives.
+/// A port without a listener, reserved while the socket lives.
 fn nobody(local: &str) -> (tokio::net::TcpSocket, SocketAddr) {
     socket_at(at(local)).unwrap()
 }
 
-/// The resolution, where it was connected to, and the ends that the PMReq, the PMAck and the connection named.
+/// The resolution, the address that was connected to, and the endpoints in the PMReq, the PMAck and
+/// the connection.
 async fn mapped(local: &str) -> (bool, [SocketAddr; 3]) {
     let (sdp, sdp_address) = listener(local).await;
     let (_held, service) = nobody(local);
@@ -73,15 +75,15 @@ async fn mapped(local: &str) -> (bool, [SocketAddr; 3]) {
 
 #[tokio::test]
 async fn a_mapped_service_is_connected_to_at_its_sdp_address() {
-    let (at_sdp, [asked, acknowledged, from]) = mapped(LOCAL[0]).await;
+    let (at_sdp, [requested, acknowledged, from]) = mapped(LOCAL[0]).await;
     let mut proof = Proof::new(By::Test);
     proof.shows(requirement!("PM-7-2"), || assert!(at_sdp));
-    // The connection comes from where the PMReq said.
-    proof.shows(requirement!("PM-7.4-11"), || assert_eq!(asked.port(), from.port()));
-    proof.shows(requirement!("PM-7.4-13"), || assert_eq!(asked.ip(), from.ip()));
+    // The connection comes from the address in the PMReq.
+    proof.shows(requirement!("PM-7.4-11"), || assert_eq!(requested.port(), from.port()));
+    proof.shows(requirement!("PM-7.4-13"), || assert_eq!(requested.ip(), from.ip()));
     proof.shows(requirement!("PM-7.4-30"), || assert_eq!(acknowledged, from));
-    let (at_sdp, [asked, acknowledged, from]) = mapped(LOCAL[1]).await;
-    proof.shows(requirement!("PM-7.2-6"), || assert_eq!((at_sdp, asked, acknowledged), (true, from, from)));
+    let (at_sdp, [requested, acknowledged, from]) = mapped(LOCAL[1]).await;
+    proof.shows(requirement!("PM-7.2-6"), || assert_eq!((at_sdp, requested, acknowledged), (true, from, from)));
 }
 
 #[tokio::test]
@@ -100,7 +102,8 @@ async fn a_denied_service_is_connected_to_in_plain_tcp() {
     }
 }
 
-/// Section 7.5.1: nobody listens where the port mapper points, which TCP answers by a reset (section 7.5.2).
+/// Section 7.5.1: the port mapper points to a port without a listener. TCP answers with a reset
+/// (section 7.5.2).
 #[tokio::test]
 async fn a_reset_leads_to_plain_tcp() {
     for local in LOCAL {
@@ -125,7 +128,8 @@ async fn a_dead_port_mapper_leads_to_plain_tcp() {
     // Bound, and never read: as silent as a host that is gone.
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let (_closed, closed) = nobody("127.0.0.1:0");
-    // Where nobody has the port the kernel's ICMP message is the answer: it comes before the first repetition.
+    // If no socket has the port, the kernel's ICMP message is the answer. It comes before the first
+    // repetition.
     let patient = ClientSettings { wait: Duration::from_secs(3600), ..ClientSettings::default() };
     for (mapper, why, settings) in
         [(silent.local_addr().unwrap(), Fallback::Silent, quick()), (closed, Fallback::Absent, patient)]
@@ -141,7 +145,7 @@ async fn a_dead_port_mapper_leads_to_plain_tcp() {
     }
 }
 
-/// A port mapper of another host: the service need not be there.
+/// A port mapper of another host: the service need not be on it.
 #[tokio::test]
 async fn the_port_mapper_may_be_on_another_host() {
     let mut server = server("127.0.0.2:0", &[(at("127.0.0.1:5001"), at("127.0.0.3:7001"))]);
@@ -151,13 +155,13 @@ async fn the_port_mapper_may_be_on_another_host() {
     assert_eq!(resolved.resolution.address(), at("127.0.0.3:7001"));
     assert!(matches!(server.next_event().await, Some(ServerEvent::Accepted { .. })));
     assert!(matches!(server.next_event().await, Some(ServerEvent::Acknowledged { .. })));
-    // A listener there tells of its connection.
+    // A listener there reports its connection.
     assert_eq!(server.connected(ask.connecting, at("127.0.0.3:7001")), Some(ask.service));
     assert_eq!(server.connected(at("127.0.0.1:40002"), at("127.0.0.3:7001")), None);
 }
 
 #[tokio::test]
-async fn what_nobody_acknowledges_expires() {
+async fn unacknowledged_mappings_expire() {
     let mut table = Table::default();
     let target = Target::Made { at: at("127.0.0.1:0"), ports: 9001..=9001 };
     table.insert(Mapping { service: at("127.0.0.1:5001"), target, pm_time: PmTime(0) }).unwrap();
@@ -175,7 +179,7 @@ async fn what_nobody_acknowledges_expires() {
     }
 }
 
-/// A tape names the specification's port, by which a reader knows the protocol.
+/// A tape has the specification's port, from which a reader recognises the protocol.
 #[tokio::test]
 async fn a_tape_has_each_datagram() {
     let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
@@ -183,7 +187,7 @@ async fn a_tape_has_each_datagram() {
     let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(&tape)).unwrap();
     let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
     client.resolve(ask).await.unwrap();
-    let told: Vec<_> = tape
+    let datagrams: Vec<_> = tape
         .events()
         .into_iter()
         .map(|event| match event.what {
@@ -193,10 +197,11 @@ async fn a_tape_has_each_datagram() {
         .collect();
     let mapper = at("127.0.0.1:3935");
     let (to, from) = (Direction::ToTarget, Direction::FromTarget);
-    assert_eq!(told, [(to, mapper, 0x04, 48), (from, mapper, 0x14, 48), (to, mapper, 0x24, 48)]);
+    assert_eq!(datagrams, [(to, mapper, 0x04, 48), (from, mapper, 0x14, 48), (to, mapper, 0x24, 48)]);
 }
 
-/// Passes datagrams on between one client and a server; by the seed it loses, repeats and turns them round.
+/// Forwards datagrams between one client and a server; by the seed it loses, repeats and reorders
+/// them.
 async fn relay(server: SocketAddr, seed: u64) -> (SocketAddr, JoinHandle<()>) {
     let (front, back) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let address = front.local_addr().unwrap();
@@ -220,7 +225,7 @@ async fn relay(server: SocketAddr, seed: u64) -> (SocketAddr, JoinHandle<()>) {
             let mut passed = match state % 10 {
                 0..=2 => vec![],
                 3 => vec![(to_server, octets.clone()), (to_server, octets)],
-                // It goes behind whatever comes next.
+                // It is sent after the next datagram.
                 4 | 5 if held.is_none() => {
                     held = Some((to_server, octets));
                     continue;
@@ -271,7 +276,7 @@ async fn a_relay_that_loses_repeats_and_reorders_changes_nothing() {
     }
 }
 
-/// Section 7.5.1: the first AssocHandle of each start is random, so that nobody can guess it.
+/// Section 7.5.1: the first AssocHandle of each start is random, so that it cannot be guessed.
 #[tokio::test]
 async fn each_start_begins_with_another_handle() {
     let mapper = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -288,7 +293,8 @@ async fn each_start_begins_with_another_handle() {
         handles.insert(<[u8; 8]>::try_from(&octets[8..16]).unwrap());
     }
     let mut proof = Proof::new(By::Test);
-    // Sixteen values of 64 bits: equal high octets, or a pattern of small steps, come about by chance once in 2^60 runs.
+    // Sixteen values of 64 bits. Equal high octets or a pattern of small steps occur by chance once
+    // in 2^60 runs.
     proof.shows(requirement!("PM-7.5.1-6"), || {
         assert_eq!(handles.len(), 16);
         let high: std::collections::BTreeSet<u8> = handles.iter().map(|handle| handle[0]).collect();
@@ -296,7 +302,8 @@ async fn each_start_begins_with_another_handle() {
     });
 }
 
-/// A port mapper that is made by hand as Figure 17 has it: what comes is a datagram, and the connection follows PMAck.
+/// A synthetic port mapper as in Figure 17. It receives one datagram, and the connection follows
+/// the PMAck.
 #[tokio::test]
 async fn a_connection_follows_the_pm_ack() {
     let mut proof = Proof::new(By::Test);
@@ -316,7 +323,7 @@ async fn a_connection_follows_the_pm_ack() {
     mapper.send_to(&octets[..48], from).await.unwrap();
     let (len, _) = mapper.recv_from(&mut octets).await.unwrap();
     let acknowledged = (len, octets[0]);
-    // Nothing else has to happen first.
+    // Nothing else must happen first.
     let (_, peer) = sdp.accept().await.unwrap();
     let mapped = connecting.await.unwrap();
     proof.shows(requirement!("PM-7.3.1.4-6"), || {
@@ -324,7 +331,8 @@ async fn a_connection_follows_the_pm_ack() {
     });
 }
 
-/// Where it answers when nobody says otherwise; an address of the loopback interface that nobody else uses.
+/// The default address of the server: an address of the loopback interface that no other program
+/// uses.
 #[tokio::test]
 async fn the_port_of_the_port_mapper() {
     let mut proof = Proof::new(By::Test);

@@ -43,14 +43,15 @@ async fn initiator_and_responder_exchange_a_send() {
         let outcome = outcome.await.unwrap();
         assert_eq!(outcome.received.as_deref(), Some(&message[..]));
         assert_eq!(outcome.reply.unwrap().private_data, reply);
-        // The responder always wants CRCs.
+        // The responder always requests CRCs.
         assert!(outcome.negotiated.unwrap().crc);
         assert_eq!(outcome.closed, Some(Closed { by: By::User, why: Why::Requested }));
     }
     server.stop().await;
 }
 
-/// P2P-10-5: a responder without the enhanced set-up closes, and gets a Request of revision 1 on a new connection.
+/// P2P-10-5: a responder without the enhanced set-up closes, and receives a Request of revision 1
+/// on a new connection.
 #[tokio::test]
 async fn an_enhanced_request_falls_back_to_revision_1() {
     let with = |enhanced| Settings { mpa: MpaSettings { enhanced, ..MpaSettings::default() }, ..Settings::default() };
@@ -64,7 +65,8 @@ async fn an_enhanced_request_falls_back_to_revision_1() {
     }
 }
 
-/// What the responder cannot take ends the exchange with its Terminate, told to the initiator.
+/// A message that the responder cannot accept ends the exchange with its Terminate, which the
+/// initiator reports.
 #[tokio::test]
 async fn a_send_that_is_too_long_is_terminated() {
     let server = start(ServerSettings::default());
@@ -94,9 +96,10 @@ async fn many_connections_at_once_and_more_than_are_served() {
     server.stop().await;
 }
 
-/// A graceful stop closes what is open, and those who do not answer are reset after the close time-out.
+/// A graceful stop closes open connections. Peers that do not answer are reset after the close
+/// time-out.
 #[tokio::test]
-async fn stopping_closes_what_is_open() {
+async fn stopping_closes_open_connections() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..Settings::default() };
     let server = start(ServerSettings { connection, ..ServerSettings::default() });
     let mut link = Link::Tcp(TcpLink::new(server.address));
@@ -111,7 +114,7 @@ async fn stopping_closes_what_is_open() {
     assert!(link.connect().await.is_err());
 }
 
-/// Start-up time-outs are the machine's own over TCP too.
+/// The start-up time-outs of the machine apply over TCP too.
 #[tokio::test]
 async fn a_silent_peer_is_closed() {
     let connection = Settings { startup_timeout: Duration::from_millis(30), ..Settings::default() };
@@ -125,7 +128,8 @@ async fn a_silent_peer_is_closed() {
     server.stop().await;
 }
 
-/// A peer that sends much before it reads anything: the echo is held back by TCP, neither end gives up, nothing is lost.
+/// A peer that sends a lot before it reads. TCP holds the echo back, neither end gives up, and
+/// nothing is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_reads_late_loses_nothing() {
     const SENDS: u32 = 200;
@@ -147,16 +151,18 @@ async fn a_peer_that_reads_late_loses_nothing() {
         match tester.receive(deadline).await.unwrap() {
             Received::Octets(octets) => back.extend_from_slice(&octets),
             Received::Fin => break,
-            other => panic!("{other:?} behind {} octets", back.len()),
+            other => panic!("{other:?} after {} octets", back.len()),
         }
     }
-    // Each message fits one FPDU at the loopback's segment size, so the echo is octet for octet what was sent.
+    // Each message fits one FPDU at the loopback's segment size. So the echo equals the sent
+    // octets.
     assert_eq!(back.len(), sent.len());
     assert!(back == sent);
     server.stop().await;
 }
 
-/// A peer that sends and never reads is held back by TCP, not taken into memory; and it cannot hold up a stop.
+/// A peer that sends and never reads: TCP holds it back, and memory does not grow. It cannot delay
+/// a stop.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_never_reads_is_held_back() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..with_crc(false) };
@@ -166,7 +172,8 @@ async fn a_peer_that_never_reads_is_held_back() {
     tester.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
     let deadline = tester.now() + LIMIT;
     assert!(matches!(tester.receive(deadline).await.unwrap(), Received::Octets(_)));
-    // Far more than the sockets' buffers and the echo's backlog hold, and less than its receives would take.
+    // Far more than the sockets' buffers and the echo's backlog hold, and less than its receives
+    // would accept.
     let mut refused = None;
     for msn in 1..=3500u32 {
         let ulpdu = [b"\x41\x43\0\0\0\0\0\0\0\0", &msn.to_be_bytes()[..], &[0; 4], &[0; 16_000]].concat();
@@ -181,7 +188,7 @@ async fn a_peer_that_never_reads_is_held_back() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_waits_for_its_turn() {
+async fn a_connection_over_the_limit_waits() {
     let server = start(ServerSettings { max_connections: 1, ..ServerSettings::default() });
     let mut link = Link::Tcp(TcpLink::new(server.address));
     let mut first = link.connect().await.unwrap();

@@ -1,16 +1,18 @@
-//! Servers that have a socket for each family, as sshd and nginx do: what the agent is told of a socket of IPv6 that leaves IPv4 to another one.
+//! Servers that have a socket for each family, as sshd and nginx do: the request to the agent for a
+//! socket of IPv6 that leaves IPv4 to another one.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::io::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::FromRawFd;
 
-use super::{Script, said};
+use super::{Script, stdout_of};
 
 /// The program: it listens on all addresses of IPv6, at a port that the kernel picks.
 pub(super) fn listens(only_v6: bool) {
     let only = libc::c_int::from(only_v6);
-    // SAFETY: a new descriptor has one owner; the option and the name are of this frame, and as long as is said.
+    // SAFETY: a new descriptor has one owner; the option and the name are of this frame, and have
+    // the given lengths.
     let listener = unsafe {
         let fd = libc::socket(libc::AF_INET6, libc::SOCK_STREAM, 0);
         let listener = TcpListener::from_raw_fd(fd);
@@ -28,12 +30,12 @@ pub(super) fn listens(only_v6: bool) {
 }
 
 #[test]
-fn a_socket_of_one_family_alone_is_told_of_as_that() {
+fn reports_a_socket_of_one_family_as_such() {
     for (role, more) in [("listen-v6", " only-v6"), ("listen-both", "")] {
-        let script = Script::run("listen *:* sdp 7080", |mut it| it.say("done"));
-        let said = said(&script.program(role, "[::]:0"));
-        let port = said.split_once("at port ").unwrap().1.split_whitespace().next().unwrap();
+        let script = Script::run("listen *:* sdp 7080", |mut it| it.send("done"));
+        let stdout = stdout_of(&script.program(role, "[::]:0"));
+        let port = stdout.split_once("at port ").unwrap().1.split_whitespace().next().unwrap();
         let service: SocketAddr = format!("[::]:{port}").parse().unwrap();
-        assert_eq!(script.told(), [format!("listen {service} sdp [::]:7080{more}")]);
+        assert_eq!(script.requests(), [format!("listen {service} sdp [::]:7080{more}")]);
     }
 }

@@ -1,4 +1,5 @@
-//! A connect that does not block, and that the agent refuses when the program waits for it already; and one of a socket that is bound.
+//! A non-blocking connect that the agent rejects while the program waits for it, and a connect of a
+//! bound socket.
 #![allow(unsafe_code, reason = "an agent, and a program, call the C library")]
 
 use std::io::Error;
@@ -6,9 +7,9 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::readiness::connecting;
-use super::{SERVICE, Script, in_event_loop, said};
+use super::{SERVICE, Script, in_event_loop, stdout_of};
 
-/// The program: it begins a connection, waits for it, and asks twice what came of it.
+/// The program: it begins a connection, waits for it, and queries the result twice.
 pub(super) fn connects(at: SocketAddr) {
     let (stream, begun) = connecting(at);
     println!("begun: {:?}", begun.unwrap_err().raw_os_error());
@@ -38,12 +39,12 @@ fn socket() -> OwnedFd {
 
 fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) {
     let size = libc::socklen_t::try_from(size_of::<T>()).unwrap();
-    // SAFETY: the option is of the caller, and as long as is said.
+    // SAFETY: the option is of the caller, and has the given length.
     let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const *value).cast(), size) };
     assert_eq!(done, 0, "{}", Error::last_os_error());
 }
 
-/// What names a socket: the C library's `bind` or `connect`.
+/// A call that takes a socket's name: the C library's `bind` or `connect`.
 type Naming = unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
 
 fn name(fd: &OwnedFd, call: Naming, to: SocketAddr) {
@@ -58,7 +59,7 @@ fn name(fd: &OwnedFd, call: Naming, to: SocketAddr) {
     assert_eq!(unsafe { call(fd.as_raw_fd(), (&raw const name).cast(), size) }, 0, "{}", Error::last_os_error());
 }
 
-/// A listener that drops what comes, and its address.
+/// A listener that drops what arrives, and its address.
 fn gate() -> (std::net::TcpListener, SocketAddr) {
     let fd = socket();
     let mut drop_all = libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 };
@@ -71,7 +72,7 @@ fn gate() -> (std::net::TcpListener, SocketAddr) {
     (gate, at)
 }
 
-/// Resets the connection that the program has begun from there, before it comes about.
+/// Resets the connection that the program has begun from there, before it is established.
 fn refuse(at: SocketAddr, from: SocketAddr) {
     let fd = socket();
     set(&fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &0);
@@ -81,7 +82,7 @@ fn refuse(at: SocketAddr, from: SocketAddr) {
 }
 
 #[test]
-fn a_connection_that_fails_later_has_the_agents_error() {
+fn a_connection_that_fails_later_reports_the_agents_error() {
     for (word, number) in [
         ("refused", libc::ECONNREFUSED),
         ("timed-out", libc::ETIMEDOUT),
@@ -94,36 +95,36 @@ fn a_connection_that_fails_later_has_the_agents_error() {
         let script = Script::run("connect *:80 sdp 7080", move |mut it| {
             if it.first.starts_with("why ") {
                 assert_eq!(it.first, format!("why {}", program.unwrap()));
-                return it.say(&format!("failed {word} because"));
+                return it.send(&format!("failed {word} because"));
             }
             let (_gate, at) = gate();
-            it.say(&format!("at {at}"));
+            it.send(&format!("at {at}"));
             let from: SocketAddr = it.next().strip_prefix("from ").unwrap().parse().unwrap();
             program = Some(from);
             refuse(at, from);
         });
-        let said = said(&script.program("later", SERVICE));
-        assert!(said.contains(&format!("begun: Some({})", libc::EINPROGRESS)), "{word}: {said}");
-        assert!(said.contains(&format!("SO_ERROR: Some({number})")), "{word}: {said}");
-        let told = script.told();
-        let asked = "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait";
-        assert_eq!((told.len(), told[0].as_str()), (2, asked), "{word}: {told:?}");
+        let stdout = stdout_of(&script.program("later", SERVICE));
+        assert!(stdout.contains(&format!("begun: Some({})", libc::EINPROGRESS)), "{word}: {stdout}");
+        assert!(stdout.contains(&format!("SO_ERROR: Some({number})")), "{word}: {stdout}");
+        let requests = script.requests();
+        let expected = "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait";
+        assert_eq!((requests.len(), requests[0].as_str()), (2, expected), "{word}: {requests:?}");
     }
 }
 
 #[test]
-fn the_agent_hears_where_a_socket_is_bound() {
+fn reports_the_bound_address_to_the_agent() {
     let script = Script::run("connect *:80 sdp 7080", |mut it| {
         if it.first.starts_with("connect") {
             it.meet("127.83.68.80");
         } else {
-            it.say("unknown");
+            it.send("unknown");
         }
     });
-    let said = said(&script.program("bound", SERVICE));
-    let bound = said.split_once("bound to ").unwrap().1.split_whitespace().next().unwrap();
-    assert!(bound.starts_with("127.0.0.9:"), "{said}");
-    let told = script.told();
-    let asked = format!("connect 192.0.2.17:80 sdp 192.0.2.17:7080 source {bound} no-wait");
-    assert!(told.contains(&asked), "{told:?}");
+    let stdout = stdout_of(&script.program("bound", SERVICE));
+    let bound = stdout.split_once("bound to ").unwrap().1.split_whitespace().next().unwrap();
+    assert!(bound.starts_with("127.0.0.9:"), "{stdout}");
+    let requests = script.requests();
+    let expected = format!("connect 192.0.2.17:80 sdp 192.0.2.17:7080 source {bound} no-wait");
+    assert!(requests.contains(&expected), "{requests:?}");
 }

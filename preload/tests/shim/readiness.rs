@@ -1,4 +1,5 @@
-//! `select`, `poll` and `epoll` on a descriptor that leads to the agent: a connect that does not block, writable, readable, hang-up.
+//! `select`, `poll` and `epoll` on a descriptor that leads to the agent: non-blocking connect,
+//! writable, readable, hang-up.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -7,18 +8,18 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::sync::mpsc;
 use std::thread;
 
-use super::{SERVICE, Script, said};
+use super::{SERVICE, Script, stdout_of};
 
-/// What a descriptor can be, in the words of this test.
+/// The states of a descriptor, in the words of this test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ready {
     read: bool,
     write: bool,
-    /// The other side has ended its half; `select` says so by a read that gives nothing.
+    /// The other side has ended its half. `select` shows this by a read that returns nothing.
     hang_up: bool,
 }
 
-/// Asks by this call; waits for whatever comes first of what is asked for, without a limit, where `wait`.
+/// Queries by this call. If `wait`, waits without limit for the first of the requested states.
 fn ask(by: &str, fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     match by {
         "select" => by_select(fd, read, write, wait),
@@ -28,7 +29,8 @@ fn ask(by: &str, fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
 }
 
 fn by_select(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
-    // SAFETY: sets of descriptors are plain bits, `fd` is below their size, and all pointers are to this frame.
+    // SAFETY: sets of descriptors are plain bits, `fd` is below their size, and all pointers are to
+    // this frame.
     unsafe {
         let (mut reads, mut writes): (libc::fd_set, libc::fd_set) = (std::mem::zeroed(), std::mem::zeroed());
         assert!((fd as usize) < libc::FD_SETSIZE);
@@ -61,20 +63,20 @@ fn by_poll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
 fn by_epoll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     let events = if read { libc::EPOLLIN | libc::EPOLLRDHUP } else { 0 } | if write { libc::EPOLLOUT } else { 0 };
     // SAFETY: the structures are of this frame, and the descriptor of the set is closed with it.
-    let told = unsafe {
+    let reported = unsafe {
         let set = libc::epoll_create1(0);
         let mut one = libc::epoll_event { events: events.cast_unsigned(), u64: 7 };
         assert_eq!(libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &raw mut one), 0);
-        let mut told = libc::epoll_event { events: 0, u64: 0 };
-        assert!(libc::epoll_wait(set, &raw mut told, 1, if wait { -1 } else { 0 }) >= 0);
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        assert!(libc::epoll_wait(set, &raw mut event, 1, if wait { -1 } else { 0 }) >= 0);
         libc::close(set);
-        told.events.cast_signed()
+        event.events.cast_signed()
     };
-    let has = |bit| told & bit != 0;
+    let has = |bit| reported & bit != 0;
     Ready { read: has(libc::EPOLLIN), write: has(libc::EPOLLOUT), hang_up: has(libc::EPOLLRDHUP | libc::EPOLLHUP) }
 }
 
-/// A descriptor that does not block, and what its connect gave.
+/// A non-blocking descriptor, and the result of its connect.
 pub(super) fn connecting(at: SocketAddr) -> (TcpStream, std::io::Result<()>) {
     let SocketAddr::V4(at) = at else { panic!("{at}") };
     // SAFETY: a new descriptor has one owner, and the name is of this frame.
@@ -94,7 +96,7 @@ pub(super) fn connecting(at: SocketAddr) -> (TcpStream, std::io::Result<()>) {
     }
 }
 
-/// The program: each step waits for its event by the call that is tried, and says what it saw.
+/// The program: each step waits for its event with the tested call, and prints what it observed.
 pub(super) fn waits(by: &str, at: SocketAddr) {
     let (mut stream, done) = connecting(at);
     if let Err(error) = done {
@@ -104,11 +106,11 @@ pub(super) fn waits(by: &str, at: SocketAddr) {
     let ready = ask(by, fd, false, true, true);
     println!("connected: {} {:?}", ready.write, stream.take_error().unwrap());
     println!("peer {}", stream.peer_addr().unwrap());
-    // Nothing has come, and there is room.
+    // Nothing has arrived, and the buffer has space.
     let ready = ask(by, fd, true, true, false);
     println!("idle: read {} write {} hang-up {}", ready.read, ready.write, ready.hang_up);
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    // The other side reads nothing before it has been asked to: there is no more room some time.
+    // The other side reads nothing until the test requests it, so the buffer fills up.
     let (mut given, piece) = (0_u64, [0x5a; 65_536]);
     let full = loop {
         match stream.write(&piece) {
@@ -118,7 +120,7 @@ pub(super) fn waits(by: &str, at: SocketAddr) {
     };
     assert_eq!(full, ErrorKind::WouldBlock);
     println!("full: write {}", ask(by, fd, true, true, false).write);
-    // Now it reads all of that, and there is room again.
+    // Now it reads all of that, and the buffer has space again.
     let peer_reads = std::env::var("WEFT_PRELOAD_TEST_FIFO").unwrap();
     std::fs::write(peer_reads, given.to_string()).unwrap();
     println!("drained: write {}", ask(by, fd, false, true, true).write);
@@ -134,21 +136,21 @@ pub(super) fn waits(by: &str, at: SocketAddr) {
 }
 
 #[test]
-fn select_poll_and_epoll_tell_of_what_sdp_carries() {
+fn select_poll_and_epoll_report_sdp_readiness() {
     for by in ["select", "poll", "epoll"] {
-        let (tell, told) = mpsc::channel();
+        let (results, received) = mpsc::channel();
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("reads");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         let given = fifo.clone();
         let script = Script::run("connect *:80 sdp 7080", move |mut it| {
             if !it.first.starts_with("connect") {
-                return it.say(&format!("names 192.0.2.99:4000 {SERVICE}"));
+                return it.send(&format!("names 192.0.2.99:4000 {SERVICE}"));
             }
             let (mut stream, _) = it.meet("127.83.68.80");
-            let (tell, given) = (tell.clone(), given.clone());
+            let (results, given) = (results.clone(), given.clone());
             thread::spawn(move || {
-                // Waits until the program says how much it wrote before there was no more room.
+                // Waits until the program prints how much it wrote before the buffer was full.
                 let given: u64 = std::fs::read_to_string(given).unwrap().parse().unwrap();
                 let taken = std::io::copy(&mut (&mut stream).take(given), &mut std::io::sink()).unwrap();
                 stream.write_all(b"pong").unwrap();
@@ -157,10 +159,11 @@ fn select_poll_and_epoll_tell_of_what_sdp_carries() {
                 stream.shutdown(std::net::Shutdown::Write).unwrap();
                 // Until the program is gone.
                 let rest = std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
-                tell.send((given, taken, last, rest)).unwrap();
+                results.send((given, taken, last, rest)).unwrap();
             });
         });
-        let said = said(&script.program_with(by, SERVICE, &[("WEFT_PRELOAD_TEST_FIFO", fifo.to_str().unwrap())]));
+        let stdout =
+            stdout_of(&script.program_with(by, SERVICE, &[("WEFT_PRELOAD_TEST_FIFO", fifo.to_str().unwrap())]));
         let hang_up = by != "select";
         for line in [
             "connected: true None",
@@ -172,22 +175,22 @@ fn select_poll_and_epoll_tell_of_what_sdp_carries() {
             "got pong",
             &format!("ended: read true hang-up {hang_up} octets 0"),
         ] {
-            assert!(said.contains(line), "{by}: {line}: {said}");
+            assert!(stdout.contains(line), "{by}: {line}: {stdout}");
         }
-        let (given, taken, last, rest) = told.recv().unwrap();
+        let (given, taken, last, rest) = received.recv().unwrap();
         assert!(given > 0 && (taken, last, rest) == (given, *b"!", 0), "{by}: {given} {taken} {last:?} {rest}");
-        assert_eq!(script.told()[0], "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait");
+        assert_eq!(script.requests()[0], "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait");
     }
 }
 
 #[test]
-fn a_refusal_of_a_connect_that_does_not_block_is_the_error_of_the_call() {
+fn a_refusal_becomes_the_error_of_a_non_blocking_connect() {
     for by in ["select", "poll", "epoll"] {
-        let script = Script::run("connect *:80 sdp 7080", |mut it| it.say("failed refused because"));
+        let script = Script::run("connect *:80 sdp 7080", |mut it| it.send("failed refused because"));
         let output = script.program(by, SERVICE);
         assert!(!output.status.success(), "{by}");
         let text = super::text(&[output.stdout, output.stderr].concat());
         assert!(text.contains(&format!("left: Some({})", libc::ECONNREFUSED)), "{by}: {text}");
-        assert_eq!(script.told().len(), 1);
+        assert_eq!(script.requests().len(), 1);
     }
 }

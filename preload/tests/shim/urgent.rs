@@ -1,4 +1,5 @@
-//! Urgent octets (MSG_OOB) of a program, on their way through two relays and SDP between them: where they are, by SIOCATMARK.
+//! Urgent octets (MSG_OOB) of a program, through two relays with SDP between them. SIOCATMARK shows
+//! their positions.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::future::pending;
@@ -10,9 +11,10 @@ use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream, Side, relay};
 use weft_peer::verbs::{Node, RnicSettings};
 
-use super::{SERVICE, Script, said};
+use super::{SERVICE, Script, stdout_of};
 
-/// Reads octet by octet what comes, the urgent ones among it; `|` is printed where the mark is.
+/// Reads all input octet by octet, including the urgent ones; prints `|` at the position of the
+/// mark.
 pub(super) fn reads(at: SocketAddr) {
     let mut stream = TcpStream::connect(at).unwrap();
     let on: libc::c_int = 1;
@@ -48,7 +50,7 @@ fn device() -> Device {
     Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
 }
 
-/// Joins two TCP connections by two relays with SDP between them, until both are at their end.
+/// Joins two TCP connections by two relays with SDP between them, until both end.
 fn join(near: TcpStream, far: TcpStream) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -85,6 +87,6 @@ fn a_program_finds_the_mark_of_an_urgent_octet() {
         join(near, far);
         serving.join().unwrap();
     });
-    let told = said(&script.program("urgent", SERVICE));
-    assert!(told.contains("got ab|!cd"), "{told}");
+    let stdout = stdout_of(&script.program("urgent", SERVICE));
+    assert!(stdout.contains("got ab|!cd"), "{stdout}");
 }

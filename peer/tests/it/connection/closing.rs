@@ -37,7 +37,7 @@ fn states() -> Vec<(&'static str, Machine)> {
     all
 }
 
-/// RST ends it at once, and nothing is said to the wire any more.
+/// RST ends the connection at once, and nothing more is sent.
 #[test]
 fn a_reset_in_each_state() {
     for (name, mut machine) in states() {
@@ -45,7 +45,7 @@ fn a_reset_in_each_state() {
         assert_eq!(machine.events, [Event::Closed(Closed { by: By::Peer, why: Why::Reset })], "{name}");
         assert_eq!((machine.sent.len(), machine.connection.poll_timeout()), (0, None), "{name}");
         assert!(machine.connection.is_over(), "{name}");
-        // Nothing that comes later changes anything.
+        // No later event changes anything.
         machine.octets(REQUEST);
         machine.fin();
         machine.reset();
@@ -56,8 +56,8 @@ fn a_reset_in_each_state() {
     }
 }
 
-/// FIN: before Full Operation, and before a Responder's first FPDU, the connection closes; in Full Operation it is half closed
-/// until the user closes it.
+/// FIN before Full Operation, or before a Responder's first FPDU, closes the connection. In Full
+/// Operation the connection is half closed until the user closes it.
 #[test]
 fn a_fin_in_each_state() {
     for (name, mut machine) in states() {
@@ -76,7 +76,8 @@ fn a_fin_in_each_state() {
     }
 }
 
-/// close() in each state: FIN, and the end when the peer's FIN comes; without one a reset, ten seconds later.
+/// close() in each state: FIN, and the end when the peer's FIN arrives. Without one, a reset ten
+/// seconds later.
 #[test]
 fn closing_in_each_state() {
     for peer_closes in [true, false] {
@@ -111,9 +112,10 @@ fn aborting_in_each_state() {
     }
 }
 
-/// DDP-6.2.1-1: what was posted goes out before FIN, and what arrives behind it is still delivered (DDP-6.2.1-9).
+/// DDP-6.2.1-1: posted messages are sent before FIN. Messages that arrive later are still delivered
+/// (DDP-6.2.1-9).
 #[test]
-fn a_graceful_close_sends_what_was_posted_and_goes_on_receiving() {
+fn a_graceful_close_sends_posted_messages_and_still_receives() {
     let mut pair = Pair::established();
     for _ in 0..3 {
         pair.responder.connection.post_receive(5000).unwrap();
@@ -132,9 +134,9 @@ fn a_graceful_close_sends_what_was_posted_and_goes_on_receiving() {
     assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
 }
 
-/// While the peer takes or sends octets the close time-out starts anew.
+/// The close time-out restarts while the peer accepts or sends octets.
 #[test]
-fn a_slow_peer_is_waited_for_while_it_moves() {
+fn waits_for_a_slow_peer_that_makes_progress() {
     let mut initiator = Pair::established().initiator;
     initiator.connection.post_receive(64).unwrap();
     initiator.connection.post_send(vec![0; 5 * 1436]).unwrap();
@@ -154,9 +156,9 @@ fn a_slow_peer_is_waited_for_while_it_moves() {
     assert!(deadline > Some(Instant::ORIGIN + Duration::from_secs(90)));
 }
 
-/// Behind an error nothing that arrives holds the end up.
+/// After an error, no arriving octets delay the end.
 #[test]
-fn a_peer_that_floods_behind_an_error_is_reset() {
+fn a_peer_that_floods_after_an_error_is_reset() {
     let mut responder = Machine::established(0);
     responder.octets(SEND);
     assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
@@ -170,7 +172,7 @@ fn a_peer_that_floods_behind_an_error_is_reset() {
     assert!(responder.connection.is_over());
 }
 
-/// FIN in the middle of a message of whole FPDUs.
+/// FIN in the middle of a message of complete FPDUs.
 #[test]
 fn a_message_cut_short() {
     let mut pair = Pair::established();

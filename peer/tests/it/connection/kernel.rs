@@ -1,4 +1,4 @@
-//! Octets that the Linux kernel's siw really sent and took, from the captures that come with the project.
+//! Octets that the Linux kernel's siw sent and received, from the captures of the project.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::Settings;
@@ -16,7 +16,7 @@ fn without_crc() -> Settings {
     mpa(|mpa| mpa.crc = false)
 }
 
-/// Each of our roles in the place of siw's says, octet for octet, what siw said.
+/// In place of siw, each of our roles sends exactly the octets that siw sent.
 #[test]
 fn the_same_exchange_without_siw() {
     let mut responder = Machine::responder(without_crc());
@@ -46,8 +46,8 @@ fn the_same_rejection_without_siw() {
     let reply = b"MPA ID Rep Frame\x20\x01\0\x05sorry";
     let mut responder = Machine::responder(Settings { accept: false, ..without_crc() });
     responder.octets(request);
-    let [Event::Request(asked)] = &responder.events[..] else { panic!("{:?}", responder.events) };
-    assert_eq!(asked.private_data.as_octets(), b"please");
+    let [Event::Request(event)] = &responder.events[..] else { panic!("{:?}", responder.events) };
+    assert_eq!(event.private_data.as_octets(), b"please");
     responder.connection.reject(&PrivateData::new(&b"sorry"[..]).unwrap()).unwrap();
     responder.settle();
     assert_eq!(responder.octets_sent(), reply);
@@ -56,12 +56,12 @@ fn the_same_rejection_without_siw() {
     let mut initiator = Machine::initiator(Settings { private_data, ..without_crc() });
     assert_eq!(initiator.octets_sent(), request);
     initiator.octets(reply);
-    let [Event::Rejected(told)] = &initiator.events[..] else { panic!("{:?}", initiator.events) };
-    assert_eq!(told.private_data.as_octets(), b"sorry");
+    let [Event::Rejected(rejection)] = &initiator.events[..] else { panic!("{:?}", initiator.events) };
+    assert_eq!(rejection.private_data.as_octets(), b"sorry");
 }
 
-/// `terminate-no-receive-crc`: siw's Terminate has bits of its own, and a triplet that no specification assigns; it ends the stream
-/// all the same.
+/// `terminate-no-receive-crc`: siw's Terminate has additional bits, and a triplet that no
+/// specification assigns. It ends the stream nevertheless.
 #[test]
 fn siws_terminate_is_understood() {
     let terminate = b"\x00\x2a\x41\x47\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x21\x02\x03\x00\

@@ -1,4 +1,4 @@
-//! Test machines: a connection with all it said, and a pair of them joined by queues.
+//! Test machines: a connection with everything that it sent, and a pair of them joined by queues.
 
 use std::time::Duration;
 
@@ -9,18 +9,19 @@ use weft_peer::{Connection, Instant, Settings};
 /// MPA Request of revision 1 with CRC and without private data, and the Reply to it.
 pub(crate) const REQUEST: &[u8; 20] = b"MPA ID Req Frame\x40\x01\x00\x00";
 pub(crate) const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
-/// FPDUs with CRCs computed by an independent table implementation: a Send and a Write of no octets.
+/// FPDUs with CRCs computed by an independent table implementation: a Send and a Write of no
+/// octets.
 pub(crate) const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 pub(crate) const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
 
-/// Default settings but for those of MPA.
+/// Default settings except those of MPA.
 pub(crate) fn mpa(change: impl FnOnce(&mut MpaSettings)) -> Settings {
     let mut settings = Settings::default();
     change(&mut settings.mpa);
     settings
 }
 
-/// A connection, and all it said so far.
+/// A connection, and everything that it has sent.
 pub(crate) struct Machine {
     pub(crate) connection: Connection,
     pub(crate) now: Instant,
@@ -37,7 +38,8 @@ impl Machine {
         Machine::new(Connection::respond(Instant::ORIGIN, settings))
     }
 
-    /// A Responder behind the start-up, with `receives` of 64 octets posted; what it said until then is forgotten.
+    /// A Responder after start-up, with `receives` of 64 octets posted. Its earlier output is
+    /// discarded.
     pub(crate) fn established(receives: usize) -> Self {
         let mut machine = Machine::responder(Settings::default());
         machine.octets(REQUEST);
@@ -54,7 +56,7 @@ impl Machine {
         machine
     }
 
-    /// Polls until nothing is left.
+    /// Polls until there is no more output.
     pub(crate) fn settle(&mut self) {
         loop {
             let (events, sent) = (self.events.len(), self.sent.len());
@@ -91,7 +93,7 @@ impl Machine {
         self.settle();
     }
 
-    /// Lets `duration` pass, with each deadline on the way.
+    /// Lets `duration` pass, with each deadline in between.
     pub(crate) fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
         while let Some(deadline) = self.connection.poll_timeout().filter(|deadline| *deadline <= end) {
@@ -102,7 +104,7 @@ impl Machine {
         self.now = end;
     }
 
-    /// Lets `duration` pass while TCP takes nothing.
+    /// Lets `duration` pass while TCP accepts nothing.
     pub(crate) fn pass_without_sending(&mut self, duration: Duration) {
         self.now = self.now + duration;
         self.connection.handle_timeout(self.now);
@@ -126,7 +128,7 @@ impl Machine {
         octets.collect()
     }
 
-    /// How it ended.
+    /// How the connection ended.
     pub(crate) fn closed(&self) -> Option<Closed> {
         match self.events.last() {
             Some(Event::Closed(closed)) => Some(*closed),
@@ -139,9 +141,9 @@ impl Machine {
 pub(crate) struct Pair {
     pub(crate) initiator: Machine,
     pub(crate) responder: Machine,
-    /// How many transmits of each the other has got.
+    /// How many transmits of each machine the other has received.
     passed: [usize; 2],
-    /// Octets of a TCP segment: transmits are cut to it.
+    /// Octets of a TCP segment. Transmits are split into segments.
     pub(crate) segment: usize,
 }
 
@@ -163,7 +165,7 @@ impl Pair {
         pair
     }
 
-    /// Passes on all that is sent until both are silent.
+    /// Passes on everything that is sent until both are silent.
     pub(crate) fn run(&mut self) {
         loop {
             self.initiator.settle();

@@ -7,14 +7,15 @@ use weft_peer::{Deviations, Settings};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, WRITE, mpa};
 
-/// What `octets` do to a machine that waits for its peer's frame: it closes at once and sends nothing but FIN.
+/// The effect of `octets` on a machine that waits for its peer's frame. It closes at once and sends
+/// only FIN.
 fn refused(mut machine: Machine, octets: &[u8]) -> Why {
     machine.forget();
     machine.octets(octets);
     assert_eq!(machine.sent, [Transmit::Fin], "{octets:02x?}");
     machine.octets(REQUEST);
     machine.fin();
-    assert_eq!(machine.sent.len(), 1, "nothing behind FIN");
+    assert_eq!(machine.sent.len(), 1, "nothing after FIN");
     match machine.closed() {
         Some(Closed { by: By::Library, why }) => why,
         other => panic!("{other:?}"),
@@ -29,7 +30,7 @@ fn initiator() -> Machine {
     Machine::initiator(Settings::default())
 }
 
-/// Each octet of the key, each bit of it: refused as soon as the octet is here.
+/// Each bit of each octet of the key is rejected as soon as the octet arrives.
 #[test]
 fn a_key_wrong_in_one_bit() {
     for at in 0..16 {
@@ -49,7 +50,7 @@ fn a_key_wrong_in_one_bit() {
     }
 }
 
-/// MPA-7.1.2-22: two Initiators, or a Reply out of the blue.
+/// MPA-7.1.2-22: two Initiators, or an unexpected Reply.
 #[test]
 fn the_key_of_the_other_role() {
     assert_eq!(refused(initiator(), REQUEST), Why::Startup(StartupError::BothInitiators));
@@ -71,7 +72,8 @@ fn each_revision_that_is_not_known() {
     }
 }
 
-/// P2P-10-4: without RFC 6581 an enhanced Request closes, also one that is too short for its words (P2P-6-12).
+/// P2P-10-4: without RFC 6581, an enhanced Request closes, also one that is too short for its words
+/// (P2P-6-12).
 #[test]
 fn an_enhanced_request() {
     for tail in [&b"\x50\x02\x00\x04\x80\x01\xc0\x01"[..], b"\x50\x02\x00\x00", b"\x50\x02\x00\x03abc"] {
@@ -103,7 +105,7 @@ fn surplus_octets() {
     }
 }
 
-/// MPA-7.1.1-26: fewer octets, then FIN, at every offset; a stall is the time-out's affair.
+/// MPA-7.1.1-26: fewer octets, then FIN, at every offset. The time-out handles a stall.
 #[test]
 fn a_frame_cut_short_by_fin() {
     let request = [&b"MPA ID Req Frame\x40\x01\x00\x04"[..], b"four"].concat();
@@ -122,7 +124,8 @@ fn a_frame_cut_short_by_fin() {
     assert_eq!(machine.closed().unwrap().why.requirement(), Some(requirement!("MPA-7.1.1-26")));
 }
 
-/// The deviation `mpa.accepts-wrong-key`: each wrong key gets the Reply that a right one gets, and nothing else changes.
+/// The deviation `mpa.accepts-wrong-key`: each wrong key gets the same Reply as a correct one, and
+/// nothing else changes.
 #[test]
 fn the_deviating_responder_takes_any_key() {
     let deviating =

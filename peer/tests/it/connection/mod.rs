@@ -1,4 +1,4 @@
-//! Connections under a virtual clock: two joined by queues, and one alone with a peer played by hand.
+//! Connections under a virtual clock: two joined by queues, and one with a synthetic peer.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod closing;

@@ -1,4 +1,4 @@
-//! No octets panic, and none make a connection hold more than its user posted.
+//! No octets cause a panic or make a connection hold more than its user posted.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use weft_peer::{Deviations, Settings};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
 
-/// Something that happens to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone)]
 enum Step {
     Octets(Vec<u8>),
@@ -45,7 +45,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever happens in whatever order: nothing panics, the end is told once and last, and nothing follows FIN but a reset.
+    /// Any events in any order: nothing panics, the end is reported once and last, and only a reset
+    /// follows FIN.
     #[test]
     fn any_sequence_keeps_the_contract(
         initiator: bool, accept: bool, deviates: bool, steps in prop::collection::vec(step(), 0..40),
@@ -66,7 +67,7 @@ proptest! {
             }
             machine.settle();
         }
-        // Left alone with a peer that is silent, a connection that closes comes to its end.
+        // With a silent peer, a connection that closes finishes.
         machine.close();
         machine.pass(Duration::from_secs(100));
         prop_assert!(machine.connection.is_over());
@@ -77,16 +78,16 @@ proptest! {
         prop_assert!(machine.sent[fin..].iter().skip(1).all(|sent| *sent == Transmit::Reset));
     }
 
-    /// What is delivered never exceeds what was posted, and nothing is delivered twice.
+    /// Deliveries never exceed the posted receives, and nothing is delivered twice.
     #[test]
-    fn deliveries_fit_what_was_posted(receives in 0usize..5, pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..20)) {
+    fn deliveries_fit_the_posted_receives(receives in 0usize..5, pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..20)) {
         let mut machine = Machine::responder(mpa(|mpa| mpa.crc = false));
         machine.octets(b"MPA ID Req Frame\x00\x01\x00\x00");
         for _ in 0..receives {
             machine.connection.post_receive(100).unwrap();
         }
         for piece in pieces {
-            // A header that passes, and then anything: more than posted, longer than posted.
+            // A valid header, and then arbitrary octets: more than posted, longer than posted.
             let mut ulpdu = b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0".to_vec();
             ulpdu[13] = machine.received().len() as u8 + 1;
             ulpdu.extend_from_slice(&piece);

@@ -1,4 +1,4 @@
-//! Full Operation: Sends each way, and what a faulty FPDU or segment is answered with.
+//! Full Operation: Sends in both directions, and the answers to faulty FPDUs and segments.
 
 use weft_core::crc;
 use weft_core::requirement;
@@ -13,7 +13,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 7 % 251) as u8).collect()
 }
 
-/// An FPDU with a right CRC.
+/// An FPDU with a correct CRC.
 fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
     let mut out = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
     out.extend_from_slice(ulpdu);
@@ -25,7 +25,7 @@ fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
 #[test]
 fn a_send_each_way_in_every_segment_size() {
     for segment in [1, 2, 3, 5, 17, 512, 1460, usize::MAX] {
-        // Octet by octet the longest message would take a while and show nothing new.
+        // The longest message octet by octet would take long and show nothing new.
         let lengths = [0, 1, 2, 3, 4, 1436, 1437, 5000, 70_000];
         for length in lengths.into_iter().filter(|length| *length < 1000 * segment.min(1000)) {
             let mut pair = Pair::established();
@@ -46,7 +46,7 @@ fn a_send_each_way_in_every_segment_size() {
     }
 }
 
-/// No FPDU exceeds the EMSS (DDP-5.2-12), and none but a message's last is much shorter.
+/// No FPDU exceeds the EMSS (DDP-5.2-12), and only a message's last one is much shorter.
 #[test]
 fn fpdus_fill_the_emss() {
     let mut pair = Pair::new(Settings { emss: 1448, ..Settings::default() }, Settings::default());
@@ -65,8 +65,8 @@ fn fpdus_fill_the_emss() {
     assert_eq!(lengths, [1448, 1448, 1448, 1448, 1448, 1448, 1448, 32 + 24]);
 }
 
-/// MPA-7.1.2-17: the Responder sends no FPDU before the first valid one arrived, whatever its user wants; a zero-length Write
-/// is one.
+/// MPA-7.1.2-17: the Responder sends no FPDU before the first valid one arrived, whatever its user
+/// requests. A zero-length Write is one.
 #[test]
 fn the_responder_is_silent_before_the_first_fpdu() {
     let mut responder = Machine::established(1);
@@ -80,9 +80,9 @@ fn the_responder_is_silent_before_the_first_fpdu() {
     assert_eq!(responder.events, [Event::SendCompleted(SendId(0))]);
 }
 
-/// MPA-7.1.1-6, MPA-4.3-11: towards a peer with M=1 the first octets are a marker.
+/// MPA-7.1.1-6, MPA-4.3-11: towards a peer with M=1, the first octets are a marker.
 #[test]
-fn markers_go_to_a_peer_that_asks_for_them() {
+fn sends_markers_to_a_peer_that_requests_them() {
     let mut responder = Machine::responder(Settings { emss: 1460, ..Settings::default() });
     responder.octets(b"MPA ID Req Frame\xc0\x01\x00\x00");
     responder.forget();
@@ -90,7 +90,8 @@ fn markers_go_to_a_peer_that_asks_for_them() {
     responder.connection.post_send((0..1424u32).map(|i| i as u8).collect::<Vec<u8>>()).unwrap();
     responder.settle();
     let octets = responder.octets_sent();
-    // A full segment: 1442 octets of ULPDU, markers at 0, 512 and 1024; the CRC comes from an independent implementation.
+    // A full segment: 1442 octets of ULPDU, markers at 0, 512 and 1024; the CRC comes from an
+    // independent implementation.
     assert_eq!((responder.sent.len(), octets.len()), (1, 1460));
     for (at, pointer) in [(0, [0, 0]), (512, [0x01, 0xfc]), (1024, [0x03, 0xfc])] {
         assert_eq!(octets[at..at + 4], [0, 0, pointer[0], pointer[1]]);
@@ -99,9 +100,9 @@ fn markers_go_to_a_peer_that_asks_for_them() {
     assert_eq!(octets[1456..], [0x5d, 0xdd, 0xaf, 0x4a]);
 }
 
-/// MPA-7.1.1-14: without CRCs the field may hold anything.
+/// MPA-7.1.1-14: without CRCs, the field may have any value.
 #[test]
-fn without_crc_the_field_is_not_looked_at() {
+fn ignores_the_crc_field_without_crc() {
     let mut responder = Machine::responder(mpa(|mpa| mpa.crc = false));
     responder.octets(b"MPA ID Req Frame\x00\x01\x00\x00");
     responder.connection.post_receive(4).unwrap();
@@ -111,7 +112,7 @@ fn without_crc_the_field_is_not_looked_at() {
     assert_eq!(responder.received(), [b""]);
 }
 
-/// MPA-4.1-4: PAD may hold anything that the CRC covers.
+/// MPA-4.1-4: PAD may have any value that the CRC covers.
 #[test]
 fn pad_is_ignored() {
     let mut responder = Machine::established(1);
@@ -132,7 +133,7 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
         send[at] ^= 0x10;
         responder.octets(&send);
         if at < 2 {
-            // Another ULPDU_Length: more octets are due, and whatever comes is wrong.
+            // Another ULPDU_Length: more octets are due, and any octets are wrong.
             responder.octets(&[0; 1 << 16]);
         }
         assert_eq!(responder.sent, [Transmit::Fin], "octet {at}");
@@ -145,9 +146,10 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
     }
 }
 
-/// Behind a good FPDU a wrong CRC is answered with Terminate 20 02 without copied headers, then FIN. Later input is dropped.
+/// After a good FPDU, a wrong CRC is answered with Terminate 20 02 without copied headers, then
+/// FIN. Later input is dropped.
 #[test]
-fn a_wrong_crc_later_is_terminated() {
+fn a_later_wrong_crc_causes_a_terminate() {
     let mut responder = Machine::established(4);
     responder.octets(WRITE);
     let mut send = SEND.to_vec();
@@ -167,7 +169,7 @@ fn a_wrong_crc_later_is_terminated() {
     assert_eq!((error, error.code()), (fault, TerminateError::MPA_CRC));
 }
 
-/// What each faulty segment is answered with: octets 18 and 19, and the copied header.
+/// The answer to each faulty segment: octets 18 and 19, and the copied header.
 #[test]
 fn each_faulty_segment_has_its_terminate() {
     let send = |qn: u8, msn: u8, mo: u8, payload: usize| {
@@ -210,9 +212,10 @@ fn each_faulty_segment_has_its_terminate() {
     }
 }
 
-/// RDMAP-7.1-7: the message in progress may precede the Terminate, those behind it may not (RDMAP-5.4-12).
+/// RDMAP-7.1-7: the message in progress may precede the Terminate, later messages may not
+/// (RDMAP-5.4-12).
 #[test]
-fn a_terminate_overtakes_what_was_not_begun() {
+fn a_terminate_overtakes_messages_not_yet_begun() {
     let mut initiator = Pair::established().initiator;
     initiator.forget();
     initiator.connection.post_send(pattern(3000)).unwrap();
@@ -255,7 +258,7 @@ fn queues_have_their_limits() {
     responder.connection.post_send(&b"bc"[..]).unwrap();
     assert_eq!(responder.connection.post_send(&b""[..]), Err(Refused::QueueFull(2)));
     assert_eq!(responder.connection.outstanding_octets(), 3);
-    // The first FPDU lets both go.
+    // The first FPDU releases both.
     responder.octets(WRITE);
     assert_eq!(responder.connection.post_send(&b""[..]), Ok(SendId(2)));
 }

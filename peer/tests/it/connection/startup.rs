@@ -1,4 +1,4 @@
-//! Start-up that goes well, is rejected, or is too slow (RFC 5044 section 7.1).
+//! Start-up that succeeds, is rejected, or is too slow (RFC 5044 section 7.1).
 
 use std::time::Duration;
 
@@ -39,9 +39,9 @@ fn frames_are_those_of_rfc_5044_figure_8() {
     assert_eq!(negotiated(&pair.responder), Negotiated { role: Role::Responder, ..agreed });
 }
 
-/// MPA-7.1.1-12, MPA-4.4-9: C=1 in either frame puts CRCs in use, and the Reply says so.
+/// MPA-7.1.1-12, MPA-4.4-9: C=1 in either frame enables CRCs, and the Reply confirms it.
 #[test]
-fn crc_is_used_when_either_side_wants_it() {
+fn crc_is_used_if_either_side_requests_it() {
     for (ours, theirs) in [(false, false), (false, true), (true, false), (true, true)] {
         let settings = |crc| mpa(|mpa| mpa.crc = crc);
         let mut pair = Pair::new(settings(ours), settings(theirs));
@@ -70,7 +70,7 @@ fn private_data_of_every_length_goes_both_ways() {
     );
 }
 
-/// Cut at every offset, and octet by octet, the same comes out.
+/// Split at every offset, and octet by octet, the result is the same.
 #[test]
 fn any_split_of_the_frames_is_the_same() {
     let request = [&b"MPA ID Req Frame\xc0\x01\x00\x05"[..], b"there"].concat();
@@ -103,7 +103,8 @@ fn the_user_may_decide() {
     assert_eq!(responder.connection.reject(&private(b"")), Err(Refused::NoRequest));
 }
 
-/// MPA-7.1.2-5, -7, -15: R=1, MPA is left, TCP stays open until the user closes it; no FPDU follows.
+/// MPA-7.1.2-5, -7, -15: R=1 ends MPA. TCP stays open until the user closes it, and no FPDU
+/// follows.
 #[test]
 fn a_rejected_start_up_leaves_tcp_to_the_user() {
     let mut pair = Pair::new(Settings::default(), Settings { accept: false, ..Settings::default() });
@@ -125,7 +126,8 @@ fn a_rejected_start_up_leaves_tcp_to_the_user() {
     assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
 }
 
-/// MPA-7.1.1-16, -19: R and the reserved bits of a Request mean nothing; the Reply has them zero.
+/// MPA-7.1.1-16, -19: R and the reserved bits of a Request have no meaning. In the Reply they are
+/// zero.
 #[test]
 fn bits_without_meaning_are_ignored() {
     for bits in [0x20, 0x10, 0x1f, 0x3f] {
@@ -142,7 +144,8 @@ fn bits_without_meaning_are_ignored() {
     }
 }
 
-/// P2P-10-3, P2P-10-10: revision 2 that wants nothing enhanced is an unenhanced Request, S is a reserved bit before it.
+/// P2P-10-3, P2P-10-10: revision 2 without an enhanced feature is an unenhanced Request. S is a
+/// reserved bit in earlier revisions.
 #[test]
 fn revision_2_without_enhancement_is_accepted() {
     let mut responder = Machine::responder(Settings::default());
@@ -152,9 +155,10 @@ fn revision_2_without_enhancement_is_accepted() {
     assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x02\x00\x00");
 }
 
-/// MPA-7.1.2-28: ten seconds by default, from the establishment of TCP, however the octets trickle.
+/// MPA-7.1.2-28: ten seconds by default, from the establishment of TCP, however slowly the octets
+/// arrive.
 #[test]
-fn start_up_has_its_time() {
+fn start_up_times_out() {
     for mut machine in [Machine::responder(Settings::default()), Machine::initiator(Settings::default())] {
         let frame = if machine.sent.is_empty() { REQUEST } else { REPLY };
         machine.forget();
@@ -177,9 +181,9 @@ fn start_up_has_its_time() {
     }
 }
 
-/// MPA-7.1.2-29, for the case that a Request with surplus octets looks like one that waits to go on.
+/// MPA-7.1.2-29: a Request with surplus octets could look like one that waits to continue.
 #[test]
-fn the_first_fpdu_has_its_time() {
+fn waiting_for_the_first_fpdu_times_out() {
     let mut responder = Machine::established(1);
     responder.octets(&SEND[..20]);
     responder.pass(Duration::from_secs(60));
@@ -194,7 +198,7 @@ fn the_first_fpdu_has_its_time() {
     assert_eq!(served.connection.poll_timeout(), None);
 }
 
-/// MPA-7.1.2-11: what arrives while the user decides cannot be right.
+/// MPA-7.1.2-11: octets that arrive while the user decides are an error.
 #[test]
 fn octets_before_the_reply_are_surplus() {
     let mut responder = Machine::responder(Settings { accept: false, ..Settings::default() });

@@ -8,7 +8,7 @@ use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
 use crate::hostile::Check;
 use crate::mpa::wire::read;
 
-/// What an Initiator sends for Sends of these lengths to a peer with these flags.
+/// The output of an Initiator for Sends of these lengths to a peer with these flags.
 fn sent(deviations: &Deviations, flags: u8, emss: u32, lengths: &[usize]) -> Vec<u8> {
     let settings = Settings { deviations: deviations.clone(), emss, ..mpa(|mpa| mpa.crc = flags & 0x40 != 0) };
     let mut machine = Machine::initiator(settings);
@@ -48,7 +48,8 @@ fn with_crc(octets: &[u8]) -> Vec<u8> {
     [octets, &crc::to_octets(crc::crc32c(octets))].concat()
 }
 
-/// A Responder behind start-up with receives, its own C and M as told, its peer's 0; it has got these octets, one write each.
+/// A Responder after start-up with receives, with the given C and M of its own; its peer's are 0.
+/// It has received these octets, one write each.
 fn receives(deviations: &Deviations, crc: bool, markers: bool, octets: &[&[u8]]) -> Machine {
     let settings = mpa(|mpa| (mpa.crc, mpa.markers) = (crc, markers));
     let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..settings });
@@ -73,7 +74,7 @@ fn bad(msn: u8) -> Vec<u8> {
     fpdu
 }
 
-/// A marker in front of an FPDU without markers.
+/// A marker before an FPDU without markers.
 fn leading(marker: [u8; 4], fpdu: &[u8]) -> Vec<u8> {
     with_crc(&[&marker, &fpdu[..fpdu.len() - 4]].concat())
 }
@@ -150,7 +151,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.pad-of-ulpdu", |d| {
         let octets = plain(d);
-        // 23 octets of ULPDU need one more for a multiple of four; with its length the FPDU needs three.
+        // 23 octets of ULPDU need one more for a multiple of four; with its length the FPDU needs
+        // three.
         octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
     }),
     ("mpa.stops-at-fin", |d| {

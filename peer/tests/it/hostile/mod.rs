@@ -1,10 +1,11 @@
-//! The hostile twin: each deviation does what its sentence says, and the correct endpoint does not.
+//! The hostile endpoint: each deviation matches its description, and the correct endpoint does not
+//! deviate.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod fpdus;
+mod reported;
 mod set_up;
 mod start_up;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +16,16 @@ use weft_peer::{Deviations, hostile};
 use crate::connection::machine;
 use crate::mpa::wire;
 
-/// A deviation's name, and whether an endpoint with this set does what its description says.
+/// A deviation's name, and whether an endpoint with these deviations behaves as the description
+/// states.
 type Check = (&'static str, fn(&Deviations) -> bool);
 
 #[test]
-fn each_deviation_does_what_it_says() {
+fn each_deviation_matches_its_description() {
     let checks: Vec<&Check> =
-        [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, told::CHECKS].into_iter().flatten().collect();
-    // Those of DDP and RDMAP need an RNIC at both ends, and are held against the monitor: `cli/tests/captures/hostile`.
+        [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, reported::CHECKS].into_iter().flatten().collect();
+    // The deviations of DDP and RDMAP need an RNIC at both ends. `cli/tests/captures/hostile`
+    // checks them with the monitor.
     let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
     let mut wanting: BTreeMap<&str, ()> = mpa.map(|deviation| (deviation.name, ())).collect();
     let mut wrong = Vec::new();
@@ -40,7 +43,8 @@ fn each_deviation_does_what_it_says() {
     assert!(wanting.is_empty(), "without a check: {wanting:?}");
 }
 
-/// Each row of the six catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
+/// For each row of the six catalogues whose violation a tester can observe, there is a deviation,
+/// or a list gives the reason why not.
 #[test]
 fn each_row_has_a_deviation_or_a_reason() {
     let list = include_str!("../data/rows-without-deviation.csv");
@@ -66,10 +70,11 @@ fn each_row_has_a_deviation_or_a_reason() {
     println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
 }
 
-/// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a panic, on whatever side.
+/// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a
+/// panic, on either side.
 #[test]
-fn deviations_may_be_joined() {
-    // Those of SDP and its port mapper have no part in a connection of iWARP.
+fn deviations_can_be_combined() {
+    // The deviations of SDP and its port mapper do not concern an iWARP connection.
     let of_iwarp = |layer| !matches!(layer, Layer::Sdp | Layer::SdpPm);
     let all: Vec<_> = hostile::all().filter(|deviation| of_iwarp(deviation.layer)).collect();
     for (at, one) in all.iter().enumerate() {
@@ -90,7 +95,7 @@ fn deviations_may_be_joined() {
             let mut wire = wire::Wire::new(settings(true), settings(false));
             wire.run();
             for machine in [&mut wire.initiator, &mut wire.responder] {
-                // Refused where no connection came about.
+                // Rejected, because no connection was established.
                 let _ = machine.connection.post_receive(3000);
                 let _ = machine.connection.post_send(vec![1; 3000]);
             }

@@ -17,19 +17,19 @@ fn peer_to_peer(deviations: &Deviations, change: impl FnOnce(&mut EnhancedSettin
     Settings { deviations: deviations.clone(), ..settings }
 }
 
-/// Octets 16 and on of a Request in the peer-to-peer model.
+/// The octets from 16 of a Request in the peer-to-peer model.
 fn request(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(peer_to_peer(deviations, |_| ())).octets_sent()[16..].to_vec()
 }
 
-/// A default Responder that got a Request with this tail.
+/// A default Responder that received a Request with this tail.
 fn responder(deviations: &Deviations, tail: &[u8]) -> Machine {
     let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..Settings::default() });
     machine.octets(&[b"MPA ID Req Frame", tail].concat());
     machine
 }
 
-/// Octets 16 and on of the Reply to an enhanced Request with these words.
+/// The octets from 16 of the Reply to an enhanced Request with these words.
 fn reply(deviations: &Deviations, words: [u8; 4]) -> Vec<u8> {
     let octets = responder(deviations, &[&[0x50, 2, 0, 4][..], &words].concat()).octets_sent();
     octets.get(16..).unwrap_or_default().to_vec()
@@ -40,7 +40,7 @@ fn client_server(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(peer_to_peer(deviations, |e| e.model = Model::ClientServer)).octets_sent()
 }
 
-/// What an Initiator says behind a Reply with these words, as ULPDUs.
+/// The ULPDUs that an Initiator sends after a Reply with these words.
 fn opening(deviations: &Deviations, words: [u8; 4]) -> Vec<Vec<u8>> {
     let mut machine =
         Machine::initiator(peer_to_peer(deviations, |e| e.rtr = RtrKinds { send: false, ..RtrKinds::ALL }));

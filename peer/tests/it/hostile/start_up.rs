@@ -20,7 +20,7 @@ fn responder(deviations: &Deviations, octets: &[u8]) -> Machine {
     machine
 }
 
-/// What it sends to this Request.
+/// The answer to this Request.
 fn reply(deviations: &Deviations, octets: &[u8]) -> Vec<u8> {
     responder(deviations, octets).octets_sent()
 }
@@ -29,7 +29,7 @@ fn request(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(settings(deviations)).octets_sent()
 }
 
-/// An Initiator that got this Reply; what it sent before is forgotten.
+/// An Initiator that received this Reply. Its earlier output is discarded.
 fn replied(deviations: &Deviations, octets: &[u8]) -> Machine {
     let mut machine = Machine::initiator(settings(deviations));
     machine.forget();
@@ -46,13 +46,13 @@ fn with_private_data(deviations: &Deviations, octets: usize) -> Vec<u8> {
     Machine::initiator(Settings { private_data, ..settings(deviations) }).octets_sent()
 }
 
-/// A frame's header with these four octets, and private data behind it.
+/// A frame's header with these four octets, and private data after it.
 fn frame(key: &[u8], tail: [u8; 4], private_data: usize) -> Vec<u8> {
     [&key[..16], &tail, &vec![0x55; private_data]].concat()
 }
 
-/// The Send of an Initiator behind a Reply of revision 0, if it takes that.
-fn behind_revision_0(deviations: &Deviations) -> Option<Vec<u8>> {
+/// The Send of an Initiator after a Reply of revision 0, if it accepts that.
+fn after_revision_0(deviations: &Deviations) -> Option<Vec<u8>> {
     let mut machine = replied(deviations, b"MPA ID Rep Frame\xc0\0\0\0");
     machine.connection.post_send(&b""[..]).ok()?;
     machine.settle();
@@ -109,8 +109,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.rdmac-reply-without-markers", |d| reply(d, REQUEST)[16..] == [0x40, 0, 0, 0]),
     ("mpa.rdmac-request-without-markers", |d| request(d)[16..] == [0x40, 0, 0, 0]),
-    ("mpa.rdmac-version-1", |d| behind_revision_0(d).is_some_and(|octets| octets[6..8] == [0x41, 0x43])),
-    ("mpa.rdmac-without-crc", |d| behind_revision_0(d).is_some_and(|octets| octets.ends_with(&[0; 4]))),
+    ("mpa.rdmac-version-1", |d| after_revision_0(d).is_some_and(|octets| octets[6..8] == [0x41, 0x43])),
+    ("mpa.rdmac-without-crc", |d| after_revision_0(d).is_some_and(|octets| octets.ends_with(&[0; 4]))),
     ("mpa.refuses-good-reply", |d| refuses(&replied(d, REPLY))),
     ("mpa.reject-bit-moved", |d| {
         let mut machine = Machine::responder(Settings { accept: false, ..settings(d) });
@@ -145,7 +145,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.refuses-revision-1", |d| refuses(&responder(d, REQUEST))),
     ("mpa.reply-key", |d| reply(d, REQUEST)[..16] == REQUEST[..16]),
     ("mpa.reply-markers-not-asked", |d| {
-        // An FPDU as M=0 has it is not understood.
+        // An FPDU in the format of M=0 is not understood.
         let mut machine = responder(d, REQUEST);
         let m = machine.octets_sent()[16] & 0x80;
         machine.connection.post_receive(0).unwrap();

@@ -1,5 +1,5 @@
-//! RFC 5044 Appendix C: RDMA Consortium and IETF endpoints, permissive and not, as Initiator and as Responder. The cells of figures
-//! 15 to 17 stand in a data file, copied from the RFC.
+//! RFC 5044 Appendix C: RDMA Consortium and IETF endpoints, permissive and not, as Initiator and as
+//! Responder. The cells of figures 15 to 17 are in a data file, copied from the RFC.
 
 use weft_core::coverage::{By as Proven, Proof};
 use weft_core::requirement;
@@ -23,7 +23,7 @@ fn endpoint(name: &str, m: &str) -> Settings {
     mpa(|mpa| (mpa.rnic, mpa.markers) = (rnic, m == "1"))
 }
 
-/// A connection of two endpoints, and what a cell says of it.
+/// A connection of two endpoints, and the contents of its cell.
 fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     let mut wire = Wire::new(initiator, responder);
     wire.run();
@@ -37,7 +37,7 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     }
     wire.run();
     assert_eq!((wire.initiator.received().len(), wire.responder.received().len()), (1, 1));
-    // The versions and markers of the streams, not what the endpoints say of them.
+    // The versions and markers of the streams, not those that the endpoints report.
     let (there, back) = (wire.initiator.octets_sent(), wire.responder.octets_sent());
     let crc = established(&wire.initiator).0.crc;
     let [(to_responder, v), (to_initiator, w)] = [&there, &back].map(|octets| {
@@ -52,7 +52,8 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     (format!("V={v} M={to_initiator}/{to_responder}"), wire)
 }
 
-/// Cell by cell. N/A, a permissive Responder's M=0 to an RDMAC Initiator, does not occur: it has M=1 and works.
+/// Cell by cell. N/A, a permissive Responder's M=0 to an RDMAC Initiator, does not occur: it has
+/// M=1 and works.
 #[test]
 fn figures_15_to_17() {
     let cells: Vec<Vec<&str>> = FIGURES.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -85,7 +86,7 @@ fn figures_15_to_17() {
 const RDMAC_REQUEST: &[u8; 20] = b"MPA ID Req Frame\xc0\0\0\0";
 const RDMAC_REPLY: &[u8; 20] = b"MPA ID Rep Frame\xc0\0\0\0";
 
-/// The frames of C.2.1 to C.2.5, by hand.
+/// The frames of C.2.1 to C.2.5, copied manually.
 #[test]
 fn frames_of_and_to_rdmac() {
     let permissive = |m: &str| endpoint("permissive", m);
@@ -161,7 +162,7 @@ fn a_non_permissive_endpoint_and_rdmac() {
         responder.octets(RDMAC_REQUEST);
         assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x01\0\0");
         assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
-        // RFC 5044 7.1.1 alone would just close, and so does the default.
+        // By RFC 5044 7.1.1 alone it would only close, and this is the default.
         let mut default = Machine::responder(Settings::default());
         default.octets(RDMAC_REQUEST);
         assert_eq!(default.sent, [Transmit::Fin]);
@@ -186,7 +187,7 @@ fn a_non_permissive_endpoint_and_rdmac() {
         }
     });
     proof.shows(requirement!("MPA-C.1-8"), || {
-        // Neither wants CRCs but for the RDMAC endpoint's C=1.
+        // Neither requests CRCs, except for the RDMAC endpoint's C=1.
         let mut settings = endpoint("permissive", "0");
         settings.mpa.crc = false;
         let (_, wire) = result(endpoint("rdmac", "1"), settings);

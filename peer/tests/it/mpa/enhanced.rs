@@ -1,4 +1,4 @@
-//! RFC 6581: frames, IRD and ORD, and what the two sides make of each other's.
+//! RFC 6581: frames, IRD and ORD, and how each side uses the other's values.
 
 use weft_core::coverage::{By as Proven, Proof};
 use weft_core::requirement;
@@ -11,7 +11,7 @@ use weft_peer::rdmap::StreamError;
 use crate::connection::machine::{Machine, mpa};
 use crate::mpa::wire::{Wire, established};
 
-/// Asks for the enhanced set-up.
+/// Requests the enhanced set-up.
 fn asking(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     mpa(|mpa| {
         mpa.enhanced = EnhancedUse::Ask;
@@ -29,7 +29,7 @@ fn reply(tail: &[u8]) -> Vec<u8> {
     [b"MPA ID Rep Frame", &[0x50, 2, 0, length][..], tail].concat()
 }
 
-/// IRD word, ORD word: A and B, C and D stand above the numbers.
+/// IRD word, ORD word: A and B, C and D are above the numbers.
 fn words(ird: u16, ord: u16) -> Vec<u8> {
     [ird.to_be_bytes(), ord.to_be_bytes()].concat()
 }
@@ -43,7 +43,7 @@ fn answer(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> (u1
     (u16::from_be_bytes([sent[20], sent[21]]), u16::from_be_bytes([sent[22], sent[23]]))
 }
 
-/// An Initiator that got this Reply to its Request.
+/// An Initiator that received this Reply to its Request.
 fn answered(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> Machine {
     let mut initiator = Machine::initiator(asking(change));
     initiator.forget();
@@ -55,7 +55,8 @@ fn agreed(machine: &Machine) -> Agreed {
     established(machine).0.enhanced.unwrap()
 }
 
-/// Octets that the kernel's siw said as Initiator and as Responder in `rping-p2p-crc`, `rping-p2p-read-rtr` and `rping-crc`.
+/// Octets that the kernel's siw sent as Initiator and as Responder in `rping-p2p-crc`,
+/// `rping-p2p-read-rtr` and `rping-crc`.
 #[test]
 fn the_frames_of_siw() {
     let peer_to_peer = |rtr: RtrKinds, crc: bool| {
@@ -111,7 +112,7 @@ fn each_flag_and_field_has_its_place() {
         }
     });
     proof.shows(requirement!("P2P-9.2-3"), || {
-        // Whatever kinds it could send.
+        // Whatever kinds it supports.
         assert_eq!(Machine::initiator(asking(|_| ())).octets_sent()[20..], words(32, 32));
     });
     proof.shows(requirement!("P2P-6-10"), || {
@@ -125,7 +126,8 @@ fn each_flag_and_field_has_its_place() {
         let error = weft_peer::Connection::initiate(weft_peer::Instant::ORIGIN, settings(509)).unwrap_err();
         assert_eq!(error.to_string(), "private data of 509 octets; an enhanced start-up frame carries at most 508");
         assert_eq!(Machine::initiator(settings(508)).octets_sent().len(), 532);
-        // A Responder with as much asks its user when the Reply has no room, and refuses him the same.
+        // A Responder with the same amount consults its user if the Reply has no space, and rejects
+        // the user's data too.
         let mut responder = Machine::responder(settings(509));
         responder.octets(&request(0x50, 2, &words(1, 1)));
         assert!(matches!(responder.events[..], [Event::Request(_)]));
@@ -138,13 +140,13 @@ fn each_flag_and_field_has_its_place() {
     });
     proof.shows(requirement!("P2P-6-2"), || {
         let mut responder = Machine::responder(Settings::default());
-        responder.octets(&request(0x50, 2, b"\0\x01\0\x01told"));
-        assert_eq!(established(&responder).1.private_data.as_octets(), b"told");
+        responder.octets(&request(0x50, 2, b"\0\x01\0\x01data"));
+        assert_eq!(established(&responder).1.private_data.as_octets(), b"data");
         assert_eq!(responder.octets_sent()[18..20], [0, 4]);
     });
 }
 
-/// RFC 6581 9.1, the Responder's half.
+/// RFC 6581 9.1, the Responder's part.
 #[test]
 fn a_responder_answers_ird_and_ord() {
     let depths =
@@ -156,7 +158,7 @@ fn a_responder_answers_ird_and_ord() {
         }
     });
     proof.shows(requirement!("P2P-9.1-7"), || {
-        // Raised to what is asked, up to the limit of 128, which is told.
+        // Raised to the requested number, up to the limit of 128, which is reported.
         for (ord, ird) in [(0, 8), (8, 8), (9, 9), (128, 128), (129, 128), (16_000, 128)] {
             assert_eq!(answer(depths(8, 8), 1, ord).0, ird);
         }
@@ -185,12 +187,12 @@ fn a_responder_answers_ird_and_ord() {
         responder.octets(&request(0x50, 2, &words(3, 0x3fff)));
         let peer = Enhanced { ird: 3, ord: 0x3fff, ..Enhanced::default() };
         assert_eq!(established(&responder).1.enhanced, Some(peer));
-        // Its own IRD stays.
+        // Its own IRD stays unchanged.
         assert_eq!(agreed(&responder).ird, 8);
     });
 }
 
-/// RFC 6581 9.1, the Initiator's half.
+/// RFC 6581 9.1, the Initiator's part.
 #[test]
 fn an_initiator_follows_the_reply() {
     let depths =
@@ -241,7 +243,8 @@ fn an_initiator_follows_the_reply() {
     });
 }
 
-/// Every pair of small depths: ORD is at most the peer's IRD, on both sides, whatever was wished.
+/// Every pair of small depths: ORD is at most the peer's IRD on both sides, whatever the settings
+/// are.
 #[test]
 fn ord_never_exceeds_the_peers_ird() {
     let sizes = [0, 1, 2, 7, 128, 129, 0x3ffe];
@@ -263,7 +266,7 @@ fn ord_never_exceeds_the_peers_ird() {
     proof.shows(requirement!("P2P-9.1-5"), || pairs(&|initiator, responder| assert!(responder.ord <= initiator.ird)));
 }
 
-/// RFC 6581 sections 6 and 10: who answers what.
+/// RFC 6581 sections 6 and 10: the answer to each kind of Request.
 #[test]
 fn enhanced_and_unenhanced_endpoints() {
     let mut proof = Proof::new(Proven::Test);
@@ -319,7 +322,8 @@ fn enhanced_and_unenhanced_endpoints() {
     });
 }
 
-/// P2P-10-5, P2P-10-12: an endpoint without RFC 6581 closes; its peer says so, and may come again.
+/// P2P-10-5, P2P-10-12: an endpoint without RFC 6581 closes. Its peer reports this and may connect
+/// again.
 #[test]
 fn falling_back_to_revision_1() {
     let refused = |end: &dyn Fn(&mut Machine), settings: Settings| {
@@ -348,7 +352,7 @@ fn falling_back_to_revision_1() {
     });
 }
 
-/// Notes (h) 18: a Responder that answers without enhancement leaves a connection of revision 1 behind.
+/// Notes (h) 18: a Responder that answers without enhancement causes a connection of revision 1.
 #[test]
 fn an_unenhanced_reply_to_an_enhanced_request() {
     for tail in [&b"\x40\x01\0\0"[..], b"\x40\x02\0\0", b"\x40\x01\0\x02hi"] {
@@ -358,7 +362,7 @@ fn an_unenhanced_reply_to_an_enhanced_request() {
         assert_eq!(established(&initiator).0.enhanced, None);
         assert_eq!(initiator.sent, [], "no ready-to-receive message");
     }
-    // Without a wish for it, revision 2 is nothing to answer revision 1 with.
+    // Unless enhancement is requested, revision 2 is not an answer to revision 1.
     let mut initiator = Machine::initiator(Settings::default());
     initiator.octets(&reply(&words(1, 1)));
     assert_eq!(initiator.sent.last(), Some(&Transmit::Fin));

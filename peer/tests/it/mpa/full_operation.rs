@@ -21,7 +21,7 @@ fn initiator(settings: Settings, flags: u8) -> Machine {
     machine
 }
 
-/// What it sends for messages of these lengths.
+/// The output for messages of these lengths.
 fn sent(emss: u32, lengths: &[usize]) -> Vec<u8> {
     let mut machine = initiator(Settings { emss, ..Settings::default() }, 0x40);
     for length in lengths {
@@ -31,7 +31,7 @@ fn sent(emss: u32, lengths: &[usize]) -> Vec<u8> {
     machine.octets_sent()
 }
 
-/// A Responder in Full Operation that has sent C as `crc` says; its peer's C is 0.
+/// A Responder in Full Operation that has sent C as in `crc`; its peer's C is 0.
 fn responder(crc: bool, receives: usize) -> Machine {
     let mut machine = Machine::responder(mpa(|mpa| mpa.crc = crc));
     machine.octets(b"MPA ID Req Frame\0\x01\0\0");
@@ -40,7 +40,7 @@ fn responder(crc: bool, receives: usize) -> Machine {
     machine
 }
 
-/// A Send with a right CRC; PAD as `pad` has it.
+/// A Send with a correct CRC and this PAD.
 fn send(msn: u8, payload: &[u8], pad: u8) -> Vec<u8> {
     let length = u16::try_from(18 + payload.len()).unwrap();
     let mut fpdu = [&length.to_be_bytes()[..], b"\x41\x43", &[0; 11], &[msn], &[0; 4], payload].concat();
@@ -82,7 +82,7 @@ fn the_layout_of_what_is_sent() {
         fpdus(&machine.octets_sent(), PLAIN);
     });
     proof.shows(requirement!("MPA-4.4-9"), || {
-        // It wants no CRCs; its peer's C=1 is good to the last FPDU.
+        // It requests no CRCs. The peer's C=1 applies up to the last FPDU.
         let mut machine = initiator(mpa(|mpa| mpa.crc = false), 0x40);
         for _ in 0..50 {
             machine.connection.post_send(vec![3; 1000]).unwrap();
@@ -149,7 +149,7 @@ fn the_crc_field_of_what_is_received() {
         }
     });
     proof.shows(requirement!("MPA-4.4-6"), || {
-        // The peer has C=0, this side C=1.
+        // The peer has C=0, this side has C=1.
         let mut machine = responder(true, 1);
         machine.octets(&with_field([0; 4]));
         assert_eq!((machine.received().len(), machine.sent.as_slice()), (0, &[Transmit::Fin][..]));
@@ -207,7 +207,7 @@ fn boundaries_of_what_is_received() {
         }
     });
     proof.shows(requirement!("MPA-5.2-1"), || {
-        // Many in one segment.
+        // Many FPDUs in one segment.
         let many: Vec<u8> = (1..=200).flat_map(|msn| send(msn, b"one of many", 0)).collect();
         let mut machine = responder(true, 200);
         machine.octets(&many);
@@ -244,7 +244,7 @@ fn boundaries_of_what_is_received() {
         }
     });
     proof.shows(requirement!("MPA-3-5"), || {
-        // The shortest segments, and the longest there is: a Send of 64750 octets.
+        // The shortest segments, and the longest possible one: a Send of 64750 octets.
         let mut machine = responder(true, 0);
         machine.connection.post_receive(64_750).unwrap();
         machine.octets(&[WRITE, &send(1, &vec![1; 64_750], 0)].concat());
@@ -261,9 +261,9 @@ fn errors_end_a_half_connection() {
         bad
     };
     // One good Send, then a bad one.
-    let failed = |behind: &[u8]| {
+    let failed = |following: &[u8]| {
         let mut machine = responder(true, 3);
-        machine.octets(&[&send(1, b"good", 0), &bad()[..], behind].concat());
+        machine.octets(&[&send(1, b"good", 0), &bad()[..], following].concat());
         machine
     };
     let mut proof = Proof::new(Proven::Test);
@@ -282,7 +282,8 @@ fn errors_end_a_half_connection() {
         assert_eq!(later.received(), [b"good"]);
     });
     proof.shows(requirement!("MPA-8-14"), || {
-        // What is under way goes first, then the Terminate, then FIN; MPA itself does not close.
+        // The FPDU in progress is sent first, then the Terminate, then FIN. MPA itself does not
+        // close.
         let machine = failed(b"");
         assert!(matches!(machine.sent[..], [Transmit::Octets(_), Transmit::Fin]), "{:?}", machine.sent);
     });
@@ -313,11 +314,11 @@ fn errors_end_a_half_connection() {
         machine.octets(&send(1, b"last", 0));
         machine.fin();
         assert_eq!(machine.events.last(), Some(&Event::HalfClosed));
-        assert_eq!(machine.received(), [b"last"], "the data before it stands");
+        assert_eq!(machine.received(), [b"last"], "the data before it is kept");
     });
 }
 
-/// MPA-7.2-1: FIN goes out behind the last FPDU.
+/// MPA-7.2-1: FIN is sent after the last FPDU.
 #[test]
 fn closing_gracefully() {
     let mut proof = Proof::new(Proven::Test);

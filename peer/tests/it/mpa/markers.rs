@@ -13,7 +13,7 @@ use crate::mpa::wire::{SeenFpdu, fpdus};
 
 const FRAMING: Framing = Framing { markers: true, crc: true };
 
-/// An Initiator whose peer wants markers.
+/// An Initiator whose peer requests markers.
 fn sender(emss: u32) -> Machine {
     let mut initiator = Machine::initiator(Settings { emss, ..Settings::default() });
     initiator.octets(b"MPA ID Rep Frame\xc0\x01\0\0");
@@ -33,9 +33,9 @@ fn stream(emss: u32, lengths: &[usize]) -> (Vec<u8>, Vec<SeenFpdu>) {
     (octets, seen)
 }
 
-/// RFC 5044 Figure 4: an FPDU of 28 octets at 500 has its marker behind 12.
+/// RFC 5044 Figure 4: an FPDU of 28 octets at 500 has its marker after 12 octets.
 #[test]
-fn where_markers_stand() {
+fn positions_of_markers() {
     let mut proof = Proof::new(Proven::Test);
     let long = stream(1460, &[20_000]);
     let markers = |seen: &[SeenFpdu]| seen.iter().flat_map(|fpdu| fpdu.markers.clone()).collect::<Vec<_>>();
@@ -50,14 +50,16 @@ fn where_markers_stand() {
     proof.shows(requirement!("MPA-4.3-13"), || {
         assert_eq!(long.1[0].markers, [(0, 0), (512, 0x1fc), (1024, 0x3fc)]);
     });
-    // 28 octets an FPDU: 18 of them and a marker are 508, the next one has the marker at 512 behind four.
+    // 28 octets per FPDU: 18 of them and a marker are 508 octets. The next one has the marker at
+    // 512 after four octets.
     let short = stream(1460, &[4; 40]);
     proof.shows(requirement!("MPA-4.3-14"), || {
         assert_eq!(short.1[18].markers, [(512, 4)]);
         assert!(short.1[1].markers.is_empty() && short.1[17].markers.is_empty());
     });
     proof.shows(requirement!("MPA-4.3-7"), || {
-        // 52 with the leading marker, 16 of 28, 12 more octets: the marker at 512 stands between two FPDUs.
+        // 52 with the leading marker, 16 of 28, 12 more octets: the marker at 512 is between two
+        // FPDUs.
         let (octets, seen) = stream(1460, &[&[24][..], &[4; 15], &[16, 4]].concat());
         assert_eq!(seen[17].markers, [(512, 0)]);
         assert_eq!(octets[512..518], *b"\0\0\0\0\0\x16");
@@ -72,7 +74,8 @@ fn where_markers_stand() {
         }
     });
     proof.shows(requirement!("MPA-4.2-4"), || {
-        // `fpdus` compares each FPDUPTR with the distance back; 130 octets of EMSS put markers everywhere.
+        // `fpdus` compares each FPDUPTR with the distance back. An EMSS of 130 octets puts markers
+        // everywhere.
         let (_, seen) = stream(140, &[17_000]);
         let pointers: std::collections::BTreeSet<u16> = markers(&seen).iter().map(|(_, pointer)| *pointer).collect();
         assert!(pointers.len() > 5, "{pointers:?}");
@@ -80,10 +83,10 @@ fn where_markers_stand() {
 }
 
 #[test]
-fn what_markers_belong_to() {
+fn markers_belong_to_the_fpdu_around_them() {
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("MPA-4.4-17"), || {
-        // Figure 5, whose payload is zeros: the CRC counts from the marker on.
+        // Figure 5, whose payload is zeros: the CRC covers everything from the marker.
         let mut initiator = sender(1460);
         initiator.connection.post_send(vec![0; 24]).unwrap();
         initiator.settle();
@@ -91,7 +94,7 @@ fn what_markers_belong_to() {
         assert_eq!(initiator.octets_sent(), figure);
     });
     proof.shows(requirement!("MPA-4.3-1"), || {
-        // Figure 6: at 0x1ec, behind Figure 5 and an FPDU that fills 440 octets.
+        // Figure 6: at 0x1ec, after Figure 5 and an FPDU that fills 440 octets.
         let mut initiator = sender(1460);
         for length in [24, 416, 24] {
             initiator.connection.post_send(vec![0; length]).unwrap();
@@ -99,14 +102,15 @@ fn what_markers_belong_to() {
         initiator.settle();
         let octets = initiator.octets_sent();
         let mut third = octets[0x1ec..].to_vec();
-        // The figure has MSN 2, this is the third Send.
+        // The figure has MSN 2; this is the third Send.
         assert_eq!(third[15], 3);
         third[15] = 2;
         assert_eq!(third[20..24], [0, 0, 0, 0x14]);
         assert_eq!(crc::to_octets(crc::crc32c(&third[..48])), *b"\x84\x92\x58\x98");
     });
     proof.shows(requirement!("MPA-4.4-16"), || {
-        // PAD ends at 512: 4 + 444 (a marker before it) leave 488 for an FPDU of 24 octets and its marker.
+        // PAD ends at 512: 4 + 444 (a marker before it) leave 488 for an FPDU of 24 octets and its
+        // marker.
         let (octets, seen) = stream(1460, &[458, 4]);
         let (body, last) = (4 + 2 + 18 + 458 + 2, &seen[1]);
         assert_eq!((body + 4, last.markers.as_slice()), (488, &[(512, 24)][..]));
@@ -131,7 +135,7 @@ fn what_markers_belong_to() {
         assert_eq!(fpdus(&octets, Framing { markers: false, crc: true }).len(), 3);
     });
     proof.shows(requirement!("MPA-7.1.2-21"), || {
-        // A Responder alike: its peer's M counts, not its own.
+        // A Responder likewise: its peer's M counts, not its own.
         for (m, own, first) in [(0x80, false, &b"\0\0\0\0\0\x12"[..]), (0, true, b"\0\x12\x41\x43\0\0")] {
             let mut responder = Machine::responder(mpa(|mpa| mpa.markers = own));
             responder.octets(&[b"MPA ID Req Frame", &[m | 0x40, 1, 0, 0][..]].concat());
@@ -144,14 +148,14 @@ fn what_markers_belong_to() {
         }
     });
     proof.shows(requirement!("MPA-4.3-3"), || {
-        // No setting says no to it; this side wants none.
+        // No setting can refuse it. This side requests none.
         let mut responder = Machine::responder(Settings::default());
         responder.octets(b"MPA ID Req Frame\xc0\x01\0\0");
         assert!(crate::mpa::wire::established(&responder).0.markers_sent);
     });
 }
 
-/// An FPDU of a test's own at the start of a stream, or behind 512 octets.
+/// A hand-built FPDU at the start of a stream, or after 512 octets.
 fn with_leading_marker(fpdu: &[u8]) -> Vec<u8> {
     with_crc([&[0; 4], fpdu].concat())
 }
@@ -162,7 +166,7 @@ fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// A Responder that wants markers, behind the start-up, with a receive of 600 octets.
+/// A Responder that requests markers, after start-up, with a receive of 600 octets.
 fn receiver() -> Machine {
     let mut responder = Machine::responder(mpa(|mpa| mpa.markers = true));
     responder.octets(b"MPA ID Req Frame\x40\x01\0\0");
@@ -172,7 +176,8 @@ fn receiver() -> Machine {
     responder
 }
 
-/// A Write of no octets, then a Send of 550 (0..=255 over and over), whose marker at 512 is `marker`.
+/// A Write of no octets, then a Send of 550 (0..=255 over and over), whose marker at 512 is
+/// `marker`.
 fn marked(marker: [u8; 4]) -> (Vec<u8>, Vec<u8>) {
     let first = with_leading_marker(&WRITE[..16]);
     assert_eq!(first.len(), 24);
@@ -224,7 +229,7 @@ fn markers_that_are_received() {
         assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
     });
     proof.shows(requirement!("MPA-4.3-6"), || {
-        // The pointer of an FPDU behind more than 2^16 octets is as good as that of the first.
+        // The pointer of an FPDU after more than 2^16 octets is as valid as that of the first.
         let mut machine = Machine::responder(mpa(|mpa| mpa.markers = true));
         machine.octets(b"MPA ID Req Frame\x40\x01\0\0");
         let mut peer = sender(1460);
@@ -236,7 +241,7 @@ fn markers_that_are_received() {
         machine.octets(&peer.octets_sent());
         assert_eq!(machine.received().len(), 100);
     });
-    // The first FPDU: no permission to send, so not even a Terminate.
+    // The first FPDU: no permission to send, so there is not even a Terminate.
     let mut machine = receiver();
     machine.octets(&with_crc([&b"\0\0\0\x04"[..], &WRITE[..16]].concat()));
     assert_eq!(machine.sent, [Transmit::Fin]);

@@ -1,6 +1,7 @@
-//! The matrix of settings: revision, ready-to-receive kind, markers each way, CRC, private data, EMSS, TCP's cuts. Exhaustive in
-//! what is small, sampled by a printed seed in the rest. Each run checks what was agreed, every octet of both streams, and that
-//! every message arrives.
+//! The matrix of settings: revision, ready-to-receive kind, markers in each direction, CRC, private
+//! data, EMSS, splits of TCP. It is exhaustive for small dimensions, and sampled by a printed seed
+//! for the rest. Each run checks the negotiated values, every octet of both streams, and that every
+//! message arrives.
 
 use weft_core::wire::mpa::{Framing, mulpdu};
 use weft_peer::Settings;
@@ -73,7 +74,8 @@ impl Case {
             Mode::ClientServer => mpa.enhanced = EnhancedUse::Ask,
             Mode::PeerToPeer(rtr) => {
                 mpa.enhanced = EnhancedUse::Ask;
-                // Both kinds of choice: the Responder's flags for one half, the Initiator's liking for the other.
+                // Both kinds of selection: the Responder's flags for one half, the Initiator's
+                // preference for the other.
                 let rtr_kinds = if side == 1 && self.crc[1] { RtrKinds::only(rtr) } else { RtrKinds::ALL };
                 let (model, preferred_rtr) = (Model::PeerToPeer, rtr);
                 mpa.enhanced_settings =
@@ -86,17 +88,17 @@ impl Case {
     }
 }
 
-/// What one case showed.
+/// The result of one case.
 struct Ran {
     /// FPDUs of the Initiator, of the Responder.
     fpdus: [Vec<SeenFpdu>; 2],
     octets: usize,
 }
 
-/// Messages that cross: none, one, a whole FPDU of each side, and one that has to be cut.
+/// Messages that cross: none, one octet, a complete FPDU of each side, and one that must be split.
 fn lengths(emss: u32) -> [usize; 4] {
-    let whole = usize::from(mulpdu(emss, true)) - 18;
-    [0, 1, whole, whole.min(3000) + 700]
+    let largest = usize::from(mulpdu(emss, true)) - 18;
+    [0, 1, largest, largest.min(3000) + 700]
 }
 
 fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
@@ -105,7 +107,7 @@ fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
 
     let rdmac = case.mode == Mode::Revision0;
     let crc = rdmac || case.crc[0] || case.crc[1];
-    // A side gets markers when its own frame has M=1.
+    // A side receives markers if its own frame has M=1.
     let markers = case.markers.map(|markers| markers || rdmac);
     for (side, machine) in [&wire.initiator, &wire.responder].into_iter().enumerate() {
         let (negotiated, peer) = established(machine);
@@ -124,7 +126,7 @@ fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
         wire.responder.connection.post_send(vec![0xb0; length]).unwrap();
     }
     wire.run();
-    // Without a ready-to-receive message the Responder is silent until its peer's ULP has spoken.
+    // Without a ready-to-receive message, the Responder is silent until its peer's ULP has sent.
     let early = wire.initiator.received().len();
     assert_eq!(early, if case.mode.rtr().is_some() { 4 } else { 0 }, "{case:?}");
     for length in lengths(case.emss[0]) {
@@ -166,7 +168,8 @@ fn flags() -> impl Iterator<Item = [bool; 4]> {
     (0u8..16).map(|bits| [1, 2, 4, 8].map(|bit| bits & bit != 0))
 }
 
-/// 9 modes x 16 flags x (5 sizes of private data x 5 EMSS, and the longest EMSS) = 3,744 connections; the cut goes round with them.
+/// 9 modes x 16 flags x (5 sizes of private data x 5 EMSS, and the longest EMSS) = 3,744
+/// connections. The split varies with them.
 #[test]
 fn every_setting() {
     let cuts = [1, 3, 7, 64, 509, 512, 1460, usize::MAX];
@@ -189,7 +192,7 @@ fn every_setting() {
     assert_eq!(runs, 3744);
 }
 
-/// Settings drawn from all there are, each side's EMSS for itself, each segment cut for itself.
+/// Settings drawn at random, with an EMSS for each side and a split for each segment.
 #[test]
 fn drawn_settings() {
     let mut random = Random::seeded("drawn_settings");
@@ -214,18 +217,19 @@ fn drawn_settings() {
     println!("1500 connections, {octets} octets");
 }
 
-/// One cut at every offset of what each side sends, in every mode with every flag.
+/// One split at every offset of each side's output, in every mode with every flag.
 #[test]
 fn every_offset() {
     let mut runs = 0;
     for mode in MODES {
         for [a, b, c, d] in flags() {
             let case = Case { mode, markers: [a, b], crc: [c, d], private_data: [3, 5], emss: [128, 128] };
-            let whole = run(&case, |_| usize::MAX);
+            let uncut = run(&case, |_| usize::MAX);
             for side in [0, 1] {
-                assert!(!whole.fpdus[side].is_empty());
+                assert!(!uncut.fpdus[side].is_empty());
             }
-            // What is sent at once is cut there: the frames, the first FPDU, and a burst behind them.
+            // The split is in what is sent at once: the frames, the first FPDU, and a burst after
+            // them.
             for cut in 1..=90 {
                 run(&case, move |before| if before == 0 { cut } else { usize::MAX });
                 runs += 1;

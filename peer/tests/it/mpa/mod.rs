@@ -1,4 +1,5 @@
-//! MPA under a virtual clock: every negotiation, every marker, every start-up frame, with the requirements that each test proves.
+//! MPA under a virtual clock: every negotiation, every marker, every start-up frame, with the
+//! requirements that each test proves.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod appendix_c;

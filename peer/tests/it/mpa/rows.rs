@@ -1,4 +1,4 @@
-//! Rows that other tests pass by on their way to something else, each with an assertion of its own.
+//! Rows that other tests only touch, each with an assertion of its own.
 
 use weft_core::coverage::{By as Proven, Proof};
 use weft_core::{crc, requirement};
@@ -22,7 +22,7 @@ fn initiator(octets: &[u8]) -> Machine {
     machine
 }
 
-/// A Responder in Full Operation with receives; it has got these octets, one write each.
+/// A Responder in Full Operation with receives. It has received these octets, one write each.
 fn operating(crc: bool, octets: &[&[u8]]) -> Machine {
     let mut machine = Machine::responder(mpa(|mpa| mpa.crc = crc));
     machine.octets(b"MPA ID Req Frame\0\x01\0\0");
@@ -104,7 +104,7 @@ fn fpdus_that_are_checked() {
         assert_eq!(operating(true, &[WRITE, &with_field(field)]).received().len(), 0);
     });
     proof.shows(requirement!("MPA-6-2"), || {
-        // Octets that look like the start of an FPDU stand inside one.
+        // Octets that look like the start of an FPDU are inside one.
         let mut inside = [&[0, 18 + 24][..], &SEND[2..20], SEND].concat();
         inside.extend(crc::to_octets(crc::crc32c(&inside)));
         for cut in 0..inside.len() {

@@ -1,4 +1,5 @@
-//! Ready-to-receive messages: which one, when, and what it costs (RFC 6581 section 9.2; the e-mail proposal of 2007).
+//! Ready-to-receive messages: which one, when, and what it costs (RFC 6581 section 9.2; the e-mail
+//! proposal of 2007).
 
 use std::time::Duration;
 
@@ -20,18 +21,18 @@ fn peer_to_peer(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     })
 }
 
-/// What an Initiator sends behind a Reply with these two words.
-fn behind_reply(change: impl FnOnce(&mut EnhancedSettings), words: &[u8; 4]) -> Machine {
+/// The output of an Initiator after a Reply with these two words.
+fn after_reply(change: impl FnOnce(&mut EnhancedSettings), words: &[u8; 4]) -> Machine {
     let mut initiator = Machine::initiator(peer_to_peer(change));
     initiator.forget();
     initiator.octets(&[b"MPA ID Rep Frame\x50\x02\0\x04", &words[..]].concat());
     initiator
 }
 
-/// A Responder's flags A to D in answer to flags.
-fn flags(rtr: RtrKinds, asked: [u8; 2]) -> [u8; 2] {
+/// A Responder's flags A to D in answer to these flags.
+fn flags(rtr: RtrKinds, requested: [u8; 2]) -> [u8; 2] {
     let mut responder = Machine::responder(peer_to_peer(|e| e.rtr = rtr));
-    responder.octets(&[b"MPA ID Req Frame\x50\x02\0\x04", &[asked[0], 8, asked[1], 8][..]].concat());
+    responder.octets(&[b"MPA ID Req Frame\x50\x02\0\x04", &[requested[0], 8, requested[1], 8][..]].concat());
     let sent = responder.octets_sent();
     [sent[20] & 0xc0, sent[22] & 0xc0]
 }
@@ -46,34 +47,35 @@ const READ_RESPONSE: &[u8; 20] = b"\0\x0e\xc1\x42\0\0\0\0\0\0\0\0\0\0\0\0\x69\x7
 fn the_initiator_sends_one_of_the_replys_kinds() {
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("P2P-9.2-10"), || {
-        assert_eq!(behind_reply(|_| (), b"\x80\x01\x80\x01").octets_sent(), WRITE);
+        assert_eq!(after_reply(|_| (), b"\x80\x01\x80\x01").octets_sent(), WRITE);
     });
     proof.shows(requirement!("P2P-9.2-11"), || {
-        assert_eq!(behind_reply(|_| (), b"\x80\x01\x40\x01").octets_sent(), READ);
+        assert_eq!(after_reply(|_| (), b"\x80\x01\x40\x01").octets_sent(), READ);
     });
     proof.shows(requirement!("P2P-9.2-13"), || {
-        let mut initiator = behind_reply(|_| (), b"\xc0\x01\0\x01");
+        let mut initiator = after_reply(|_| (), b"\xc0\x01\0\x01");
         assert_eq!(initiator.octets_sent(), SEND);
         initiator.connection.post_send(&b""[..]).unwrap();
         initiator.settle();
         assert_eq!(initiator.octets_sent()[SEND.len() + 12..][..4], [0, 0, 0, 2], "MSN of the next Send");
     });
     proof.shows(requirement!("P2P-1.1-3"), || {
-        // All three offered: the one it likes, exactly one.
+        // All three offered: exactly one, the preferred one.
         for (kind, octets) in [(Rtr::Read, &READ[..]), (Rtr::Send, SEND), (Rtr::Write, WRITE)] {
-            assert_eq!(behind_reply(|e| e.preferred_rtr = kind, b"\xc0\x01\xc0\x01").octets_sent(), octets);
+            assert_eq!(after_reply(|e| e.preferred_rtr = kind, b"\xc0\x01\xc0\x01").octets_sent(), octets);
         }
     });
     proof.shows(requirement!("P2P-9.2-9"), || {
-        // What it likes is not offered.
+        // The preferred one is not offered.
         let likes_send = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Send;
-        assert_eq!(behind_reply(likes_send, b"\x80\x01\x40\x01").octets_sent(), READ);
-        // A Read needs a place at the Responder, a Write does not.
+        assert_eq!(after_reply(likes_send, b"\x80\x01\x40\x01").octets_sent(), READ);
+        // A Read needs a place at the Responder; a Write does not.
         let likes_read = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Read;
-        assert_eq!(behind_reply(likes_read, b"\x80\0\xc0\x01").octets_sent(), WRITE);
-        // RFC 6581 9.2 says so for any accepting Reply with A=1, one to a client-server Request, too.
+        assert_eq!(after_reply(likes_read, b"\x80\0\xc0\x01").octets_sent(), WRITE);
+        // RFC 6581 9.2 requires it for any accepting Reply with A=1, also for one to a
+        // client-server Request.
         let client = |e: &mut EnhancedSettings| e.model = Model::ClientServer;
-        assert_eq!(behind_reply(client, b"\x80\x01\x80\x01").octets_sent(), WRITE);
+        assert_eq!(after_reply(client, b"\x80\x01\x80\x01").octets_sent(), WRITE);
     });
     proof.shows(requirement!("P2P-5-4"), || {
         let mut initiator = Machine::initiator(peer_to_peer(|_| ()));
@@ -84,8 +86,8 @@ fn the_initiator_sends_one_of_the_replys_kinds() {
         assert!(initiator.octets_sent().starts_with(WRITE));
     });
     proof.shows(requirement!("P2P-9.2-25"), || {
-        // A=0: B, C and D mean nothing.
-        assert_eq!(behind_reply(|_| (), b"\x40\x01\xc0\x01").sent, []);
+        // A=0: B, C and D have no meaning.
+        assert_eq!(after_reply(|_| (), b"\x40\x01\xc0\x01").sent, []);
         assert_eq!(flags(RtrKinds::ALL, [0x40, 0xc0]), [0, 0]);
     });
     proof.shows(requirement!("P2P-9.2-7"), || assert_eq!(flags(RtrKinds::ALL, [0, 0]), [0, 0]));
@@ -99,20 +101,21 @@ fn no_kind_in_common() {
     let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x07\0\0\x1b\xd2\xba\xbe";
     proof.shows(requirement!("P2P-9.2-23"), || {
         for words in [b"\x80\x01\x40\x01", b"\xc0\x01\0\x01", b"\xc0\x01\x40\x01", b"\x80\x01\0\x01"] {
-            assert_eq!(behind_reply(writes, words).octets_sent(), terminate);
+            assert_eq!(after_reply(writes, words).octets_sent(), terminate);
         }
     });
     proof.shows(requirement!("P2P-9.2-16"), || {
-        let mut initiator = behind_reply(writes, b"\x80\x01\x40\x01");
+        let mut initiator = after_reply(writes, b"\x80\x01\x40\x01");
         assert_eq!(initiator.sent.last(), Some(&Transmit::Fin));
         initiator.fin();
         assert_eq!(initiator.closed().unwrap().why, Why::Fault(StreamError::Setup(SetupError::NoMatchingRtr)));
     });
     proof.shows(requirement!("P2P-9.2-22"), || {
-        for (own, told) in [(Rtr::Send, [0xc0, 0]), (Rtr::Write, [0x80, 0x80]), (Rtr::Read, [0x80, 0x40])] {
-            let others = [(0xc0, 0), (0x80, 0x80), (0x80, 0x40)].into_iter().filter(|asked| *asked != told.into());
+        for (own, granted) in [(Rtr::Send, [0xc0, 0]), (Rtr::Write, [0x80, 0x80]), (Rtr::Read, [0x80, 0x40])] {
+            let others =
+                [(0xc0, 0), (0x80, 0x80), (0x80, 0x40)].into_iter().filter(|requested| *requested != granted.into());
             for (a, c) in others.chain([(0x80, 0)]) {
-                assert_eq!(flags(RtrKinds::only(own), [a, c]), told);
+                assert_eq!(flags(RtrKinds::only(own), [a, c]), granted);
             }
         }
     });
@@ -131,13 +134,13 @@ fn no_kind_in_common() {
     proof.shows(requirement!("P2P-9.2-6"), || assert_eq!(flags(RtrKinds::NONE, [0xc0, 0xc0]), [0x80, 0x80]));
     proof.shows(requirement!("P2P-9.2-4"), || assert_eq!(flags(RtrKinds::ALL, [0x80, 0x80])[0] & 0x80, 0x80));
     proof.shows(requirement!("P2P-8-4"), || {
-        // QN 2, MSN 1, MO 0, L=1, ULPDU_Length 22, HdrCt 000 and no header behind it.
-        let sent = behind_reply(writes, b"\x80\x01\x40\x01").octets_sent();
+        // QN 2, MSN 1, MO 0, L=1, ULPDU_Length 22, HdrCt 000 and no header after it.
+        let sent = after_reply(writes, b"\x80\x01\x40\x01").octets_sent();
         assert_eq!((sent.len(), &sent[..2], &sent[22..24]), (28, &[0, 22][..], &[0, 0][..]));
     });
 }
 
-/// A Responder in the place of siw's, and of one that speaks first.
+/// A Responder in place of siw, and in place of an endpoint that sends first.
 #[test]
 fn the_responder_takes_each_kind() {
     let responder = || {
@@ -163,7 +166,7 @@ fn the_responder_takes_each_kind() {
         let mut machine = responder();
         machine.octets(READ);
         assert_eq!(machine.octets_sent(), [READ_RESPONSE, SEND].concat());
-        // SinkSTag and SinkTO come back as they are.
+        // SinkSTag and SinkTO are returned unchanged.
         let mut named = READ[..48].to_vec();
         named[20..32].copy_from_slice(b"stag_and__to");
         named.extend(weft_core::crc::to_octets(weft_core::crc::crc32c(&named)));
@@ -189,7 +192,8 @@ fn the_responder_takes_each_kind() {
         assert_eq!(machine.closed().unwrap().why, Why::FirstFpduTimeout);
     });
     proof.shows(requirement!("P2P-1.1-2"), || {
-        // A Send of no octets is the message, and costs the ULP no buffer; its next Send has MSN 2.
+        // The message is a Send without octets. It uses none of the ULP's buffers, and the next
+        // Send has MSN 2.
         let mut machine = responder();
         machine.octets(SEND);
         assert_eq!((machine.received().len(), machine.connection.posted_receives()), (0, 1));
@@ -201,9 +205,10 @@ fn the_responder_takes_each_kind() {
     });
 }
 
-/// The whole of it between two of ours: the Responder's ULP speaks first, and no ULP sees the message.
+/// The complete exchange between two of our endpoints: the Responder's ULP sends first, and no ULP
+/// receives the message.
 #[test]
-fn either_side_may_speak_first() {
+fn either_side_may_send_first() {
     for kind in Rtr::ALL {
         let settings = |depth| {
             peer_to_peer(|e| {
@@ -232,7 +237,8 @@ fn either_side_may_speak_first() {
     }
 }
 
-/// Revision 1 with a message agreed out of band: the proposal's option A, and what cxgb4 does.
+/// Revision 1 with a message agreed out of band: the proposal's option A, and the behaviour of
+/// cxgb4.
 #[test]
 fn the_proposal_of_2007() {
     let agreed = |kind| mpa(|mpa| mpa.agreed_rtr = Some(kind));
@@ -260,13 +266,13 @@ fn the_proposal_of_2007() {
         assert_eq!(responder.octets_sent(), SEND);
     });
     proof.shows(requirement!("P2P-mail.2-3"), || {
-        // Nothing agreed: the Initiator's ULP speaks first.
+        // Without an agreement, the Initiator's ULP sends first.
         let mut initiator = Machine::initiator(Settings::default());
         initiator.forget();
         initiator.octets(b"MPA ID Rep Frame\x40\x01\0\0");
         assert_eq!(initiator.sent, []);
     });
-    // A Read that nobody agreed on is answered all the same.
+    // A Read without an agreement is answered nevertheless.
     let mut responder = Machine::established(0);
     responder.octets(READ);
     assert_eq!(responder.octets_sent(), READ_RESPONSE);
@@ -284,7 +290,7 @@ fn a_local_failure() {
     };
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("P2P-9.3-4"), || {
-        let mut initiator = behind_reply(|_| (), b"\x80\x01\x80\x01");
+        let mut initiator = after_reply(|_| (), b"\x80\x01\x80\x01");
         initiator.forget();
         let sent = terminate(&mut initiator);
         assert_eq!(sent[..24], *b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x05\0\0");

@@ -1,4 +1,5 @@
-//! Start-up frames and rules, row by row (RFC 5044 section 7.1). The connection tests have the same ground in breadth.
+//! Start-up frames and rules, row by row (RFC 5044 section 7.1). The connection tests cover the
+//! same rules in breadth.
 
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ fn responder() -> Machine {
     Machine::responder(Settings::default())
 }
 
-/// Closed at once, with nothing sent but FIN, and an error for the ULP.
+/// Closes at once, sends only FIN, and reports an error to the ULP.
 fn refuses(mut machine: Machine, octets: &[u8]) -> Why {
     machine.octets(octets);
     assert_eq!(machine.sent, [Transmit::Fin], "{octets:02x?}");
@@ -133,8 +134,9 @@ fn bits_that_count_and_bits_that_do_not() {
 }
 
 #[test]
-fn frames_that_are_refused() {
-    let pd_length = |length: u16, behind: usize| [&REQUEST[..18], &length.to_be_bytes(), &vec![0; behind]].concat();
+fn rejected_frames() {
+    let pd_length =
+        |length: u16, following: usize| [&REQUEST[..18], &length.to_be_bytes(), &vec![0; following]].concat();
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("MPA-7.1.1-2"), || {
         for at in 0..16 {
@@ -185,14 +187,14 @@ fn frames_that_are_refused() {
         refuses(responder(), b"GET / HTTP/1.1\r\n");
     });
     proof.shows(requirement!("MPA-8-9"), || {
-        // At once: the private data is not waited for.
+        // At once: it does not wait for the private data.
         refuses(responder(), b"MPA ID Req Frame\x40\x03\0\x08");
         refuses(responder(), b"MPA ID Req Frame\x40\x01\x02\x01");
     });
 }
 
 #[test]
-fn the_order_of_things() {
+fn the_order_of_frames() {
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("MPA-7.1.2-1"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent(), REQUEST);
@@ -240,7 +242,7 @@ fn the_order_of_things() {
         assert_eq!(reply.private_data.as_octets(), b"sorry");
     });
     proof.shows(requirement!("MPA-7.1.2-11"), || {
-        // An FPDU in front of the Reply, and one while the Responder's ULP thinks.
+        // An FPDU before the Reply, and one while the Responder's ULP decides.
         refuses(responder(), &[&REQUEST[..], WRITE].concat());
         let mut machine = Machine::responder(Settings { accept: false, ..Settings::default() });
         machine.octets(REQUEST);
@@ -257,7 +259,7 @@ fn time_outs_and_roles() {
         refuses(responder(), REPLY);
     });
     proof.shows(requirement!("MPA-7.1-8"), || {
-        // Active/active, both of ours.
+        // Active/active, both ours.
         let [mut one, mut other] = [initiator(), initiator()];
         one.octets(REQUEST);
         other.octets(REQUEST);

@@ -1,4 +1,5 @@
-//! The table of stimuli: what a tester may do to an endpoint in start-up, and what it has to do then.
+//! The table of stimuli: what a tester may do to an endpoint in start-up, and the required
+//! reaction.
 
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use weft_peer::mpa::{EnhancedUse, Rnic};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, WRITE, mpa};
 
-/// What comes of it.
+/// The required reaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Result {
     /// FIN, and no octet before it.
     Close,
-    /// This frame, and the connection goes on.
+    /// This frame, and the connection continues.
     Reply(Vec<u8>),
     /// This frame, and FIN.
     ReplyAndClose(Vec<u8>),
@@ -116,7 +117,8 @@ fn each_row() {
     assert_eq!(result(&bad), Result::Close, "first FPDU bad CRC");
 }
 
-/// Notes (h) 17: any flags, any revision, any short PD_Length: closed or answered, never neither, and the Reply is a good frame.
+/// Notes (h) 17: any flags, any revision, any short PD_Length. The endpoint either closes or sends
+/// a valid Reply.
 #[test]
 fn every_header() {
     let mut replies = 0;

@@ -1,5 +1,5 @@
-//! Streaming mode in front of MPA ("delayed start", RFC 5044 sections 7.1, 7.1.3, 7.1.5), as the swapped profile of SDP uses it:
-//! the one that spoke first in streaming mode becomes the Responder.
+//! Streaming mode before MPA ("delayed start", RFC 5044 sections 7.1, 7.1.3, 7.1.5), as the swapped
+//! profile of SDP uses it. The side that sent first in streaming mode becomes the Responder.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn streaming() -> Machine {
     Machine::new(Connection::stream(Settings::default()))
 }
 
-/// What streaming mode delivered.
+/// The octets that streaming mode delivered.
 fn streamed(machine: &Machine) -> Vec<u8> {
     let octets = machine.events.iter().filter_map(|event| match event {
         Event::Streamed(octets) => Some(&octets[..]),
@@ -60,9 +60,9 @@ fn hello_then_mpa_with_the_roles_swapped() {
     });
 }
 
-/// The Request may be here before the user knows that streaming mode is over, and nothing is lost.
+/// The Request may arrive before the user knows that streaming mode is over, and nothing is lost.
 #[test]
-fn what_came_early() {
+fn octets_that_came_early() {
     let mut proof = Proof::new(Proven::Test);
     proof.shows(requirement!("MPA-7.1.5-5"), || {
         for cut in 0..=REQUEST.len() {
@@ -75,7 +75,7 @@ fn what_came_early() {
         }
     });
     proof.shows(requirement!("MPA-7.1-2"), || {
-        // Both directions at once: streaming mode is over for good.
+        // Both directions at once: streaming mode is over permanently.
         let mut machine = streaming();
         machine.connection.start_responder(machine.now, &b"last"[..], b"").unwrap();
         assert_eq!(machine.connection.post_streaming(&b"more"[..]), Err(Refused::NotStreaming));
@@ -83,7 +83,8 @@ fn what_came_early() {
         assert_eq!(streamed(&machine), b"");
     });
     proof.shows(requirement!("MPA-7.1.2-11"), || {
-        // A Responder is silent before the Request: whatever came with its last message is no Reply.
+        // A Responder is silent before the Request. Octets that came with its last message are not
+        // a Reply.
         let mut machine = streaming();
         machine.octets(&[b"bye", &REPLY[..]].concat());
         machine.connection.start_initiator(machine.now, REPLY).unwrap();
@@ -110,7 +111,7 @@ fn streaming_octets_go_before_the_request_and_have_no_time_limit() {
     machine.connection.start_initiator(machine.now, b"").unwrap();
     machine.settle();
     assert_eq!(machine.octets_sent(), [&b"one, two"[..], REQUEST].concat());
-    // From here on it has the time of any start-up.
+    // From here, the time-out of any start-up applies.
     machine.pass(Duration::from_secs(10));
     assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
 }
@@ -141,7 +142,7 @@ fn commands_that_do_not_fit() {
     let mut started = Machine::initiator(Settings::default());
     assert_eq!(started.connection.start_initiator(started.now, b""), Err(Refused::NotStreaming));
     assert_eq!(started.connection.start_responder(started.now, &b""[..], WRITE), Err(Refused::NotStreaming));
-    // An enhanced Request has less room; the connection stays as it was.
+    // An enhanced Request has less space. The connection stays unchanged.
     let mut settings = mpa(|mpa| mpa.enhanced = weft_peer::mpa::EnhancedUse::Ask);
     settings.private_data = PrivateData::new(vec![0; 512]).unwrap();
     let mut machine = Machine::new(Connection::stream(settings));

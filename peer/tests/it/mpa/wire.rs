@@ -1,4 +1,5 @@
-//! Two machines joined by octet streams that are cut anywhere, and a reader of what they sent that shares nothing with them.
+//! Two machines joined by octet streams that can be split anywhere, and a reader of their output
+//! that shares no code with them.
 
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;
@@ -13,7 +14,8 @@ pub(crate) struct Wire {
     pub(crate) initiator: Machine,
     pub(crate) responder: Machine,
     passed: [usize; 2],
-    /// Asked for the octets of the next TCP segment; told how many segments of what was sent at once went before it.
+    /// Returns the octets of the next TCP segment, given the number of earlier segments of the same
+    /// output.
     cut: Box<dyn FnMut(usize) -> usize>,
 }
 
@@ -27,7 +29,7 @@ impl Wire {
         Wire { initiator, responder, passed: [0, 0], cut: Box::new(cut) }
     }
 
-    /// Passes on all that is sent, joined and cut anew, until both are silent.
+    /// Passes on everything that is sent, joined and split anew, until both sides are silent.
     pub(crate) fn run(&mut self) {
         loop {
             self.initiator.settle();
@@ -65,15 +67,15 @@ fn pass(from: &Machine, to: &mut Machine, passed: &mut usize, cut: &mut dyn FnMu
 fn deliver(octets: &mut Vec<u8>, to: &mut Machine, cut: &mut dyn FnMut(usize) -> usize) {
     let (mut rest, mut before) = (&octets[..], 0);
     while !rest.is_empty() {
-        let (segment, behind) = rest.split_at(cut(before).clamp(1, rest.len()));
+        let (segment, remainder) = rest.split_at(cut(before).clamp(1, rest.len()));
         before += 1;
         to.octets(segment);
-        rest = behind;
+        rest = remainder;
     }
     octets.clear();
 }
 
-/// What start-up gave a machine.
+/// The result of start-up.
 pub(crate) fn established(machine: &Machine) -> (Negotiated, &PeerFrame) {
     let found = machine.events.iter().find_map(|event| match event {
         Event::Established { negotiated, peer } => Some((*negotiated, peer)),
@@ -82,17 +84,17 @@ pub(crate) fn established(machine: &Machine) -> (Negotiated, &PeerFrame) {
     found.unwrap_or_else(|| panic!("not established: {:?}", machine.events))
 }
 
-/// The start-up frame that a machine sent, and the octets behind it.
+/// The start-up frame that a machine sent, and the octets after it.
 pub(crate) fn split_frame(octets: &[u8]) -> (&[u8], &[u8]) {
     let pd_length = usize::from(u16::from_be_bytes([octets[18], octets[19]]));
     octets.split_at(20 + pd_length)
 }
 
-/// An FPDU as it stood in the stream.
+/// An FPDU as it was in the stream.
 #[derive(Debug)]
 pub(crate) struct SeenFpdu {
     pub(crate) ulpdu: Vec<u8>,
-    /// Octets of all of it.
+    /// The complete octets.
     pub(crate) length: usize,
     /// Position and FPDUPTR of each marker; RESERVED was zero.
     pub(crate) markers: Vec<(usize, u16)>,
@@ -102,7 +104,7 @@ pub(crate) struct SeenFpdu {
     pub(crate) crc: [u8; 4],
 }
 
-/// Reads a stream octet by octet, as RFC 5044 4.3 words it, and checks all that has to hold in it.
+/// Reads a stream octet by octet, as RFC 5044 4.3 words it, and checks all of its rules.
 pub(crate) fn fpdus(stream: &[u8], framing: Framing) -> Vec<SeenFpdu> {
     let seen = read(stream, framing.markers);
     for fpdu in &seen {
@@ -112,7 +114,7 @@ pub(crate) fn fpdus(stream: &[u8], framing: Framing) -> Vec<SeenFpdu> {
     seen
 }
 
-/// The same without a look at CRC and PAD.
+/// The same without a check of CRC and PAD.
 pub(crate) fn read(stream: &[u8], with_markers: bool) -> Vec<SeenFpdu> {
     let mut seen = Vec::new();
     let mut at = 0;

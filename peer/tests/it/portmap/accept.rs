@@ -4,18 +4,18 @@ use std::cell::RefCell;
 
 use weft_core::requirement;
 
-use crate::portmap::octets::{ACCEPT, HANDLE, REQ, Said, answer, asker, at, millis, proves, said, server};
+use crate::portmap::octets::{ACCEPT, Fields, HANDLE, REQ, answer, asker, at, fields, millis, proves, server};
 
-fn accept() -> Said {
-    answer(&mut server(), millis(0), &said(REQ).octets())
+fn accept() -> Fields {
+    answer(&mut server(), millis(0), &fields(REQ).octets())
 }
 
 #[test]
 fn its_octets_are_those_of_figure_17() {
     let mut server = server();
-    server.handle_datagram(millis(0), asker(), &said(REQ).octets());
+    server.handle_datagram(millis(0), asker(), &fields(REQ).octets());
     let datagram = server.poll_datagram().unwrap();
-    let expected = Said { time: 20, ..said(ACCEPT) };
+    let expected = Fields { time: 20, ..fields(ACCEPT) };
     proves([
         (requirement!("PM-7.4-16"), &|| assert_eq!(datagram.octets[0] >> 4, 1)),
         (requirement!("PM-7.4-17"), &|| assert_eq!((datagram.to, datagram.aside), (asker(), false))),
@@ -41,8 +41,8 @@ fn its_fields_are_those_of_the_request_and_the_mapping() {
 }
 
 #[test]
-fn what_is_reflected_is_reflected_whatever_it_is() {
-    let other = Said { cp_port: 1, handle: 0xfeed, cp: at("192.0.2.7:0").ip(), ..said(REQ) };
+fn reflects_fields_with_any_value() {
+    let other = Fields { cp_port: 1, handle: 0xfeed, cp: at("192.0.2.7:0").ip(), ..fields(REQ) };
     let accept = answer(&mut server(), millis(0), &other.octets());
     proves([
         (requirement!("PM-7.3.1.6-2"), &|| assert_eq!(accept.ap_port, 7001)),
@@ -54,15 +54,17 @@ fn what_is_reflected_is_reflected_whatever_it_is() {
 }
 
 #[test]
-fn what_is_to_be_ignored_in_a_request_is() {
+fn ignores_reserved_fields_of_a_request() {
     let server = RefCell::new(server());
     let ask = |octets: &[u8]| answer(&mut server.borrow_mut(), millis(0), octets);
-    let expected = Said { time: 20, ..said(ACCEPT) };
+    let expected = Fields { time: 20, ..fields(ACCEPT) };
     proves([
-        (requirement!("PM-7.4-9"), &|| assert_eq!(ask(&Said { time: 0xff, ..said(REQ) }.octets()), expected)),
-        (requirement!("PM-7.3.1.5-2"), &|| assert_eq!(ask(&Said { reserved: 0xffff, ..said(REQ) }.octets()), expected)),
+        (requirement!("PM-7.4-9"), &|| assert_eq!(ask(&Fields { time: 0xff, ..fields(REQ) }.octets()), expected)),
+        (requirement!("PM-7.3.1.5-2"), &|| {
+            assert_eq!(ask(&Fields { reserved: 0xffff, ..fields(REQ) }.octets()), expected)
+        }),
         (requirement!("PM-7.3.1.3-3"), &|| {
-            let mut octets = said(REQ).octets();
+            let mut octets = fields(REQ).octets();
             octets[20..32].fill(0xaa);
             octets[36..48].fill(0x55);
             assert_eq!(ask(&octets), expected);
@@ -72,12 +74,12 @@ fn what_is_to_be_ignored_in_a_request_is() {
 
 /// A server of IPv6 services gives IPv6 addresses.
 #[test]
-fn ipv6_is_answered_with_ipv6() {
+fn answers_ipv6_with_ipv6() {
     use crate::portmap::octets::{fixed, table};
     let table = table([fixed("[fd00:9::1]:5001", &["[fd00:9::7]:7001"], 0)]);
     let mut server = weft_peer::portmap::Server::new(Default::default(), table);
     let (cp, ap) = (at("[fd00:9::2]:0").ip(), at("[fd00:9::1]:0").ip());
-    let accept = answer(&mut server, millis(0), &Said { first: 0x06, cp, ap, ..said(REQ) }.octets());
+    let accept = answer(&mut server, millis(0), &Fields { first: 0x06, cp, ap, ..fields(REQ) }.octets());
     proves([
         (requirement!("PM-7.2-6"), &|| assert_eq!((accept.first, accept.ap), (0x16, at("[fd00:9::7]:0").ip()))),
         (requirement!("PM-7.4-28"), &|| assert_ne!(accept.ap, ap)),
@@ -87,7 +89,7 @@ fn ipv6_is_answered_with_ipv6() {
 /// The Linux daemon's Request has 64 octets, its own port in Reserved.
 #[test]
 fn the_linux_daemons_request_is_answered() {
-    let mut octets = Said { reserved: 0xbd95, ..said(REQ) }.octets();
+    let mut octets = Fields { reserved: 0xbd95, ..fields(REQ) }.octets();
     octets.extend([10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(answer(&mut server(), millis(0), &octets), Said { time: 20, ..said(ACCEPT) });
+    assert_eq!(answer(&mut server(), millis(0), &octets), Fields { time: 20, ..fields(ACCEPT) });
 }

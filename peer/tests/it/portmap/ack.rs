@@ -2,22 +2,22 @@
 
 use weft_core::requirement;
 
-use crate::portmap::octets::{ACCEPT, ACK, HANDLE, Said, asked, at, mapper, millis, proves, said};
+use crate::portmap::octets::{ACCEPT, ACK, Fields, HANDLE, at, fields, mapper, millis, proves, requesting_client};
 
-fn ack_of(accept: &Said) -> (Said, std::net::SocketAddr) {
-    let (mut client, _) = asked();
+fn ack_of(accept: &Fields) -> (Fields, std::net::SocketAddr) {
+    let (mut client, _) = requesting_client();
     client.handle_datagram(millis(1), mapper(), &accept.octets());
     let datagram = client.poll_datagram().unwrap();
     assert_eq!(client.poll_datagram(), None);
-    (Said::read(&datagram.octets), datagram.to)
+    (Fields::read(&datagram.octets), datagram.to)
 }
 
 #[test]
 fn its_fields_are_those_of_the_accept() {
-    let (ack, _) = ack_of(&Said { time: 20, ..said(ACCEPT) });
+    let (ack, _) = ack_of(&Fields { time: 20, ..fields(ACCEPT) });
     proves([
         (requirement!("PM-7.4-30"), &|| assert_eq!(ack.first >> 4, 2)),
-        (requirement!("PM-7.4-32"), &|| assert_eq!(ack, said(ACK))),
+        (requirement!("PM-7.4-32"), &|| assert_eq!(ack, fields(ACK))),
         (requirement!("PM-7.4-33"), &|| assert_eq!(ack.first & 0xc0, 0)),
         (requirement!("PM-7.4-34"), &|| assert_eq!(ack.first & 0x0f, 4)),
         (requirement!("PM-7.4-35"), &|| assert_eq!(ack.first & 0x30, 0x20)),
@@ -28,9 +28,9 @@ fn its_fields_are_those_of_the_accept() {
 }
 
 #[test]
-fn it_reflects_what_the_accept_changed() {
+fn reflects_the_fields_of_the_accept() {
     let elsewhere = at("10.0.0.77:0").ip();
-    let (ack, to) = ack_of(&Said { ap_port: 7777, ap: elsewhere, reserved: 0xcf23, ..said(ACCEPT) });
+    let (ack, to) = ack_of(&Fields { ap_port: 7777, ap: elsewhere, reserved: 0xcf23, ..fields(ACCEPT) });
     proves([
         (requirement!("PM-7.4-40"), &|| assert_eq!(ack.handle, HANDLE)),
         (requirement!("PM-7.4-41"), &|| assert_eq!(ack.cp, at("10.0.0.2:0").ip())),
@@ -43,12 +43,12 @@ fn it_reflects_what_the_accept_changed() {
     ]);
 }
 
-/// A server with several addresses may answer from another one.
+/// A server with several addresses may answer from a different one.
 #[test]
 fn it_goes_where_the_accept_came_from() {
-    let (mut client, _) = asked();
+    let (mut client, _) = requesting_client();
     let elsewhere = at("10.0.0.99:4444");
-    client.handle_datagram(millis(1), elsewhere, &said(ACCEPT).octets());
+    client.handle_datagram(millis(1), elsewhere, &fields(ACCEPT).octets());
     let datagram = client.poll_datagram().unwrap();
     proves([
         (requirement!("PM-7.4-44"), &|| assert_eq!(datagram.to, elsewhere)),

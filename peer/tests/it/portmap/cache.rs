@@ -1,20 +1,22 @@
-//! Answers that a client keeps: section 7.3.1.4.
+//! Answers that a client caches: section 7.3.1.4.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Client, Resolution};
 
-use crate::portmap::octets::{ACCEPT, Said, ask, asked, at, mapper, millis, proves, resolution, said, sent};
+use crate::portmap::octets::{
+    ACCEPT, Fields, ask, at, fields, mapper, millis, proves, requesting_client, resolution, sent,
+};
 
-/// A client whose question was answered at 1 s with this PmTime.
+/// A client whose request was answered at 1 s with this PmTime.
 fn answered(time: u8) -> Client {
-    let (mut client, _) = asked();
-    client.handle_datagram(millis(1000), mapper(), &Said { time, ..said(ACCEPT) }.octets());
+    let (mut client, _) = requesting_client();
+    client.handle_datagram(millis(1000), mapper(), &Fields { time, ..fields(ACCEPT) }.octets());
     assert!(resolution(&mut client).is_some());
     sent(&mut client);
     client
 }
 
-/// Does a question at that time go out?
+/// Does the client send a request at that time?
 fn asks(client: &mut Client, at_millis: u64) -> bool {
     let transaction = client.ask(millis(at_millis), ask()).unwrap();
     let asks = !sent(client).is_empty();
@@ -28,7 +30,7 @@ fn asks(client: &mut Client, at_millis: u64) -> bool {
     asks
 }
 
-/// The first moment at which it asks again, and the one before.
+/// The first moment at which it sends a request again, and the moment before.
 fn edge(time: u8, millis: u64) -> [bool; 2] {
     [asks(&mut answered(time), 1000 + millis - 1), asks(&mut answered(time), 1000 + millis)]
 }

@@ -4,11 +4,11 @@ use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
 
 use crate::portmap::octets::{
-    DENY, HANDLE, REQ, Said, answer, answers, asker, at, events, fixed, millis, proves, said, server, table,
+    DENY, Fields, HANDLE, REQ, answer, answers, asker, at, events, fields, fixed, millis, proves, server, table,
 };
 
-fn unmapped() -> Said {
-    Said { ap_port: 5002, ..said(REQ) }
+fn unmapped() -> Fields {
+    Fields { ap_port: 5002, ..fields(REQ) }
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn its_octets_are_those_of_figure_17() {
     proves([
         (requirement!("PM-7.4-49"), &|| assert_eq!(datagram.octets[0] >> 4, 3)),
         (requirement!("PM-7.4-50"), &|| assert_eq!((datagram.to, datagram.aside), (asker(), false))),
-        (requirement!("PM-7.4-51"), &|| assert_eq!(datagram.octets, said(DENY).octets())),
+        (requirement!("PM-7.4-51"), &|| assert_eq!(datagram.octets, fields(DENY).octets())),
         (requirement!("PM-7.4-62"), &|| assert_eq!(datagram.to, asker())),
         (requirement!("PM-7.4-63"), &|| assert_eq!(left, None)),
         (requirement!("PM-7.3.1.2-5"), &|| assert_eq!(datagram.octets[0] & 0x30, 0x30)),
@@ -48,12 +48,12 @@ fn its_fields_are_those_of_the_request() {
     ]);
 }
 
-/// The draft says both; section 7.4's reading is a setting.
+/// The draft specifies both. A setting selects the reading of section 7.4.
 #[test]
-fn its_port_is_zero_or_the_one_asked_for() {
+fn its_port_is_zero_or_the_requested_one() {
     let settings = ServerSettings { denies_with_port: true, ..ServerSettings::default() };
     let mut echoes = Server::new(settings, table([fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 0)]));
-    let other = Said { cp_port: 2, handle: 3, ap: at("10.0.0.9:0").ip(), ..unmapped() };
+    let other = Fields { cp_port: 2, handle: 3, ap: at("10.0.0.9:0").ip(), ..unmapped() };
     let deny = answer(&mut echoes, millis(0), &other.octets());
     proves([
         (requirement!("PM-7.4-57"), &|| assert_eq!(deny.ap_port, 5002)),
@@ -62,11 +62,11 @@ fn its_port_is_zero_or_the_one_asked_for() {
     ]);
 }
 
-/// Nothing says what answers them: here nothing does.
+/// No specification defines an answer to them, so there is none here.
 #[test]
-fn what_is_no_request_gets_no_answer() {
+fn only_requests_get_an_answer() {
     let mut server = server();
-    let mut octets = said(REQ).octets();
+    let mut octets = fields(REQ).octets();
     for first in [0x44, 0x00, 0x05, 0x0f, 0x14, 0x34] {
         octets[0] = first;
         assert!(answers(&mut server, millis(0), &octets).is_empty(), "{first:#04x}");

@@ -4,7 +4,7 @@ use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
 
 use crate::portmap::octets::{
-    ACCEPT, ACK, DENY, REQ, Said, answer, answers, answers_to, at, events, fixed, millis, proves, said, table,
+    ACCEPT, ACK, DENY, Fields, REQ, answer, answers, answers_to, at, events, fields, fixed, millis, proves, table,
 };
 
 fn small() -> Server {
@@ -12,11 +12,11 @@ fn small() -> Server {
     Server::new(settings, table([fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 0)]))
 }
 
-fn from(host: u8, cp_port: u16) -> Said {
-    Said { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..said(REQ) }
+fn from(host: u8, cp_port: u16) -> Fields {
+    Fields { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..fields(REQ) }
 }
 
-/// The first octet of what a host is answered that asks for itself.
+/// The first octet of the answer to a host that requests for itself.
 fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
     let source = std::net::SocketAddr::from(([10, 0, 0, host], 33333));
     let answers = answers_to(server, source, millis(now), &from(host, cp_port).octets());
@@ -25,12 +25,12 @@ fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
 }
 
 #[test]
-fn one_host_cannot_use_up_what_others_need() {
+fn one_host_cannot_use_up_the_limits_of_others() {
     let mut server = small();
     let got: Vec<u8> = (1..=6).map(|port| asks(&mut server, 0, 2, port)).collect();
     assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY]);
-    let told = |event: &ServerEvent| matches!(event, ServerEvent::Denied { why: Denial::Full, .. });
-    assert_eq!(events(&mut server).iter().filter(|event| told(event)).count(), 2);
+    let is_denied = |event: &ServerEvent| matches!(event, ServerEvent::Denied { why: Denial::Full, .. });
+    assert_eq!(events(&mut server).iter().filter(|event| is_denied(event)).count(), 2);
     let other = asks(&mut server, 0, 3, 1);
     let hosts: Vec<u8> = (4..=9).map(|host| asks(&mut server, 0, host, 1)).collect();
     let known = server.known();
@@ -43,23 +43,23 @@ fn one_host_cannot_use_up_what_others_need() {
     })]);
 }
 
-/// A host that names others counts as itself, too.
+/// A host that names other hosts is counted itself, too.
 #[test]
-fn made_up_hosts_are_one() {
+fn synthetic_hosts_count_as_one() {
     let mut server = small();
     let got: Vec<u8> = (2..=8).map(|host| answer(&mut server, millis(0), &from(host, 1).octets()).first).collect();
     assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY, DENY]);
     assert_eq!(asks(&mut server, 0, 9, 1), ACCEPT);
 }
 
-/// Those that are done with make room: only what nobody took counts as a flood.
+/// Finished mappings free their entries. Only mappings without a connection count as a flood.
 #[test]
-fn what_was_acknowledged_makes_room() {
+fn acknowledged_mappings_free_their_entry() {
     let mut server = small();
     for round in 0..100 {
         let accept = answer(&mut server, millis(round), &from(2, 1000 + u16::try_from(round).unwrap()).octets());
         assert_eq!(accept.first, ACCEPT, "{round}");
-        answers(&mut server, millis(round), &Said { first: ACK, ..accept }.octets());
+        answers(&mut server, millis(round), &Fields { first: ACK, ..accept }.octets());
         assert!(server.known() <= 4);
     }
 }
@@ -74,7 +74,7 @@ fn a_flood_raises_an_alarm() {
     proves([(requirement!("PM-15.2.1-2"), &|| assert_eq!(alarms, 1))]);
 }
 
-/// Octets of any kind: no panic, no state beyond the limits, and no more answers than datagrams.
+/// Arbitrary octets: no panic, no state beyond the limits, and no more answers than datagrams.
 #[test]
 fn noise_does_no_harm() {
     let mut server = small();

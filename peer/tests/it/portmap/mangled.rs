@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// Of a hundred datagrams so many are lost, sent twice, late by up to two seconds.
+/// Of a hundred datagrams, the number that are lost, sent twice, or late by up to two seconds.
 #[derive(Debug, Clone, Copy)]
 struct Mangling {
     lost: u64,
@@ -37,7 +37,7 @@ struct Net {
     mangling: Mangling,
     client: Client,
     server: Server,
-    /// When, in what order, to the server, the octets.
+    /// When, in which order, to the server, the octets.
     on_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
     order: u64,
     resolved: Vec<Resolved>,
@@ -129,27 +129,31 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
         let mangling = Mangling { lost: seed % 50, twice: seed % 7 * 10, late: seed % 5 * 20 };
         let mut net = Net::new(seed, mangling);
         net.run();
-        let told = || format!("seed {seed}, {mangling:?}");
-        assert_eq!(net.resolved.len(), usize::from(QUESTIONS), "{}", told());
+        let context = || format!("seed {seed}, {mangling:?}");
+        assert_eq!(net.resolved.len(), usize::from(QUESTIONS), "{}", context());
         for resolved in &net.resolved {
             let ask = resolved.ask;
             *ends
                 .entry(match resolved.resolution {
                     Resolution::Sdp { address, .. } => {
-                        assert!(net.offered.contains(&(ask.connecting, address)), "{}: nobody gave {address}", told());
-                        assert_ne!(ask.service.port(), 5009, "{}", told());
+                        assert!(
+                            net.offered.contains(&(ask.connecting, address)),
+                            "{}: nobody gave {address}",
+                            context()
+                        );
+                        assert_ne!(ask.service.port(), 5009, "{}", context());
                         "SDP"
                     }
                     Resolution::Conventional { address, why } => {
-                        assert_eq!(address, ask.service, "{}", told());
-                        assert!(ask.service.port() == 5009 || why == Fallback::Silent, "{}", told());
+                        assert_eq!(address, ask.service, "{}", context());
+                        assert!(ask.service.port() == 5009 || why == Fallback::Silent, "{}", context());
                         if why == Fallback::Denied { "denied" } else { "silent" }
                     }
                 })
                 .or_default() += 1;
         }
-        // Nothing is left at either end.
-        assert_eq!((net.client.open(), net.server.known()), (0, 0), "{}", told());
+        // Neither end has any state left.
+        assert_eq!((net.client.open(), net.server.known()), (0, 0), "{}", context());
         let free = (0..=QUESTIONS).filter(|number| {
             let connecting = SocketAddr::new(asker().ip(), 50_000 + number);
             let ask = Ask { mapper: mapper(), service: at("10.0.0.1:6001"), connecting };
@@ -159,7 +163,7 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
             net.server.handle_datagram(millis(10_000_000), asker(), &request);
             net.server.poll_datagram().unwrap().octets[0] == 0x14
         });
-        assert_eq!(free.count(), usize::from(QUESTIONS) + 1, "{}: every port came back", told());
+        assert_eq!(free.count(), usize::from(QUESTIONS) + 1, "{}: every port came back", context());
     }
     println!("{SEEDS} seeds of {QUESTIONS} questions: {ends:?}");
     let of = |end| ends.get(end).copied().unwrap_or_default();
@@ -169,7 +173,7 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
     ]);
 }
 
-/// Nobody is there.
+/// No server is there.
 #[test]
 fn a_dead_port_mapper_leads_to_plain_tcp() {
     let mut net = Net::new(1, Mangling { lost: 100, twice: 0, late: 0 });
@@ -178,6 +182,6 @@ fn a_dead_port_mapper_leads_to_plain_tcp() {
         resolved.resolution == Resolution::Conventional { address: resolved.ask.service, why: Fallback::Silent }
     };
     assert_eq!(net.resolved.iter().filter(|resolved| plain(resolved)).count(), usize::from(QUESTIONS));
-    // 0.5, 1, 2, then 4 s for the ten that are left of thirteen.
+    // 0.5, 1, 2, then 4 s for the remaining ten of thirteen.
     assert_eq!(end, millis(43_500));
 }

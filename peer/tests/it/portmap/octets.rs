@@ -1,4 +1,4 @@
-//! Datagrams by hand, and the two machines with what they need.
+//! Synthetic datagrams, and the two machines with what they need.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -22,9 +22,9 @@ pub(crate) fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// The fields of a message; what differs is changed by hand.
+/// The fields of a message. A test changes those that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Fields {
     pub(crate) first: u8,
     pub(crate) time: u8,
     pub(crate) reserved: u16,
@@ -35,18 +35,18 @@ pub(crate) struct Said {
     pub(crate) ap: IpAddr,
 }
 
-/// 10.0.0.2, port 40001, asks 10.0.0.1 for port 5001; the answers name port 7001.
-pub(crate) fn said(first: u8) -> Said {
+/// 10.0.0.2, port 40001, requests port 5001 of 10.0.0.1; the answers name port 7001.
+pub(crate) fn fields(first: u8) -> Fields {
     let ap_port = match first {
         ACCEPT | ACK => 7001,
         DENY => 0,
         _ => 5001,
     };
     let (cp, ap) = ("10.0.0.2".parse().unwrap(), "10.0.0.1".parse().unwrap());
-    Said { first, time: 0, reserved: 0, ap_port, cp_port: 40001, handle: HANDLE, cp, ap }
+    Fields { first, time: 0, reserved: 0, ap_port, cp_port: 40001, handle: HANDLE, cp, ap }
 }
 
-impl Said {
+impl Fields {
     /// Figure 17.
     pub(crate) fn octets(&self) -> Vec<u8> {
         let mut out = vec![self.first, self.time];
@@ -65,7 +65,7 @@ impl Said {
         out
     }
 
-    pub(crate) fn read(octets: &[u8]) -> Said {
+    pub(crate) fn read(octets: &[u8]) -> Fields {
         assert_eq!(octets.len(), 48);
         let short = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
         let address = |at: usize| match octets[0] & 0xf {
@@ -75,7 +75,7 @@ impl Said {
             }
             _ => IpAddr::from(<[u8; 16]>::try_from(&octets[at..at + 16]).unwrap()),
         };
-        Said {
+        Fields {
             first: octets[0],
             time: octets[1],
             reserved: short(2),
@@ -109,8 +109,8 @@ pub(crate) fn client() -> Client {
     Client::new(ClientSettings::default(), HANDLE)
 }
 
-/// One that has asked at 0, and its PMReq.
-pub(crate) fn asked() -> (Client, Vec<u8>) {
+/// A client that has sent a request at 0, and its PMReq.
+pub(crate) fn requesting_client() -> (Client, Vec<u8>) {
     let mut client = client();
     client.ask(millis(0), ask()).unwrap();
     let request = client.poll_datagram().unwrap().octets;
@@ -122,9 +122,9 @@ pub(crate) fn resolution(client: &mut Client) -> Option<Resolution> {
     client.poll_event().map(|resolved| resolved.resolution)
 }
 
-/// Everything it has to send, as fields.
-pub(crate) fn sent(client: &mut Client) -> Vec<Said> {
-    std::iter::from_fn(|| client.poll_datagram()).map(|datagram| Said::read(&datagram.octets)).collect()
+/// All pending datagrams, as fields.
+pub(crate) fn sent(client: &mut Client) -> Vec<Fields> {
+    std::iter::from_fn(|| client.poll_datagram()).map(|datagram| Fields::read(&datagram.octets)).collect()
 }
 
 pub(crate) fn fixed(service: &str, addresses: &[&str], pm_time: u8) -> Mapping {
@@ -144,28 +144,28 @@ pub(crate) fn table(mappings: impl IntoIterator<Item = Mapping>) -> Table {
     table
 }
 
-/// One that maps 10.0.0.1:5001 to port 7001, and 10.0.0.1:6001 to ports made for each Request.
+/// A server that maps 10.0.0.1:5001 to port 7001, and 10.0.0.1:6001 to ports made for each Request.
 pub(crate) fn server() -> Server {
     let mappings = [fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 20), made("10.0.0.1:6001")];
     Server::new(ServerSettings::default(), table(mappings))
 }
 
-/// What it answers to a datagram of this address.
-pub(crate) fn answers_to(server: &mut Server, from: SocketAddr, now: Instant, octets: &[u8]) -> Vec<Said> {
+/// The answers to a datagram from this address.
+pub(crate) fn answers_to(server: &mut Server, from: SocketAddr, now: Instant, octets: &[u8]) -> Vec<Fields> {
     server.handle_datagram(now, from, octets);
     std::iter::from_fn(|| server.poll_datagram())
         .map(|datagram| {
             assert_eq!(datagram.to, from);
-            Said::read(&datagram.octets)
+            Fields::read(&datagram.octets)
         })
         .collect()
 }
 
-pub(crate) fn answers(server: &mut Server, now: Instant, octets: &[u8]) -> Vec<Said> {
+pub(crate) fn answers(server: &mut Server, now: Instant, octets: &[u8]) -> Vec<Fields> {
     answers_to(server, asker(), now, octets)
 }
 
-pub(crate) fn answer(server: &mut Server, now: Instant, octets: &[u8]) -> Said {
+pub(crate) fn answer(server: &mut Server, now: Instant, octets: &[u8]) -> Fields {
     let answers = answers(server, now, octets);
     assert_eq!(answers.len(), 1);
     answers[0]
@@ -175,7 +175,7 @@ pub(crate) fn events(server: &mut Server) -> Vec<ServerEvent> {
     std::iter::from_fn(|| server.poll_event()).collect()
 }
 
-/// `ids` are what `assertion` shows, each by itself.
+/// `assertion` proves `ids`, each separately.
 pub(crate) fn proves<const N: usize>(rows: [(RequirementId, &dyn Fn()); N]) {
     let mut proof = Proof::new(By::Test);
     for (id, assertion) in rows {

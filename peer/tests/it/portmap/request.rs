@@ -2,16 +2,18 @@
 
 use weft_core::requirement;
 
-use crate::portmap::octets::{HANDLE, REQ, Said, ask, asked, at, client, mapper, millis, proves, said, sent};
+use crate::portmap::octets::{
+    Fields, HANDLE, REQ, ask, at, client, fields, mapper, millis, proves, requesting_client, sent,
+};
 
-fn first() -> Said {
-    Said::read(&asked().1)
+fn first() -> Fields {
+    Fields::read(&requesting_client().1)
 }
 
 #[test]
 fn its_octets_are_those_of_figure_17() {
-    let (_, octets) = asked();
-    assert_eq!(octets, said(REQ).octets());
+    let (_, octets) = requesting_client();
+    assert_eq!(octets, fields(REQ).octets());
     proves([
         (requirement!("PM-7.3-1"), &|| assert_eq!(octets.len(), 48)),
         (requirement!("PM-7.3.1.1-1"), &|| assert_eq!(octets[0] >> 6, 0)),
@@ -22,12 +24,12 @@ fn its_octets_are_those_of_figure_17() {
         (requirement!("PM-7.3.1.3-2"), &|| assert_eq!((&octets[20..32], &octets[36..]), (&[0; 12][..], &[0; 12][..]))),
         (requirement!("PM-7.3.1.5-1"), &|| assert_eq!(octets[2..4], [0, 0])),
         (requirement!("PM-7.3.1.8-1"), &|| assert_eq!(octets[8..16], HANDLE.to_be_bytes())),
-        (requirement!("PM-7.4-4"), &|| assert_eq!(octets, said(REQ).octets())),
+        (requirement!("PM-7.4-4"), &|| assert_eq!(octets, fields(REQ).octets())),
     ]);
 }
 
 #[test]
-fn its_fields_say_what_is_asked() {
+fn its_fields_describe_the_request() {
     let request = first();
     proves([
         (requirement!("PM-7.3.1.6-1"), &|| assert_eq!(request.ap_port, 5001)),
@@ -42,7 +44,7 @@ fn its_fields_say_what_is_asked() {
 }
 
 #[test]
-fn other_questions_have_other_fields() {
+fn other_requests_have_other_fields() {
     let mut client = client();
     let question = |service: &str, connecting: &str| {
         let mut ask = ask();
@@ -69,7 +71,7 @@ fn it_goes_first_and_to_the_port_mapper() {
     client.ask(millis(0), ask()).unwrap();
     let datagram = client.poll_datagram().unwrap();
     proves([
-        (requirement!("PM-7-1"), &|| assert_eq!(Said::read(&datagram.octets).first, REQ)),
+        (requirement!("PM-7-1"), &|| assert_eq!(Fields::read(&datagram.octets).first, REQ)),
         (requirement!("PM-7.4-1"), &|| assert_eq!(datagram.to.port(), weft_core::wire::portmap::UDP_PORT)),
         (requirement!("PM-7.4-2"), &|| assert_eq!(datagram.octets[0], 0x04)),
         (requirement!("PM-7.4-15"), &|| assert_eq!(datagram.to, mapper())),
@@ -93,7 +95,7 @@ fn ipv6_fills_both_fields() {
     ]);
 }
 
-/// Notes: handle 0 is taken for something else by the Linux daemon.
+/// Notes: the Linux daemon interprets handle 0 differently.
 #[test]
 fn no_handle_is_zero_and_they_wrap() {
     let mut client = weft_peer::portmap::Client::new(Default::default(), u64::MAX);
@@ -106,21 +108,21 @@ fn no_handle_is_zero_and_they_wrap() {
     assert_eq!(handles, [u64::MAX, 1, 2]);
 }
 
-/// Notes on the Linux daemon: mapped port in Reserved, mapped address behind the message.
+/// Notes on the Linux daemon: mapped port in Reserved, mapped address after the message.
 #[test]
-fn the_linux_daemons_form_is_sent_where_that_is_asked_for() {
+fn sends_the_linux_daemons_form_if_configured() {
     let settings = weft_peer::portmap::ClientSettings { in_linux_manner: true, ..Default::default() };
     let mut client = weft_peer::portmap::Client::new(settings, HANDLE);
     client.ask(millis(0), ask()).unwrap();
     let octets = client.poll_datagram().unwrap().octets;
-    let mut expected = Said { reserved: 40001, ..said(REQ) }.octets();
+    let mut expected = Fields { reserved: 40001, ..fields(REQ) }.octets();
     expected.extend([10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(octets, expected);
 }
 
-/// The same end asks again and again, each time behind the answer.
+/// The same endpoint sends requests repeatedly, each after the previous answer.
 #[test]
-fn no_three_tuple_comes_twice() {
+fn no_three_tuple_is_used_twice() {
     let mut client = client();
     let mut handles = std::collections::BTreeSet::new();
     for round in 0..2000 {
@@ -129,7 +131,7 @@ fn no_three_tuple_comes_twice() {
         client.handle_datagram(
             millis(round),
             mapper(),
-            &Said { handle: request.handle, ..said(crate::portmap::octets::DENY) }.octets(),
+            &Fields { handle: request.handle, ..fields(crate::portmap::octets::DENY) }.octets(),
         );
         assert!(client.poll_event().is_some());
         handles.insert(request.handle);

@@ -7,17 +7,18 @@ use weft_core::requirement;
 use weft_peer::portmap::{Server, ServerEvent, ServerSettings};
 
 use crate::portmap::octets::{
-    ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, fixed, made, millis, proves, said, server, table,
+    ACCEPT, ACK, DENY, Fields, REQ, answer, answers, asker, at, events, fields, fixed, made, millis, proves, server,
+    table,
 };
 
 /// A Request for ports that are made for it.
-fn wants_port(cp_port: u16, handle: u64) -> Said {
-    Said { ap_port: 6001, cp_port, handle, ..said(REQ) }
+fn wants_port(cp_port: u16, handle: u64) -> Fields {
+    Fields { ap_port: 6001, cp_port, handle, ..fields(REQ) }
 }
 
 /// The PMAck of an answer.
-fn ack(accept: &Said) -> Vec<u8> {
-    Said { first: ACK, time: 0, ..*accept }.octets()
+fn ack(accept: &Fields) -> Vec<u8> {
+    Fields { first: ACK, time: 0, ..*accept }.octets()
 }
 
 fn expired(events: &[ServerEvent]) -> usize {
@@ -25,7 +26,7 @@ fn expired(events: &[ServerEvent]) -> usize {
 }
 
 #[test]
-fn a_duplicate_is_answered_alike_and_begins_the_time_anew() {
+fn a_duplicate_gets_the_same_answer_and_restarts_the_timer() {
     let mut server = server();
     let first = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     let other = answer(&mut server, millis(0), &wants_port(2, 2).octets());
@@ -46,7 +47,7 @@ fn a_duplicate_is_answered_alike_and_begins_the_time_anew() {
 }
 
 #[test]
-fn what_nobody_takes_comes_back() {
+fn unused_ports_are_freed() {
     let server = RefCell::new(server());
     let ask =
         |now, cp_port| answer(&mut server.borrow_mut(), millis(now), &wants_port(cp_port, cp_port.into()).octets());
@@ -71,8 +72,8 @@ fn what_nobody_takes_comes_back() {
 }
 
 #[test]
-fn an_ack_or_a_connection_stops_the_time() {
-    let taken = |take: &dyn Fn(&mut Server, &Said)| {
+fn an_ack_or_a_connection_stops_the_timer() {
+    let taken = |take: &dyn Fn(&mut Server, &Fields)| {
         let mut server = server();
         let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
         take(&mut server, &accept);
@@ -82,13 +83,13 @@ fn an_ack_or_a_connection_stops_the_time() {
     };
     proves([
         (requirement!("PM-7.4-37"), &|| {
-            let heeded = |server: &mut Server, accept: &Said| {
-                server.handle_datagram(millis(1), asker(), &Said { first: ACK, time: 255, ..*accept }.octets());
+            let heeded = |server: &mut Server, accept: &Fields| {
+                server.handle_datagram(millis(1), asker(), &Fields { first: ACK, time: 255, ..*accept }.octets());
             };
             assert_eq!(taken(&heeded), 0);
         }),
         (requirement!("PM-7.5.2-3"), &|| {
-            let connects = |server: &mut Server, accept: &Said| {
+            let connects = |server: &mut Server, accept: &Fields| {
                 let address = std::net::SocketAddr::new(accept.ap, accept.ap_port);
                 let service = server.handle_connection(millis(1), at("10.0.0.2:1"), address);
                 assert_eq!(service, Some(at("10.0.0.1:6001")));
@@ -99,27 +100,27 @@ fn an_ack_or_a_connection_stops_the_time() {
     ]);
 }
 
-/// Section 7.4: a listener can hold a connection against CpIPAddr and the ApPort that was given.
+/// Section 7.4: a listener can compare a connection with CpIPAddr and the granted ApPort.
 #[test]
-fn a_connection_that_nobody_asked_for_is_told() {
+fn reports_an_unrequested_connection() {
     let mut server = server();
     let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     let address = std::net::SocketAddr::new(accept.ap, accept.ap_port);
-    let asked = [("10.0.0.3:1", address), ("10.0.0.2:2", address), ("10.0.0.2:1", at("10.0.0.1:9002"))]
+    let mappings = [("10.0.0.3:1", address), ("10.0.0.2:2", address), ("10.0.0.2:1", at("10.0.0.1:9002"))]
         .map(|(from, to)| server.handle_connection(millis(1), at(from), to));
-    proves([(requirement!("PM-7.4-42"), &|| assert_eq!(asked, [None; 3]))]);
+    proves([(requirement!("PM-7.4-42"), &|| assert_eq!(mappings, [None; 3]))]);
 }
 
 #[test]
-fn an_ack_that_belongs_to_nothing_is_discarded() {
+fn discards_an_unrelated_ack() {
     let mut server = server();
     let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     events(&mut server);
     let changed = [
-        Said { handle: 2, ..accept },
-        Said { cp_port: 2, ..accept },
-        Said { ap_port: 9002, ..accept },
-        Said { cp: at("10.0.0.3:0").ip(), ..accept },
+        Fields { handle: 2, ..accept },
+        Fields { cp_port: 2, ..accept },
+        Fields { ap_port: 9002, ..accept },
+        Fields { cp: at("10.0.0.3:0").ip(), ..accept },
     ];
     let got: Vec<_> = changed.iter().map(|other| answers(&mut server, millis(1), &ack(other))).collect();
     let seen = events(&mut server);
@@ -134,7 +135,7 @@ fn an_ack_that_belongs_to_nothing_is_discarded() {
 }
 
 #[test]
-fn a_newer_request_takes_the_place_of_the_older_one() {
+fn a_newer_request_replaces_the_older_one() {
     let mut server = server();
     let old = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     let new = answer(&mut server, millis(1), &wants_port(1, 2).octets());
@@ -153,9 +154,9 @@ fn a_newer_request_takes_the_place_of_the_older_one() {
 }
 
 #[test]
-fn a_duplicate_is_answered_by_what_the_service_is_now() {
+fn a_duplicate_gets_the_current_mapping() {
     let server = RefCell::new(server());
-    let ask = |now| answer(&mut server.borrow_mut(), millis(now), &said(REQ).octets()).first;
+    let ask = |now| answer(&mut server.borrow_mut(), millis(now), &fields(REQ).octets()).first;
     let set = |available| server.borrow_mut().table().set_available(at("10.0.0.1:5001"), available);
     proves([(requirement!("PM-7.5.2-7"), &|| {
         assert_eq!(ask(0), ACCEPT);
@@ -166,7 +167,8 @@ fn a_duplicate_is_answered_by_what_the_service_is_now() {
     })]);
 }
 
-/// PmTime 20 is 5 s, 100 is 25 s: a port that was made stays as long as its answer may be kept, and ten seconds at least.
+/// PmTime 20 is 5 s, 100 is 25 s. A port that was made stays as long as its answer may be cached,
+/// and at least ten seconds.
 #[test]
 fn a_port_stays_for_its_pm_time() {
     for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
@@ -184,12 +186,13 @@ fn a_port_stays_for_its_pm_time() {
     }
 }
 
-/// Section 7.3.1.4: a client may connect for as long as it may keep the answer; PmTime 100 is 25 s.
+/// Section 7.3.1.4: a client may connect for as long as it may cache the answer; PmTime 100 is 25
+/// s.
 #[test]
 fn a_fixed_address_is_known_for_its_pm_time() {
     let mapping = fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 100);
     let mut server = Server::new(ServerSettings::default(), table([mapping]));
-    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    let accept = answer(&mut server, millis(0), &fields(REQ).octets());
     answers(&mut server, millis(0), &ack(&accept));
     let mut connects = |now| {
         server.handle_timeout(millis(now));
@@ -198,51 +201,57 @@ fn a_fixed_address_is_known_for_its_pm_time() {
     assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
 }
 
-/// What is given anew waits for a PMAck of its own, or comes back.
+/// A port that is granted again waits for a PMAck of its own, or is freed.
 #[test]
 fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     let mut server = server();
-    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    let accept = answer(&mut server, millis(0), &fields(REQ).octets());
     answers(&mut server, millis(0), &ack(&accept));
     server.table().insert(fixed("10.0.0.1:5001", &["10.0.0.1:7002"], 20)).unwrap();
-    assert_eq!(answer(&mut server, millis(1), &said(REQ).octets()).ap_port, 7002);
+    assert_eq!(answer(&mut server, millis(1), &fields(REQ).octets()).ap_port, 7002);
     events(&mut server);
     server.handle_timeout(millis(10_001));
     assert_eq!(expired(&events(&mut server)), 1);
 }
 
-/// A port belongs to one Request at a time, whichever mapping it was made by and whatever becomes of that.
+/// A port belongs to one Request at a time, whichever mapping made it and whatever happens to that
+/// mapping.
 #[test]
 fn no_port_is_given_twice() {
     let mut server = Server::new(ServerSettings::default(), table([made("10.0.0.1:6001"), made("10.0.0.1:6002")]));
     let first = answer(&mut server, millis(0), &wants_port(1, 1).octets()).ap_port;
-    let other = answer(&mut server, millis(0), &Said { ap_port: 6002, ..wants_port(2, 2) }.octets()).ap_port;
+    let other = answer(&mut server, millis(0), &Fields { ap_port: 6002, ..wants_port(2, 2) }.octets()).ap_port;
     server.table().insert(made("10.0.0.1:6001")).unwrap();
     let anew = answer(&mut server, millis(1), &wants_port(3, 3).octets());
     assert_eq!((first, other, anew.ap_port), (9001, 9002, 9003));
     assert!(server.table().remove(at("10.0.0.1:6001")));
-    assert_eq!(answer(&mut server, millis(2), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).first, DENY);
+    assert_eq!(answer(&mut server, millis(2), &Fields { ap_port: 6002, ..wants_port(4, 4) }.octets()).first, DENY);
     server.handle_timeout(millis(10_001));
-    assert_eq!(answer(&mut server, millis(10_001), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).ap_port, 9001);
+    assert_eq!(
+        answer(&mut server, millis(10_001), &Fields { ap_port: 6002, ..wants_port(4, 4) }.octets()).ap_port,
+        9001
+    );
 }
 
-/// A target with the unspecified address keeps the address that was asked for: when that says nothing, there is none to be given.
+/// A target with the unspecified address keeps the requested address. If the request has no address
+/// either, the server cannot grant one.
 #[test]
 fn the_unspecified_address_is_not_given() {
     let mapping = fixed("0.0.0.0:5001", &["0.0.0.0:7001"], 0);
     let mut server = Server::new(ServerSettings::default(), table([mapping]));
     let asks =
-        |server: &mut Server, ap: &str| answer(server, millis(0), &Said { ap: at(ap).ip(), ..said(REQ) }.octets());
+        |server: &mut Server, ap: &str| answer(server, millis(0), &Fields { ap: at(ap).ip(), ..fields(REQ) }.octets());
     assert_eq!(asks(&mut server, "0.0.0.0:0").first, DENY);
     let other = asks(&mut server, "10.0.0.1:0");
     assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
 }
 
-/// Section 7.3.1.4: who may keep an answer connects again from another port; with PmTime 0 nobody may.
+/// Section 7.3.1.4: a client that may cache an answer connects again from another port. With PmTime
+/// 0, no client may.
 #[test]
-fn a_kept_answer_is_good_for_another_port_of_the_same_host() {
+fn a_cached_answer_is_valid_for_another_port_of_the_same_host() {
     let mut server = server();
-    answer(&mut server, millis(0), &said(REQ).octets());
+    answer(&mut server, millis(0), &fields(REQ).octets());
     let connects = |server: &mut Server, from: &str, to: &str| server.handle_connection(millis(1), at(from), at(to));
     let service = Some(at("10.0.0.1:5001"));
     assert_eq!(connects(&mut server, "10.0.0.2:40001", "10.0.0.1:7001"), service);
@@ -251,13 +260,13 @@ fn a_kept_answer_is_good_for_another_port_of_the_same_host() {
     assert_eq!(connects(&mut server, "[::ffff:10.0.0.2]:40001", "[::ffff:10.0.0.1]:7001"), service);
 }
 
-/// A connection knows of scopes, and messages do not.
+/// A connection has a scope; messages do not.
 #[test]
 fn a_connection_within_a_link_fits_its_request() {
     let mapping = fixed("[fe80::1]:5001", &["[fe80::1]:7001"], 0);
     let mut server = Server::new(ServerSettings::default(), table([mapping]));
     let (cp, ap) = (at("[fe80::2]:0").ip(), at("[fe80::1]:0").ip());
-    let accept = answer(&mut server, millis(0), &Said { first: 0x06, cp, ap, ..said(REQ) }.octets());
+    let accept = answer(&mut server, millis(0), &Fields { first: 0x06, cp, ap, ..fields(REQ) }.octets());
     assert_eq!(accept.ap_port, 7001);
     let service = server.handle_connection(millis(1), at("[fe80::2%3]:40001"), at("[fe80::1%3]:7001"));
     assert_eq!(service, Some(at("[fe80::1]:5001")));

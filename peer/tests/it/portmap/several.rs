@@ -1,16 +1,16 @@
-//! Services at several addresses, under any address, and mapped by somebody else.
+//! Services at several addresses, at any address, and with the mapper on another host.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Server, ServerSettings, Table, TableError, Target};
 
-use crate::portmap::octets::{ACCEPT, DENY, REQ, Said, answer, at, fixed, made, millis, proves, said, table};
+use crate::portmap::octets::{ACCEPT, DENY, Fields, REQ, answer, at, fields, fixed, made, millis, proves, table};
 
-fn asks(server: &mut Server, cp_port: u16, ap: &str) -> Said {
-    answer(server, millis(0), &Said { cp_port, ap: at(ap).ip(), ..said(REQ) }.octets())
+fn asks(server: &mut Server, cp_port: u16, ap: &str) -> Fields {
+    answer(server, millis(0), &Fields { cp_port, ap: at(ap).ip(), ..fields(REQ) }.octets())
 }
 
 #[test]
-fn addresses_take_turns_and_those_that_are_down_are_left_out() {
+fn rotates_addresses_and_skips_those_that_are_down() {
     let three = ["10.0.0.11:7001", "10.0.0.12:7001", "10.0.0.13:7002"];
     let mut server = Server::new(ServerSettings::default(), table([fixed("10.0.0.1:5001", &three, 0)]));
     let service = at("10.0.0.1:5001");
@@ -37,7 +37,7 @@ fn addresses_take_turns_and_those_that_are_down_are_left_out() {
     ]);
 }
 
-/// A duplicate gets the address it got, not the next one; not one that went down since.
+/// A duplicate gets the same address, not the next one, and not one that has failed since.
 #[test]
 fn a_duplicate_keeps_its_turn() {
     let two = ["10.0.0.11:7001", "10.0.0.12:7001"];
@@ -49,7 +49,7 @@ fn a_duplicate_keeps_its_turn() {
 }
 
 #[test]
-fn the_unspecified_address_stands_for_all_of_its_family() {
+fn the_unspecified_address_matches_all_of_its_family() {
     let mappings = [fixed("0.0.0.0:5001", &["0.0.0.0:7001"], 0), fixed("10.0.0.5:5001", &["10.0.0.6:8001"], 0)];
     let mut server = Server::new(ServerSettings::default(), table(mappings));
     let any = asks(&mut server, 1, "10.0.0.4:0");
@@ -58,7 +58,7 @@ fn the_unspecified_address_stands_for_all_of_its_family() {
     assert_eq!((own.ap, own.ap_port), (at("10.0.0.6:0").ip(), 8001));
     let (cp, ap) = (at("[::1]:0").ip(), at("[::2]:0").ip());
     assert_eq!(
-        answer(&mut server, millis(0), &Said { first: 0x06, cp, ap, ..said(REQ) }.octets()).first & 0x30,
+        answer(&mut server, millis(0), &Fields { first: 0x06, cp, ap, ..fields(REQ) }.octets()).first & 0x30,
         DENY & 0x30
     );
 }
@@ -68,7 +68,7 @@ fn the_unspecified_address_stands_for_all_of_its_family() {
 fn a_server_maps_for_other_hosts() {
     let mut server =
         Server::new(ServerSettings::default(), table([fixed("198.51.100.7:80", &["198.51.100.8:7080"], 0)]));
-    let request = Said { ap: at("198.51.100.7:0").ip(), ap_port: 80, ..said(REQ) };
+    let request = Fields { ap: at("198.51.100.7:0").ip(), ap_port: 80, ..fields(REQ) };
     let accept = answer(&mut server, millis(0), &request.octets());
     proves([(requirement!("PM-7.4-27"), &|| {
         assert_eq!((accept.ap, accept.ap_port), (at("198.51.100.8:0").ip(), 7080));
@@ -76,7 +76,7 @@ fn a_server_maps_for_other_hosts() {
 }
 
 #[test]
-fn mappings_that_make_no_sense_are_refused() {
+fn rejects_invalid_mappings() {
     let refused = |mapping| Table::default().insert(mapping).unwrap_err();
     assert_eq!(refused(fixed("10.0.0.1:0", &["10.0.0.1:1"], 0)), TableError::NoPort);
     assert_eq!(refused(fixed("10.0.0.1:1", &["10.0.0.1:0"], 0)), TableError::NoPort);

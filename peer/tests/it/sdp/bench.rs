@@ -1,4 +1,4 @@
-//! One machine against messages made by hand, in the bare profile.
+//! One machine and synthetic messages of its peer, in the bare profile.
 
 use weft_peer::Instant;
 use weft_peer::sdp::{Connection, Event, Policy, Profile, ReceiveId, SendId, Settings};
@@ -6,34 +6,34 @@ use weft_peer::sdp::{Connection, Event, Policy, Profile, ReceiveId, SendId, Sett
 use crate::sdp::host::{Host, Item};
 use crate::sdp::wire::{HELLO, Hello, message};
 
-/// A message that the machine sent, taken apart by the figures.
+/// A message that the machine sent, parsed as the figures define it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct SentMessage {
     pub(crate) bufs: u16,
     pub(crate) flags: u8,
     pub(crate) mid: u8,
     pub(crate) mseq: u32,
     pub(crate) mseq_ack: u32,
-    /// Behind the BSDH.
+    /// The octets after the BSDH.
     pub(crate) rest: Vec<u8>,
     pub(crate) solicited: bool,
     pub(crate) invalidate: Option<u32>,
 }
 
-impl Said {
-    /// The 32-bit word `at` octets behind the BSDH.
+impl SentMessage {
+    /// The 32-bit word at offset `at` after the BSDH.
     pub(crate) fn word(&self, at: usize) -> u32 {
         u32::from_be_bytes(self.rest[at..at + 4].try_into().unwrap())
     }
 }
 
-/// The machine, and what its peer has done.
+/// The machine, and the state of its peer.
 pub(crate) struct Bench {
     pub(crate) host: Host,
     pub(crate) now: Instant,
     mseq: u32,
-    heard: u32,
-    /// Bufs of the peer's messages.
+    received: u32,
+    /// Bufs in the peer's messages.
     pub(crate) bufs: u16,
 }
 
@@ -52,7 +52,7 @@ impl Bench {
         host.arrive(now, Item::Message { octets: ack.ack(), solicited: true, invalidate: None });
         assert!(host.machine.is_open());
         host.events.clear();
-        Bench { host, now, mseq: 0, heard: 0, bufs: ack.bufs }
+        Bench { host, now, mseq: 0, received: 0, bufs: ack.bufs }
     }
 
     /// The same as Accepting Peer.
@@ -64,26 +64,26 @@ impl Bench {
         assert!(host.machine.is_open());
         host.outgoing.clear();
         host.events.clear();
-        Bench { host, now, mseq: 0, heard: 0, bufs: hello.bufs }
+        Bench { host, now, mseq: 0, received: 0, bufs: hello.bufs }
     }
 
-    /// The peer's next message.
-    pub(crate) fn hear(&mut self, mid: u8, rest: &[u8]) {
-        self.hear_so(0, mid, self.heard, rest, None);
+    /// The peer sends its next message.
+    pub(crate) fn deliver(&mut self, mid: u8, rest: &[u8]) {
+        self.deliver_with(0, mid, self.received, rest, None);
     }
 
-    pub(crate) fn hear_so(&mut self, flags: u8, mid: u8, mseq_ack: u32, rest: &[u8], invalidate: Option<u32>) {
+    pub(crate) fn deliver_with(&mut self, flags: u8, mid: u8, mseq_ack: u32, rest: &[u8], invalidate: Option<u32>) {
         self.mseq += 1;
         let octets = message(self.bufs, flags, mid, self.mseq, mseq_ack, rest);
         self.host.arrive(self.now, Item::Message { octets, solicited: false, invalidate });
     }
 
-    /// MSeq begins anew, on both sides.
+    /// MSeq restarts on both sides.
     pub(crate) fn restarted(&mut self) {
-        (self.mseq, self.heard) = (0, 0);
+        (self.mseq, self.received) = (0, 0);
     }
 
-    /// What the machine sent since the last time.
+    /// The items that the machine sent since the last call.
     pub(crate) fn all(&mut self) -> Vec<Item> {
         self.host.run(self.now);
         while !self.host.completions.is_empty() {
@@ -92,19 +92,19 @@ impl Bench {
         self.host.outgoing.drain(..).collect()
     }
 
-    /// The messages among it.
-    pub(crate) fn said(&mut self) -> Vec<Said> {
-        let said: Vec<Said> = self.all().into_iter().filter_map(said).collect();
-        self.heard = said.last().map_or(self.heard, |said| said.mseq);
-        said
+    /// The messages among these items.
+    pub(crate) fn messages(&mut self) -> Vec<SentMessage> {
+        let messages: Vec<SentMessage> = self.all().into_iter().filter_map(parse_message).collect();
+        self.received = messages.last().map_or(self.received, |message| message.mseq);
+        messages
     }
 
-    /// The MIDs of [`said`](Self::said).
+    /// The MIDs of [`messages`](Self::messages).
     pub(crate) fn mids(&mut self) -> Vec<u8> {
-        self.said().iter().map(|said| said.mid).collect()
+        self.messages().iter().map(|message| message.mid).collect()
     }
 
-    /// The user sends that many octets: 1, 2, 3, ...
+    /// The user sends `len` octets: 1, 2, 3, ...
     pub(crate) fn send(&mut self, id: u64, len: u64) {
         self.send_so(id, len, false);
     }
@@ -118,9 +118,9 @@ impl Bench {
         self.receive_so(id, len, false);
     }
 
-    pub(crate) fn receive_so(&mut self, id: u64, len: u64, whole: bool) {
+    pub(crate) fn receive_so(&mut self, id: u64, len: u64, wait_for_all: bool) {
         self.host.receives.insert(ReceiveId(id), vec![0; usize::try_from(len).unwrap()]);
-        self.host.machine.receive(ReceiveId(id), len, whole).unwrap();
+        self.host.machine.receive(ReceiveId(id), len, wait_for_all).unwrap();
         self.host.run(self.now);
     }
 
@@ -135,19 +135,19 @@ impl Bench {
         self.host.machine.handle_timeout(self.now);
     }
 
-    /// The machine saw something that it cannot live with.
+    /// Has the machine aborted the connection?
     pub(crate) fn is_aborted(&mut self) -> bool {
         self.host.run(self.now);
         self.host.machine.is_over() && self.host.outgoing.back() == Some(&Item::Reset)
     }
 }
 
-/// A message, taken apart; `None` for anything else.
-pub(crate) fn said(item: Item) -> Option<Said> {
+/// Parses a message; returns `None` for any other item.
+pub(crate) fn parse_message(item: Item) -> Option<SentMessage> {
     let Item::Message { octets, solicited, invalidate } = item else { return None };
     let word = |at: usize| u32::from_be_bytes(octets[at..at + 4].try_into().unwrap());
     assert_eq!(word(4) as usize, octets.len(), "Len");
-    Some(Said {
+    Some(SentMessage {
         bufs: u16::from_be_bytes([octets[0], octets[1]]),
         flags: octets[2],
         mid: octets[3],

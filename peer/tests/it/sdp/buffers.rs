@@ -1,4 +1,4 @@
-//! Private Buffers and send credit as a peer meets them (section 10).
+//! Private Buffers and send credit as the peer observes them (section 10).
 
 use std::time::Duration;
 
@@ -17,29 +17,30 @@ const CH_RCV_BUF: u8 = 0x0b;
 const CH_RCV_BUF_ACK: u8 = 0x0c;
 
 #[test]
-fn each_credit_is_for_what_it_is_kept_for() {
+fn each_reserved_credit_serves_its_purpose() {
     let mut proof = Proof::new(By::Test);
-    // What goes out with so many credits left: payload waits, and a SrcAvailCancel or the like is not there.
+    // What the machine sends with the remaining credits. Payload waits. The case has no
+    // SrcAvailCancel or similar message.
     let with = |bufs: u16, widens: bool| {
         let mut bench = Bench::new(BCOPY, 16, 50);
         bench.bufs = bufs;
         if widens {
-            // Half of the window is used up, so that an update is due.
+            // Half of the window is used, so an update is due.
             (0..15).for_each(|id| bench.receive(id, 50));
-            (0..14).for_each(|_| bench.hear(DATA, &[]));
+            (0..14).for_each(|_| bench.deliver(DATA, &[]));
         }
-        bench.hear(DATA, &[1]);
+        bench.deliver(DATA, &[1]);
         bench.send(1, 34);
-        bench.said().iter().map(|said| said.rest.len()).collect::<Vec<usize>>()
+        bench.messages().iter().map(|message| message.rest.len()).collect::<Vec<usize>>()
     };
     let mut mode = Bench::new(BCOPY, 16, 50);
     mode.bufs = 1;
-    // It stays in its buffer: no message of this side would widen the peer's window.
-    mode.hear(DATA, &[1]);
+    // It stays in its buffer, because no message of this side would widen the peer's window.
+    mode.deliver(DATA, &[1]);
     mode.host.machine.shut_down();
     let not_at_one = mode.all().is_empty();
     mode.bufs = 2;
-    mode.hear(DATA, &[1]);
+    mode.deliver(DATA, &[1]);
     shows!(proof:
         "SDP-10.5-5" => with(0, true).is_empty() && with(1, true) == [0] && with(2, false).is_empty() && with(3, false) == [34];
         "SDP-10.5-2" => not_at_one && with(1, false).is_empty();
@@ -47,10 +48,10 @@ fn each_credit_is_for_what_it_is_kept_for() {
         "SDP-10.3-3" => {
             let mut bench = Bench::new(BCOPY, 3, 50);
             bench.send(1, 34 * 20);
-            let before = bench.said().len();
+            let before = bench.messages().len();
             bench.bufs = 20;
-            bench.hear(DATA, &[]);
-            before == 1 && bench.said().len() == 18
+            bench.deliver(DATA, &[]);
+            before == 1 && bench.messages().len() == 18
         };
     );
 }
@@ -60,52 +61,52 @@ fn private_buffers_obey_their_constraints() {
     let mut proof = Proof::new(By::Test);
     let least = Settings { bufs: 1, recv_size: 1, policy: POLICY, ..Settings::default() };
     let mut small = Bench::with(least, Hello { local: 37, bufs: 16, ..HELLO });
-    small.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    small.deliver(MODE_CHANGE, &word(TO_PIPELINED));
     small.receive(1, 37);
     let none = small.mids();
     small.receive(2, 38);
     small.host.machine.cancel_receives();
     small.receive(3, 38);
     small.send(1, 50);
-    let sent = small.said();
+    let sent = small.messages();
     let mut full = bench(POLICY);
     full.receive(1, 4096);
     // Sixteen of 64 octets.
-    (0..16).for_each(|octet| full.hear(DATA, &[octet; 48]));
+    (0..16).for_each(|octet| full.deliver(DATA, &[octet; 48]));
     let talk = Talk::held();
     let numbers = |side: usize| {
-        talk.said()
+        talk.messages()
             .iter()
-            .filter(|(from, said)| *from == side && said.mid != 1)
-            .map(|(_, said)| said.mseq)
+            .filter(|(from, message)| *from == side && message.mid != 1)
+            .map(|(_, message)| message.mseq)
             .collect::<Vec<u32>>()
     };
     shows!(proof:
         "SDP-10-2" => small.host.machine.recv_size() == 37 && small.host.posted() == 3
-            && sent.iter().all(|said| said.rest.len() + 16 <= 37);
+            && sent.iter().all(|message| message.rest.len() + 16 <= 37);
         "SDP-10-3" => !full.is_aborted();
-        "SDP-10-9" => none.iter().all(|mid| *mid != SINK_AVAIL) && sent.iter().any(|said| said.mid == SINK_AVAIL && said.word(0) == 38);
+        "SDP-10-9" => none.iter().all(|mid| *mid != SINK_AVAIL) && sent.iter().any(|message| message.mid == SINK_AVAIL && message.word(0) == 38);
         "SDP-10.1-1" => (0..2).all(|side| numbers(side).windows(2).all(|pair| pair[1] == pair[0] + 1));
     );
-    assert!(talk.of(SINK_AVAIL).iter().all(|said| said.word(0) > SIZE));
+    assert!(talk.of(SINK_AVAIL).iter().all(|message| message.word(0) > SIZE));
 }
 
 #[test]
-fn a_larger_size_holds_for_advertisements_when_it_is_acknowledged() {
+fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
     let mut proof = Proof::new(By::Test);
-    // While the sixteen old buffers are not used up.
+    // The sixteen old buffers are still in use.
     let pending = |len: u64| {
         let mut bench = pipelined(POLICY);
-        bench.hear(CH_RCV_BUF, &word(100));
+        bench.deliver(CH_RCV_BUF, &word(100));
         assert!(bench.mids().is_empty(), "the ChRcvBufAck waits");
         bench.receive(1, len);
         bench.mids()
     };
-    // The peer may give more than it was asked for.
+    // The peer may grant more than requested.
     let mut more = self::bench(POLICY);
     more.host.machine.resize(300);
-    more.said();
-    more.hear(CH_RCV_BUF_ACK, &word(320));
+    more.messages();
+    more.deliver(CH_RCV_BUF_ACK, &word(320));
     more.send(1, 100);
     shows!(proof:
         "SDP-10.6-15" => pending(64).is_empty() && pending(101) == [SINK_AVAIL];
@@ -113,10 +114,11 @@ fn a_larger_size_holds_for_advertisements_when_it_is_acknowledged() {
     );
 }
 
-/// With three Private Buffers of which a user leaves one unread, two are left on either side, and each update leaves its receiver to
-/// owe one. In ten seconds the two sides say little, and what they say does not come all at once.
+/// With three Private Buffers, of which the user leaves one unread, each side has two left. Each
+/// update then makes its receiver owe one. In ten seconds, the two sides send few messages, and
+/// they do not send all of them at once.
 #[test]
-fn updates_do_not_answer_each_other_without_end() {
+fn updates_do_not_answer_each_other_forever() {
     let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
     let mut world = World::new(three(), three());
     world.settle();
@@ -127,7 +129,7 @@ fn updates_do_not_answer_each_other_without_end() {
     let begun = world.now;
     let messages = |world: &World| world.sent[0].len() + world.sent[1].len();
     let before = messages(&world);
-    // A bound instead of `settle`: an endless exchange is a failure, not a hang.
+    // A bound instead of `settle`: an endless exchange fails the test and does not hang it.
     let mut moved = 0;
     loop {
         (0..2).for_each(|side| world.run(side));
@@ -138,6 +140,6 @@ fn updates_do_not_answer_each_other_without_end() {
             break;
         }
     }
-    let said = messages(&world) - before;
-    assert!(moved < 1000 && said < 80, "{said} messages, {moved} moves");
+    let sent = messages(&world) - before;
+    assert!(moved < 1000 && sent < 80, "{sent} messages, {moved} moves");
 }

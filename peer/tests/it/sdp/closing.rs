@@ -28,21 +28,21 @@ fn a_graceful_close_sends_all_and_waits_for_the_peer() {
     let mut bench = bench();
     bench.send(1, 100);
     bench.host.machine.shut_down();
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-8.2.1-5" => said.iter().map(|said| said.mid).eq([0xff, 0xff, 0xff, DIS_CONN]);
+        "SDP-8.2.1-5" => messages.iter().map(|message| message.mid).eq([0xff, 0xff, 0xff, DIS_CONN]);
         "SDP-8.2.1-2" => bench.host.machine.send(SendId(2), 1, false) == Err(Refused::Closed);
-        "SDP-14.2-12" => !said[3].solicited && said[3].rest.is_empty();
+        "SDP-14.2-12" => !messages[3].solicited && messages[3].rest.is_empty();
         "SDP-8.2.1-1" => bench.all().is_empty() && !bench.host.machine.is_over();
     );
     bench.receive(1, 10);
-    bench.hear(0xff, &[9]);
+    bench.deliver(0xff, &[9]);
     let got = Event::Received { receive: ReceiveId(1), octets: 1, urgent: false, end: ReceiveEnd::More };
     shows!(proof:
         "SDP-8.2.1-10" => bench.events().contains(&got);
     );
-    bench.hear(DIS_CONN, &[]);
-    // The peer, who closed last, ends TCP.
+    bench.deliver(DIS_CONN, &[]);
+    // The peer closed last and ends TCP.
     shows!(proof:
         "SDP-8.2.1-11" => bench.all().is_empty();
     );
@@ -54,11 +54,11 @@ fn a_graceful_close_sends_all_and_waits_for_the_peer() {
 }
 
 #[test]
-fn the_one_who_closes_last_ends_tcp() {
+fn the_last_side_to_close_ends_tcp() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench();
     bench.receive(1, 10);
-    bench.hear(DIS_CONN, &[]);
+    bench.deliver(DIS_CONN, &[]);
     let end = |receive| Event::Received {
         receive: ReceiveId(receive),
         octets: 0,
@@ -77,18 +77,18 @@ fn the_one_who_closes_last_ends_tcp() {
         "SDP-8.2.1-25" => bench.mids() == [0xff];
     );
     bench.host.machine.shut_down();
-    let last = bench.said();
+    let last = bench.messages();
     assert!(bench.all().is_empty(), "the peer may have sent something before it has the DisConn");
-    bench.hear(0xff, &[]);
+    bench.deliver(0xff, &[]);
     shows!(proof:
-        "SDP-8.2.1-30" => last.iter().map(|said| said.mid).eq([DIS_CONN]);
+        "SDP-8.2.1-30" => last.iter().map(|message| message.mid).eq([DIS_CONN]);
         "SDP-8.2.1-32" => bench.all() == [Item::Fin];
     );
     assert_eq!(closed(&bench.events()), Some(true));
 }
 
 #[test]
-fn an_abort_behind_dis_conn_says_so_and_any_other_is_mute() {
+fn only_an_abort_after_dis_conn_sends_abort_conn() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench();
     bench.send(1, 600);
@@ -139,36 +139,36 @@ fn tcp_alone_and_abort_conn_are_abortive_ends() {
     );
     let mut both = bench();
     both.host.machine.shut_down();
-    both.said();
-    both.hear(DIS_CONN, &[]);
-    both.hear(ABORT_CONN, &[]);
+    both.messages();
+    both.deliver(DIS_CONN, &[]);
+    both.deliver(ABORT_CONN, &[]);
     let events = both.events();
     shows!(proof:
         "SDP-8.2.2-6" => closed(&events) == Some(false);
         "SDP-6.2.4-3" => events.contains(&Event::PeerClosed);
     );
     let mut late = bench();
-    late.hear(DIS_CONN, &[]);
-    late.hear(0xff, &[1]);
+    late.deliver(DIS_CONN, &[]);
+    late.deliver(0xff, &[1]);
     shows!(proof:
         "SDP-8.2.1-9" => late.is_aborted();
     );
 }
 
-/// Both DisConns cross: whoever has sent and received one may end TCP (C26).
+/// Both DisConns cross. A side that has sent and received one may end TCP (C26).
 #[test]
 fn crossed_dis_conns_end_gracefully() {
     let mut bench = bench();
     bench.host.machine.shut_down();
     assert_eq!(bench.mids(), [DIS_CONN]);
-    bench.hear_so(0, DIS_CONN, 0, &[], None);
+    bench.deliver_with(0, DIS_CONN, 0, &[], None);
     assert!(bench.all().is_empty());
     bench.wait();
     assert_eq!(bench.all(), [Item::Fin]);
     assert_eq!(closed(&bench.events()), Some(true));
 }
 
-/// What the connection ended with.
+/// The reason for which the connection ended.
 fn violation(bench: &mut Bench) -> Option<Violation> {
     bench.events().into_iter().find_map(|event| match event {
         Event::Closed { violation, .. } => violation,
@@ -177,43 +177,44 @@ fn violation(bench: &mut Bench) -> Option<Violation> {
 }
 
 #[test]
-fn dis_conn_comes_once_and_behind_everything() {
+fn sends_dis_conn_once_and_after_all_data() {
     const SRC_AVAIL: u8 = 0xfe;
     let mut proof = Proof::new(By::Test);
     let mut unread = bench();
-    unread.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
-    unread.hear(DIS_CONN, &[]);
+    unread.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    unread.deliver(DIS_CONN, &[]);
     let mut owed = Bench::new(Policy { answer: SrcAvailAnswer::SendSm, ..crate::sdp::POLICY }, 16, 50);
     owed.receive(1, 200);
-    owed.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    owed.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
     assert_eq!(owed.mids(), [4], "SendSm");
-    owed.hear(0xff, &[2; 40]);
-    owed.hear(DIS_CONN, &[]);
+    owed.deliver(0xff, &[2; 40]);
+    owed.deliver(DIS_CONN, &[]);
     shows!(proof:
         "SDP-8.2.1-5" => [&mut unread, &mut owed].map(violation) == [Some(Violation::Owed(90)), Some(Violation::Owed(50))];
     );
-    let behind = |mid, rest: &[u8]| {
+    let violation_after_dis_conn = |mid, rest: &[u8]| {
         let mut bench = bench();
-        bench.hear(DIS_CONN, &[]);
-        bench.hear(mid, rest);
+        bench.deliver(DIS_CONN, &[]);
+        bench.deliver(mid, rest);
         violation(&mut bench).map(|violation| violation.requirement().as_str())
     };
     shows!(proof:
-        "SDP-8.2.1-9" => behind(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat()) == Some("SDP-8.2.1-9");
-        "SDP-8.2.1-7" => behind(DIS_CONN, &[]).is_some();
+        "SDP-8.2.1-9" => violation_after_dis_conn(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat()) == Some("SDP-8.2.1-9");
+        "SDP-8.2.1-7" => violation_after_dis_conn(DIS_CONN, &[]).is_some();
     );
-    assert_eq!(behind(0xff, &[]), None, "an update");
+    assert_eq!(violation_after_dis_conn(0xff, &[]), None, "an update");
 }
 
-/// Step R3 of section 8.2.1: DisConn has completed without error, or the peer says that it has it.
+/// Step R3 of section 8.2.1: DisConn has completed without error, or the peer reports that it
+/// received it.
 #[test]
-fn a_close_is_graceful_when_the_own_dis_conn_went_out() {
+fn a_close_is_graceful_after_its_dis_conn_was_sent() {
     let end = |acknowledged, completed: Option<bool>| {
         let mut bench = bench();
         bench.host.machine.shut_down();
         bench.host.run(bench.now);
         let op = bench.host.completions.pop_front().unwrap();
-        bench.hear_so(0, DIS_CONN, acknowledged, &[], None);
+        bench.deliver_with(0, DIS_CONN, acknowledged, &[], None);
         if let Some(ok) = completed {
             bench.host.machine.handle_completed(bench.now, op, ok);
             bench.host.run(bench.now);
@@ -240,16 +241,16 @@ fn an_abort_conn_that_fails_ends_the_connection_at_once() {
     assert_eq!(bench.host.machine.poll_timeout(), None);
 }
 
-/// Until TCP ends a Read may fill the receive: its end is told behind that (asserted by the host).
+/// A Read may fill the receive until TCP ends. The end is reported after that; the host asserts it.
 #[test]
-fn a_receive_that_is_being_read_into_ends_behind_tcp() {
+fn a_receive_with_a_read_in_progress_ends_after_tcp() {
     for shut_down in [false, true] {
         let mut bench = Bench::new(crate::sdp::POLICY, 16, 50);
         bench.receive(1, 200);
         if shut_down {
             bench.host.machine.shut_down();
         }
-        bench.hear(0xfe, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+        bench.deliver(0xfe, &[src_ah(100, 7, 0), vec![1; 10]].concat());
         assert!(bench.all().iter().any(|item| matches!(item, Item::ReadRequest { .. })));
         bench.host.machine.abort(bench.now);
         let aborted = Event::Received { receive: ReceiveId(1), octets: 10, urgent: false, end: ReceiveEnd::Aborted };

@@ -1,9 +1,10 @@
-//! Every way to end a connection, step by step as section 8.2 has them, and what the user hears of it.
+//! Every way to end a connection, step by step as in section 8.2, and the events that the user
+//! gets.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId};
 
-use crate::sdp::bench::{Bench, said};
+use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::Item;
 use crate::sdp::shows;
 use crate::sdp::talk::Talk;
@@ -17,8 +18,8 @@ fn bench() -> Bench {
     Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 32, 50)
 }
 
-/// How the user was told that it is over.
-fn told(bench: &mut Bench) -> Option<bool> {
+/// Whether the end that the user got was graceful.
+fn was_graceful(bench: &mut Bench) -> Option<bool> {
     bench.events().iter().find_map(|event| match event {
         Event::Closed { graceful, .. } => Some(*graceful),
         _ => None,
@@ -26,10 +27,10 @@ fn told(bench: &mut Bench) -> Option<bool> {
 }
 
 fn messages(items: &[Item]) -> Vec<u8> {
-    items.iter().filter_map(|item| Some(said(item.clone())?.mid)).collect()
+    items.iter().filter_map(|item| Some(parse_message(item.clone())?.mid)).collect()
 }
 
-/// This side closes first; then `peer` does something.
+/// This side closes first. Then the test runs `peer`.
 fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
     let mut bench = bench();
     bench.host.machine.shut_down();
@@ -39,60 +40,60 @@ fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
 }
 
 #[test]
-fn the_one_who_closes_first_sends_all_and_goes_on_receiving() {
+fn the_first_side_to_close_sends_everything_and_still_receives() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench();
     bench.send(1, 600);
     bench.host.machine.shut_down();
     bench.host.machine.shut_down();
-    let said = bench.said();
-    let payload: Vec<u8> = said.iter().flat_map(|said| said.rest.clone()).collect();
+    let sent = bench.messages();
+    let payload: Vec<u8> = sent.iter().flat_map(|message| message.rest.clone()).collect();
     let waits = bench.all();
     bench.receive(1, 10);
-    bench.hear(DATA, &[1, 2]);
+    bench.deliver(DATA, &[1, 2]);
     let got = bench.events();
     bench.receive(2, 100);
-    bench.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![3]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![3]].concat());
     let read = serve_read(&mut bench);
     let answer = bench.mids();
-    bench.hear(DIS_CONN, &[]);
+    bench.deliver(DIS_CONN, &[]);
     let still = bench.all();
     bench.host.arrive(bench.now, Item::Fin);
     shows!(proof:
         "SDP-8.2-1" => payload == (1..=600u32).map(|octet| octet as u8).collect::<Vec<u8>>();
-        "SDP-8.2.1-7" => said.iter().filter(|said| said.mid == DIS_CONN).count() == 1;
-        "SDP-8.2.1-4" => said.last().unwrap().mid == DIS_CONN && waits.is_empty() && still.is_empty();
+        "SDP-8.2.1-7" => sent.iter().filter(|message| message.mid == DIS_CONN).count() == 1;
+        "SDP-8.2.1-4" => sent.last().unwrap().mid == DIS_CONN && waits.is_empty() && still.is_empty();
         "SDP-8.2.1-3" => got.contains(&received(1, 2, ReceiveEnd::More)) && read == (7, 1, 49) && answer == [RDMA_RD_COMPL];
-        "SDP-8.2.1-12" => told(&mut bench) == Some(true);
+        "SDP-8.2.1-12" => was_graceful(&mut bench) == Some(true);
     );
 }
 
 #[test]
-fn what_ends_the_wait_for_the_peers_dis_conn() {
+fn events_that_end_the_wait_for_the_peers_dis_conn() {
     let mut proof = Proof::new(By::Test);
     let mut reset = closing(|bench| bench.host.arrive(bench.now, Item::Reset));
     let mut user = closing(|bench| bench.host.machine.abort(bench.now));
     let items = user.all();
-    let mut silent = closing(|bench| bench.hear(DIS_CONN, &[]));
+    let mut silent = closing(|bench| bench.deliver(DIS_CONN, &[]));
     silent.wait();
     let gives_up = silent.all();
     let ends = [
         |bench: &mut Bench| {
-            bench.hear(DIS_CONN, &[]);
+            bench.deliver(DIS_CONN, &[]);
             bench.host.arrive(bench.now, Item::Fin);
         },
         |bench: &mut Bench| {
-            bench.hear(DIS_CONN, &[]);
-            bench.hear(ABORT_CONN, &[]);
+            bench.deliver(DIS_CONN, &[]);
+            bench.deliver(ABORT_CONN, &[]);
             bench.host.arrive(bench.now, Item::Fin);
         },
         |bench: &mut Bench| bench.host.arrive(bench.now, Item::Fin),
     ];
-    let results = ends.map(|end| told(&mut closing(end)));
+    let results = ends.map(|end| was_graceful(&mut closing(end)));
     shows!(proof:
-        "SDP-8.2.1-13" => told(&mut reset) == Some(false);
+        "SDP-8.2.1-13" => was_graceful(&mut reset) == Some(false);
         "SDP-8.2.1-14" => messages(&items) == [ABORT_CONN] && items.last() == Some(&Item::Fin);
-        "SDP-8.2.1-15" => messages(&gives_up) == [ABORT_CONN] && told(&mut silent) == Some(false);
+        "SDP-8.2.1-15" => messages(&gives_up) == [ABORT_CONN] && was_graceful(&mut silent) == Some(false);
         "SDP-8.2.1-16" => results == [Some(true), Some(false), Some(false)];
         "SDP-8.2.1-18" => results[1] == Some(false) && results[2] == Some(false);
         "SDP-8.2.2-12" => {
@@ -114,7 +115,7 @@ fn a_failed_completion_makes_the_close_abortive() {
     bench.host.machine.handle_completed(bench.now, op, false);
     let items = bench.all();
     let events = bench.events();
-    // The same of something else than octets: a DisConn that did not get out.
+    // The same for a DisConn that was not sent.
     let mut last = self::bench();
     last.host.machine.shut_down();
     last.host.run(last.now);
@@ -124,43 +125,43 @@ fn a_failed_completion_makes_the_close_abortive() {
     shows!(proof:
         "SDP-8.2.1-6" => messages(&items) == [DATA] && items.last() == Some(&Item::Reset);
         "SDP-8.2.2-9" => events.iter().any(|event| matches!(event, Event::Closed { graceful: false, .. }))
-            && told(&mut last) == Some(false);
+            && was_graceful(&mut last) == Some(false);
     );
 }
 
 #[test]
-fn the_one_who_closes_last() {
+fn the_last_side_to_close() {
     let mut proof = Proof::new(By::Test);
     let mut sink = pipelined(crate::sdp::POLICY);
     sink.receive(1, 100);
-    let stag = sink.said()[0].word(4);
-    sink.hear(DIS_CONN, &[]);
+    let stag = sink.messages()[0].word(4);
+    sink.deliver(DIS_CONN, &[]);
     let events = sink.events();
     let mut abort = bench();
-    abort.hear(DIS_CONN, &[]);
+    abort.deliver(DIS_CONN, &[]);
     abort.host.machine.abort(abort.now);
     let aborted = abort.all();
     let mut last = bench();
-    last.hear(DIS_CONN, &[]);
+    last.deliver(DIS_CONN, &[]);
     last.send(1, 60);
     last.host.machine.shut_down();
-    let said = last.mids();
+    let mids = last.mids();
     let refused = last.host.machine.send(SendId(2), 1, false);
-    last.hear(DATA, &[]);
+    last.deliver(DATA, &[]);
     let end = last.all();
     let mut late = bench();
-    late.hear(DIS_CONN, &[]);
+    late.deliver(DIS_CONN, &[]);
     late.host.machine.shut_down();
-    late.said();
-    late.hear(ABORT_CONN, &[]);
+    late.messages();
+    late.deliver(ABORT_CONN, &[]);
     shows!(proof:
         "SDP-8.2.1-22" => events.contains(&Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveEnd::EndOfStream })
             && !sink.host.exposes(stag);
-        "SDP-8.2.1-27" => aborted == [Item::Reset] && told(&mut abort) == Some(false);
-        "SDP-8.2.1-28" => said == [DATA, DATA, DIS_CONN];
+        "SDP-8.2.1-27" => aborted == [Item::Reset] && was_graceful(&mut abort) == Some(false);
+        "SDP-8.2.1-28" => mids == [DATA, DATA, DIS_CONN];
         "SDP-8.2.1-29" => refused == Err(Refused::Closed);
-        "SDP-8.2.1-21" => end == [Item::Fin] && told(&mut last) == Some(true);
-        "SDP-8.2.1-31" => told(&mut late) == Some(false);
+        "SDP-8.2.1-21" => end == [Item::Fin] && was_graceful(&mut last) == Some(true);
+        "SDP-8.2.1-31" => was_graceful(&mut late) == Some(false);
     );
 }
 
@@ -185,28 +186,28 @@ fn an_abort_ends_it_at_once() {
     );
 }
 
-/// The peer offers a buffer, and the user receives: whatever would carry octets goes no more.
+/// The peer advertises a buffer, and the user receives. The machine sends no more data.
 #[test]
-fn behind_dis_conn_there_are_no_octets() {
+fn sends_no_data_after_dis_conn() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(crate::sdp::POLICY);
     bench.send(1, 5);
     bench.host.machine.shut_down();
     let before = bench.mids();
-    bench.hear(SINK_AVAIL, &sink_ah(300, 7, 0, 1));
+    bench.deliver(SINK_AVAIL, &sink_ah(300, 7, 0, 1));
     bench.receive(1, 100);
-    bench.hear(DATA, &[]);
+    bench.deliver(DATA, &[]);
     let after = bench.all();
     let talk = Talk::held();
     let ends = talk
-        .said()
+        .messages()
         .iter()
-        .filter(|(_, said)| matches!(said.mid, DIS_CONN | ABORT_CONN))
-        .map(|(side, said)| (*side, said.mid))
+        .filter(|(_, message)| matches!(message.mid, DIS_CONN | ABORT_CONN))
+        .map(|(side, message)| (*side, message.mid))
         .collect::<Vec<_>>();
     shows!(proof:
-        "SDP-6.2.3-2" => before == [DATA, DIS_CONN] && after.iter().all(|item| said(item.clone()).is_some_and(|said|
-            said.mid == SINK_AVAIL && said.rest.len() == 20 || said.rest.is_empty()));
+        "SDP-6.2.3-2" => before == [DATA, DIS_CONN] && after.iter().all(|item| parse_message(item.clone()).is_some_and(|message|
+            message.mid == SINK_AVAIL && message.rest.len() == 20 || message.rest.is_empty()));
         "SDP-6.2.4-2" => ends == [(0, DIS_CONN), (0, ABORT_CONN)];
     );
 }

@@ -1,4 +1,4 @@
-//! Every message as it goes out, octet by octet, against the draft's figures 2 to 14.
+//! The octets of every sent message, compared with the draft's figures 2 to 14.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
@@ -11,7 +11,7 @@ use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, message, sink_ah, src_ah, word};
 use crate::sdp::zcopy::{POLICY, bench, pipelined};
 
-/// The last message, whole. Its Bufs, MSeq and MSeqAck are told by the others, not here.
+/// The last complete message. Other tests check its Bufs, MSeq and MSeqAck.
 fn last(bench: &mut Bench) -> Vec<u8> {
     let items = bench.all();
     let message = items.iter().rev().find_map(|item| match item {
@@ -21,7 +21,7 @@ fn last(bench: &mut Bench) -> Vec<u8> {
     message.unwrap()
 }
 
-/// What a message of this MID looks like with the numbers of `like`.
+/// The expected octets of a message with this MID, with the numbers of `like`.
 fn figure(like: &[u8], flags: u8, mid: u8, rest: &[u8]) -> Vec<u8> {
     let number = |at: usize| u32::from_be_bytes(like[at..at + 4].try_into().unwrap());
     message(u16::from_be_bytes([like[0], like[1]]), flags, mid, number(8), number(12), rest)
@@ -78,20 +78,20 @@ fn messages_of_headers_alone() {
     let abort_conn = last(&mut closing);
     let mut source = pipelined(POLICY);
     source.send(1, 150);
-    source.said();
+    source.messages();
     source.host.machine.cancel_sends();
     let src_avail_cancel = last(&mut source);
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
-    sink.said();
+    sink.messages();
     sink.host.machine.cancel_receives();
     let sink_avail_cancel = last(&mut sink);
     let mut acknowledging = pipelined(POLICY);
-    acknowledging.hear(0xfd, &sink_ah(150, 5, 0, 0));
-    acknowledging.hear(9, &[]);
+    acknowledging.deliver(0xfd, &sink_ah(150, 5, 0, 0));
+    acknowledging.deliver(9, &[]);
     let sink_cancel_ack = last(&mut acknowledging);
     let mut asking = bench(Policy { answer: weft_peer::sdp::SrcAvailAnswer::SendSm, ..POLICY });
-    asking.hear(0xfe, &[src_ah(50, 5, 0), vec![1]].concat());
+    asking.deliver(0xfe, &[src_ah(50, 5, 0), vec![1]].concat());
     asking.receive(1, 50);
     let send_sm = last(&mut asking);
     shows!(proof:
@@ -108,11 +108,11 @@ fn messages_of_headers_alone() {
 fn messages_with_one_word() {
     let mut proof = Proof::new(By::Test);
     let mut writing = pipelined(POLICY);
-    writing.hear(0xfd, &sink_ah(150, 5, 0, 0));
+    writing.deliver(0xfd, &sink_ah(150, 5, 0, 0));
     writing.send(1, 150);
     let wr_compl = last(&mut writing);
     let mut reading = bench(POLICY);
-    reading.hear(0xfe, &[src_ah(51, 5, 0), vec![1]].concat());
+    reading.deliver(0xfe, &[src_ah(51, 5, 0), vec![1]].concat());
     reading.receive(1, 51);
     let Some(Item::ReadRequest { op, .. }) = reading.all().pop() else { panic!() };
     reading.host.arrive(reading.now, Item::ReadResponse { op, octets: vec![0; 50] });
@@ -122,7 +122,7 @@ fn messages_with_one_word() {
     let mode_change = last(&mut changing);
     changing.host.machine.resize(0x1234);
     let ch_rcv_buf = last(&mut changing);
-    changing.hear(0x0b, &word(50));
+    changing.deliver(0x0b, &word(50));
     shows!(proof:
         "SDP-6.1.1-7" => is(&wr_compl, 5, &word(150));
         "SDP-14.2-8" => writing.host.written == 150;
@@ -131,7 +131,7 @@ fn messages_with_one_word() {
         "SDP-6.1.1-13" => is(&ch_rcv_buf, 11, &word(0x1234));
     );
     let mut answering = bench(POLICY);
-    answering.hear(0x0b, &word(50));
+    answering.deliver(0x0b, &word(50));
     shows!(proof:
         "SDP-6.1.1-14" => is(&last(&mut answering), 12, &word(50));
     );
@@ -149,7 +149,8 @@ fn messages_with_payload_and_their_advertisements() {
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     let sink_avail = last(&mut sink);
-    // The hosts number STags from 0x201 on, and begin a region at STag * 2^20 + 3: no alignment, and a high word.
+    // The hosts number STags from 0x201. A region begins at STag * 2^20 + 3: unaligned, with a high
+    // word.
     let (stag, va) = (0x201, 0x2010_0003);
     shows!(proof:
         "SDP-6.1.1-23" => is(&data, 0xff, &[1, 2, 3]);
@@ -161,27 +162,27 @@ fn messages_with_payload_and_their_advertisements() {
     );
 }
 
-/// REQ_PIPE (flag 4) stands in completion messages alone, and only there it is read.
+/// REQ_PIPE (flag 4) is valid only in completion messages. Receivers ignore it elsewhere.
 #[test]
-fn the_wish_for_pipelined_mode() {
+fn the_request_for_pipelined_mode() {
     let mut proof = Proof::new(By::Test);
     let mut wishing = bench(Policy { wants_pipelined: true, ..POLICY });
-    wishing.hear(0xfe, &[src_ah(51, 5, 0), vec![1]].concat());
+    wishing.deliver(0xfe, &[src_ah(51, 5, 0), vec![1]].concat());
     wishing.receive(1, 51);
     let Some(Item::ReadRequest { op, .. }) = wishing.all().pop() else { panic!() };
     wishing.host.arrive(wishing.now, Item::ReadResponse { op, octets: vec![0; 50] });
     wishing.send(1, 3);
-    let said = wishing.said();
+    let messages = wishing.messages();
     let follows = |flags, mid: u8, rest: &[u8], follows_hints| {
         let mut bench = bench(Policy { follows_hints, ..POLICY });
         bench.send(1, 150);
-        bench.said();
-        bench.hear_so(flags, mid, 1, rest, None);
-        bench.said().iter().any(|said| said.mid == 7)
+        bench.messages();
+        bench.deliver_with(flags, mid, 1, rest, None);
+        bench.messages().iter().any(|message| message.mid == 7)
     };
     shows!(proof:
-        "SDP-6.1.2-4" => said[0].mid == 6 && said[0].flags == 4;
-        "SDP-6.1.2-17" => said[1].mid == 0xff && said[1].flags == 0;
+        "SDP-6.1.2-4" => messages[0].mid == 6 && messages[0].flags == 4;
+        "SDP-6.1.2-17" => messages[1].mid == 0xff && messages[1].flags == 0;
         "SDP-12.5-12" => follows(4, 6, &word(140), true);
         "SDP-6.1.2-14" => !follows(4, 6, &word(140), false);
         "SDP-6.1.2-18" => !follows(4, 0xff, &[], true);

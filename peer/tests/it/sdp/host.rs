@@ -1,5 +1,5 @@
-//! A machine with all that it needs around it: the user's octets, Private Buffers, registered memory and a Send Queue, each kept to its
-//! rules. Whatever an RNIC would refuse fails the test.
+//! A machine with its environment: the user's octets, Private Buffers, registered memory and a Send
+//! Queue. Each part enforces its rules. If an RNIC would reject an operation, the test fails.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use weft_peer::sdp::{
     Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveId, Region, SendId, Start,
 };
 
-/// What goes over the link, in order.
+/// An item on the link, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     Streaming(Vec<u8>),
@@ -37,7 +37,7 @@ pub(crate) struct Host {
     filled: HashMap<PrivateBuffer, Vec<u8>>,
     regions: BTreeMap<u32, Registered>,
     next_stag: u32,
-    /// Sends and Writes that are out and not told yet.
+    /// Sends and Writes without a reported completion.
     pub(crate) completions: VecDeque<OpId>,
     reads: HashMap<OpId, (ReceiveId, u64)>,
     /// What waits for the link.
@@ -83,7 +83,7 @@ impl Host {
         self.regions.len()
     }
 
-    /// The peer may still reach what this STag names.
+    /// Can the peer still access the memory of this STag?
     pub(crate) fn exposes(&self, stag: u32) -> bool {
         self.regions.contains_key(&stag)
     }
@@ -93,7 +93,7 @@ impl Host {
         self.posted.len()
     }
 
-    /// Does all that the machine wants done.
+    /// Performs all outputs of the machine.
     pub(crate) fn run(&mut self, now: Instant) {
         loop {
             let (regions, next, refuses) = (&mut self.regions, &mut self.next_stag, self.no_memory);
@@ -185,7 +185,7 @@ impl Host {
         }
     }
 
-    /// The memory that the peer names, as a place in a send or receive.
+    /// The memory that the peer names, as an offset in a send or receive.
     fn reach(&self, stag: u32, va: u64, len: usize) -> (Exposed, usize) {
         let region = self.regions.get(&stag).unwrap_or_else(|| panic!("STag {stag:#x} is not registered"));
         let offset = usize::try_from(va - region.va).unwrap();
@@ -197,7 +197,7 @@ impl Host {
         (region.exposed, offset)
     }
 
-    /// Something arrives over the link.
+    /// An item arrives from the link.
     pub(crate) fn arrive(&mut self, now: Instant, item: Item) {
         if self.gone {
             return;
@@ -209,7 +209,7 @@ impl Host {
             }
             Item::Message { octets, invalidate, .. } => {
                 if self.start.is_none() {
-                    // The bare profile: the first FPDU ends streaming mode.
+                    // In the bare profile, the first FPDU ends streaming mode.
                     self.machine.handle_streaming(now, &[0, 46]);
                     self.run(now);
                 }
@@ -249,7 +249,7 @@ impl Host {
         self.run(now);
     }
 
-    /// A new TCP connection: nothing is left of the old one but what filled Private Buffers hold.
+    /// A new TCP connection. Only the contents of filled Private Buffers survive from the old one.
     pub(crate) fn reconnect(&mut self, now: Instant) {
         assert!(self.gone && self.outgoing.is_empty() && self.regions.is_empty(), "something is left");
         (self.gone, self.start) = (false, None);
@@ -259,7 +259,7 @@ impl Host {
         self.run(now);
     }
 
-    /// The RNIC tells the oldest completion.
+    /// The RNIC reports the oldest completion.
     pub(crate) fn complete(&mut self, now: Instant) {
         if let Some(op) = self.completions.pop_front() {
             self.machine.handle_completed(now, op, true);

@@ -1,5 +1,5 @@
-//! SDP under a virtual clock: two machines over a link that is nothing but queues, or one machine against messages made by hand,
-//! with the requirements that each test proves.
+//! SDP under a virtual clock: two machines joined by queues, or one machine and synthetic messages.
+//! The tests declare the requirements that they prove.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod bcopy;
@@ -9,12 +9,12 @@ mod closing;
 mod ends;
 mod figures;
 mod formats;
-mod heard;
 mod host;
 mod model;
 mod modes;
 mod random;
 mod reading;
+mod received;
 mod resizing;
 mod revoking;
 mod rules;
@@ -32,7 +32,7 @@ mod zcopy;
 
 use weft_peer::sdp::{Policy, SrcAvailAnswer};
 
-/// `proof` shows each id by the truth of its expression.
+/// `proof` proves each id if its expression is true.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
@@ -40,7 +40,7 @@ macro_rules! shows {
 }
 use shows;
 
-/// Small thresholds, and nothing that comes by itself.
+/// Small thresholds, and no spontaneous actions.
 const POLICY: Policy = Policy {
     source_threshold: 100,
     sink_threshold: 0,

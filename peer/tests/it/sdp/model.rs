@@ -1,6 +1,7 @@
-//! Two machines over a link that delays at random run random programs; a plain list of octets says what has to come out.
+//! Two machines run random programs over a link with random delays. A plain list of octets predicts
+//! the output.
 //!
-//! `SDP_SEED=n` runs one program and prints it; `SDP_PROGRAMS=n` runs as many.
+//! `SDP_SEED=n` runs one program and prints it; `SDP_PROGRAMS=n` runs n programs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
@@ -12,7 +13,7 @@ use weft_peer::sdp::{Event, Half, Policy, Profile, ReceiveEnd, ReceiveId, SendEn
 use crate::sdp::random::Random;
 use crate::sdp::world::World;
 
-/// Programs of one run of the test.
+/// Number of programs in one run of the test.
 const PROGRAMS: u64 = 1000;
 
 /// A send.
@@ -20,17 +21,17 @@ struct Sent {
     octets: Vec<u8>,
     /// Its last octet is Out-Of-Band.
     urgent: bool,
-    /// How many octets went out, and how it ended.
+    /// How many octets were sent, and how the send ended.
     end: Option<(u64, SendEnd)>,
 }
 
-/// What a direction of the stream is made of, as its user knows it.
+/// The state of one direction of the stream, as its user knows it.
 #[derive(Default)]
 struct Stream {
-    /// Sends that were taken, in order.
+    /// Accepted sends, in order.
     sent: Vec<Sent>,
     received: Vec<u8>,
-    /// Places behind Out-Of-Band octets in what was received.
+    /// Positions after Out-Of-Band octets in the received stream.
     marks: Vec<usize>,
     pending: usize,
     waiting: VecDeque<ReceiveId>,
@@ -38,7 +39,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Its reader has nothing posted, and would get something.
+    /// The reader has no receive posted although data is available.
     fn hungry(&self) -> bool {
         self.waiting.is_empty() && !self.end_of_stream
     }
@@ -115,7 +116,7 @@ impl Program {
         }
     }
 
-    fn say(&self, what: impl FnOnce() -> String) {
+    fn log(&self, what: impl FnOnce() -> String) {
         if self.verbose {
             println!("{}", what());
         }
@@ -137,20 +138,20 @@ impl Program {
         let octets: Vec<u8> = (0..len).map(|_| pattern.next() as u8).collect();
         self.world.hosts[side].sends.insert(id, octets.clone());
         if self.world.hosts[side].machine.send(id, len, urgent).is_ok() {
-            self.say(|| format!("{side}: send {index} of {len}{}", if urgent { ", urgent" } else { "" }));
+            self.log(|| format!("{side}: send {index} of {len}{}", if urgent { ", urgent" } else { "" }));
             self.streams[side].sent.push(Sent { octets, urgent, end: None });
         } else {
             assert!(self.shut[side] || self.closed[side].is_some() || self.world.hosts[side].machine.is_over());
         }
     }
 
-    fn receive(&mut self, side: usize, whole: bool) {
+    fn receive(&mut self, side: usize, wait_for_all: bool) {
         let len = self.length();
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
-        self.say(|| format!("{side}: receive {} of {len}{}", id.0, if whole { ", whole" } else { "" }));
+        self.log(|| format!("{side}: receive {} of {len}{}", id.0, if wait_for_all { ", wait for all" } else { "" }));
         self.world.hosts[side].receives.insert(id, vec![0; usize::try_from(len).unwrap()]);
-        self.world.hosts[side].machine.receive(id, len, whole).unwrap();
+        self.world.hosts[side].machine.receive(id, len, wait_for_all).unwrap();
         self.streams[1 - side].waiting.push_back(id);
     }
 
@@ -159,49 +160,49 @@ impl Program {
         match self.random.below(100) {
             0..35 => self.send(side),
             35..75 => {
-                let whole = self.random.percent(10);
-                self.receive(side, whole);
+                let wait_for_all = self.random.percent(10);
+                self.receive(side, wait_for_all);
             }
             75..84 => {
                 let half = self.random.pick(&[Half::Out, Half::Out, Half::In]);
                 let mode = self.random.pick(&[Mode::Combined, Mode::Pipelined, Mode::Pipelined, Mode::Buffered]);
                 let taken = self.world.hosts[side].machine.set_mode(half, mode);
-                self.say(|| format!("{side}: {half:?} to {mode}: {taken:?}"));
+                self.log(|| format!("{side}: {half:?} to {mode}: {taken:?}"));
             }
             84..88 => {
                 let size = u32::try_from(self.random.range(30, 700)).unwrap();
-                self.say(|| format!("{side}: resize {size}"));
+                self.log(|| format!("{side}: resize {size}"));
                 self.world.hosts[side].machine.resize(size);
             }
             88..91 => {
-                self.say(|| format!("{side}: cancel sends"));
+                self.log(|| format!("{side}: cancel sends"));
                 self.canceled = true;
                 self.world.hosts[side].machine.cancel_sends();
             }
             91..94 => {
-                self.say(|| format!("{side}: cancel receives"));
+                self.log(|| format!("{side}: cancel receives"));
                 self.world.hosts[side].machine.cancel_receives();
             }
             94..97 => {
                 let policy = policy(&mut self.random);
-                self.say(|| format!("{side}: {policy:?}"));
+                self.log(|| format!("{side}: {policy:?}"));
                 *self.world.hosts[side].machine.policy_mut() = policy;
             }
             97 if self.random.percent(50) => {
                 let taken = self.world.hosts[side].machine.suspend(7000);
-                self.say(|| format!("{side}: suspend: {taken:?}"));
+                self.log(|| format!("{side}: suspend: {taken:?}"));
             }
             97 => self.world.hosts[side].no_memory ^= true,
             98 => {
                 if self.random.percent(30) {
-                    self.say(|| format!("{side}: shut down"));
+                    self.log(|| format!("{side}: shut down"));
                     self.shut[side] = true;
                     self.world.hosts[side].machine.shut_down();
                 }
             }
             _ => {
                 if self.random.percent(10) {
-                    self.say(|| format!("{side}: abort"));
+                    self.log(|| format!("{side}: abort"));
                     self.aborted = true;
                     let now = self.world.now;
                     self.world.hosts[side].machine.abort(now);
@@ -212,7 +213,7 @@ impl Program {
         self.listen();
     }
 
-    /// Something moves; `false` when nothing could.
+    /// Moves one item; `false` if nothing can move.
     fn move_on(&mut self) -> bool {
         let first = self.random.below(4);
         let moved = (0..4).any(|way| match (first + way) % 4 {
@@ -225,11 +226,11 @@ impl Program {
         moved
     }
 
-    /// Notes what the users hear.
+    /// Records the events that the users get.
     fn listen(&mut self) {
         for side in 0..2 {
             for event in self.world.events(side) {
-                self.say(|| format!("  {side}: {event:?}"));
+                self.log(|| format!("  {side}: {event:?}"));
                 let (out, incoming) = (side, 1 - side);
                 match event {
                     Event::Sent { send, octets, end } => {
@@ -250,7 +251,7 @@ impl Program {
                         if urgent {
                             stream.marks.push(stream.received.len());
                         }
-                        assert!(!stream.end_of_stream || octets == 0, "octets behind the end of the stream");
+                        assert!(!stream.end_of_stream || octets == 0, "octets after the end of the stream");
                         stream.end_of_stream |= end == ReceiveEnd::EndOfStream;
                         assert!(end != ReceiveEnd::Aborted || self.aborted, "a receive was aborted");
                     }
@@ -282,7 +283,7 @@ impl Program {
                 self.move_on();
             }
         }
-        self.say(|| "all is to be finished".to_owned());
+        self.log(|| "all is to be finished".to_owned());
         for side in 0..2 {
             self.world.hosts[side].machine.shut_down();
             self.shut[side] = true;
@@ -303,7 +304,7 @@ impl Program {
                 let deadlines: Vec<_> =
                     self.world.hosts.iter().filter_map(|host| host.machine.poll_timeout()).collect();
                 assert!(self.world.wait(), "stuck: {:#?}", self.world.hosts.each_ref().map(|host| &host.machine));
-                self.say(|| format!("  time passes: {deadlines:?}"));
+                self.log(|| format!("  time passes: {deadlines:?}"));
                 self.listen();
             }
         }
@@ -311,9 +312,9 @@ impl Program {
         self.end();
     }
 
-    /// What came out is what went in.
+    /// The output equals the input.
     fn end(&mut self) {
-        // What the Private Buffers hold behind the end is read, too.
+        // The contents of the Private Buffers after the end are read, too.
         for side in 0..2 {
             while !self.aborted && !self.streams[1 - side].end_of_stream {
                 self.receive(side, false);
@@ -325,9 +326,9 @@ impl Program {
             let (mut expected, mut marks) = (Vec::new(), Vec::new());
             for (index, Sent { octets, urgent, end }) in stream.sent.iter().enumerate() {
                 let Some((out, end)) = end else { panic!("{side}: send {index} never ended") };
-                let whole = if *end == SendEnd::Aborted { octets.len() } else { usize::try_from(*out).unwrap() };
-                expected.extend_from_slice(&octets[..whole]);
-                if *urgent && whole == octets.len() {
+                let kept = if *end == SendEnd::Aborted { octets.len() } else { usize::try_from(*out).unwrap() };
+                expected.extend_from_slice(&octets[..kept]);
+                if *urgent && kept == octets.len() {
                     marks.push(expected.len());
                 }
             }
@@ -352,7 +353,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn random_programs_move_the_octets_that_they_should() {
+fn random_programs_transfer_the_expected_octets() {
     if let Some(seed) = number("SDP_SEED") {
         return Program::new(seed, true).run();
     }
@@ -398,7 +399,7 @@ const USED: [Mid; 18] = [
     Mid::DATA,
 ];
 
-/// What the programs used: one that uses nothing proves nothing.
+/// The features that the programs used. An unused feature is not tested.
 #[derive(Debug, Default)]
 struct Tally {
     messages: BTreeMap<u8, u64>,

@@ -1,51 +1,53 @@
-//! The Modes' transitions, revocation, and limits of advertisements (sections 9.5.4, 9.5.5, 11.3, 12).
+//! Transitions between Modes, revocation, and limits of advertisements (sections 9.5.4, 9.5.5,
+//! 11.3, 12).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, ReceiveEnd, SendEnd};
 
-use crate::sdp::bench::{Bench, Said};
+use crate::sdp::bench::{Bench, SentMessage};
 use crate::sdp::host::Item;
 use crate::sdp::shows;
 use crate::sdp::wire::{sink_ah, src_ah, word};
 use crate::sdp::zcopy::{
     DATA, MODE_CHANGE, POLICY, RDMA_RD_COMPL, S, SEND_SM, SINK_AVAIL, SINK_AVAIL_CANCEL, SINK_CANCEL_ACK, SRC_AVAIL,
-    SRC_AVAIL_CANCEL, TO_BUFFERED, TO_COMBINED, TO_PIPELINED, bench, pipelined, received, sent, told,
+    SRC_AVAIL_CANCEL, TO_BUFFERED, TO_COMBINED, TO_PIPELINED, bench, pipelined, received, sent, summaries,
 };
 
 #[test]
-fn every_transition_is_asked_for_by_its_master() {
+fn only_the_master_requests_a_mode_transition() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
     let change = |bench: &mut Bench, half, mode| {
         let taken = bench.host.machine.set_mode(half, mode).is_ok();
-        if taken { bench.said() } else { Vec::new() }
+        if taken { bench.messages() } else { Vec::new() }
     };
-    let word_of = |said: &[Said]| said.iter().map(|said| (said.mid, said.word(0))).collect::<Vec<_>>();
+    let word_of =
+        |messages: &[SentMessage]| messages.iter().map(|message| (message.mid, message.word(0))).collect::<Vec<_>>();
     let pipe = change(&mut bench, Half::Out, Mode::Pipelined);
     shows!(proof:
         "SDP-12.3-1" => word_of(&pipe) == [(MODE_CHANGE, TO_PIPELINED)];
         "SDP-14.2-16" => !pipe[0].solicited;
     );
-    // Buffered is two steps away; the second waits until the first is acknowledged.
+    // Buffered Mode is two steps away. The second step waits until the first one is acknowledged.
     let back = change(&mut bench, Half::Out, Mode::Buffered);
     shows!(proof:
         "SDP-12.4-1" => word_of(&back) == [(MODE_CHANGE, TO_COMBINED)];
     );
-    bench.hear_so(0, DATA, back[0].mseq - 1, &[], None);
+    bench.deliver_with(0, DATA, back[0].mseq - 1, &[], None);
     shows!(proof:
-        "SDP-12.4-3" => bench.said().is_empty();
+        "SDP-12.4-3" => bench.messages().is_empty();
     );
-    bench.hear_so(0, DATA, back[0].mseq, &[], None);
+    bench.deliver_with(0, DATA, back[0].mseq, &[], None);
     shows!(proof:
-        "SDP-12.1-1" => word_of(&bench.said()) == [(MODE_CHANGE, TO_BUFFERED)];
+        "SDP-12.1-1" => word_of(&bench.messages()) == [(MODE_CHANGE, TO_BUFFERED)];
         "SDP-12-9" => bench.host.machine.set_mode(Half::Out, Mode::Combined).is_err();
     );
     bench.send(1, 150);
     shows!(proof:
         "SDP-12-18" => bench.mids() == [DATA];
     );
-    bench.hear(MODE_CHANGE, &word(TO_COMBINED | S));
+    bench.deliver(MODE_CHANGE, &word(TO_COMBINED | S));
     bench.send(2, 150);
     shows!(proof:
         "SDP-12.5-17" => bench.mids() == [SRC_AVAIL];
@@ -56,18 +58,18 @@ fn every_transition_is_asked_for_by_its_master() {
 fn the_sink_leads_out_of_buffered() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
-    bench.hear(MODE_CHANGE, &word(TO_BUFFERED));
+    bench.deliver(MODE_CHANGE, &word(TO_BUFFERED));
     assert_eq!(bench.host.machine.mode(Half::In), Mode::Buffered);
     bench.host.machine.set_mode(Half::In, Mode::Combined).unwrap();
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-12.2-1" => said.iter().map(|said| (said.mid, said.word(0))).eq([(MODE_CHANGE, TO_COMBINED | S)]);
+        "SDP-12.2-1" => messages.iter().map(|message| (message.mid, message.word(0))).eq([(MODE_CHANGE, TO_COMBINED | S)]);
         "SDP-12-15" => bench.host.machine.mode(Half::In) == Mode::Combined;
     );
     let aborts = |setup: &[u32], last: u32| {
         let mut bench = self::bench(POLICY);
-        setup.iter().for_each(|change| bench.hear(MODE_CHANGE, &word(*change)));
-        bench.hear(MODE_CHANGE, &word(last));
+        setup.iter().for_each(|change| bench.deliver(MODE_CHANGE, &word(*change)));
+        bench.deliver(MODE_CHANGE, &word(last));
         bench.is_aborted()
     };
     shows!(proof:
@@ -80,7 +82,7 @@ fn the_sink_leads_out_of_buffered() {
 }
 
 #[test]
-fn pipelined_to_combined_re_issues_what_the_sink_dropped() {
+fn pipelined_to_combined_advertises_dropped_buffers_again() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
@@ -88,20 +90,21 @@ fn pipelined_to_combined_re_issues_what_the_sink_dropped() {
     assert_eq!(bench.mids(), [SRC_AVAIL, SRC_AVAIL]);
     bench.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
     assert_eq!(bench.mids(), [MODE_CHANGE]);
-    // It was sent before the ModeChange arrived: fresh, so the sink has dropped the SrcAvails that it met.
-    bench.hear_so(0, SINK_AVAIL, 3, &sink_ah(150, 0x55, 0, 0), None);
+    // The SinkAvail was sent before the ModeChange arrived. It is fresh, so the sink has dropped
+    // the SrcAvails that crossed it.
+    bench.deliver_with(0, SINK_AVAIL, 3, &sink_ah(150, 0x55, 0, 0), None);
     let items = bench.all();
-    let said = told(&items);
+    let messages = summaries(&items);
     shows!(proof:
-        "SDP-12.4-11" => said.len() == 1 && said[0].0 == SRC_AVAIL;
-        "SDP-12.4-10" => said[0].1.len() == 16 + 10;
+        "SDP-12.4-11" => messages.len() == 1 && messages[0].0 == SRC_AVAIL;
+        "SDP-12.4-10" => messages[0].1.len() == 16 + 10;
         "SDP-12.4-8" => items.iter().all(|item| !matches!(item, Item::Write { .. }));
     );
-    bench.hear_so(0, SINK_AVAIL, 3, &sink_ah(150, 0x56, 0, 0), None);
+    bench.deliver_with(0, SINK_AVAIL, 3, &sink_ah(150, 0x56, 0, 0), None);
     shows!(proof:
         "SDP-12.4-12" => bench.mids().is_empty();
     );
-    bench.hear_so(0, SINK_AVAIL, 4, &sink_ah(150, 0x57, 0, 0), None);
+    bench.deliver_with(0, SINK_AVAIL, 4, &sink_ah(150, 0x57, 0, 0), None);
     shows!(proof:
         "SDP-12-21" => bench.is_aborted();
     );
@@ -109,7 +112,7 @@ fn pipelined_to_combined_re_issues_what_the_sink_dropped() {
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);
-    sink.hear_so(0, MODE_CHANGE, 1, &word(TO_COMBINED), None);
+    sink.deliver_with(0, MODE_CHANGE, 1, &word(TO_COMBINED), None);
     sink.receive(2, 100);
     shows!(proof:
         "SDP-12.4-14" => sink.mids().is_empty() && sink.host.registered() == 0;
@@ -122,41 +125,41 @@ fn revoking_src_avails() {
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
     bench.send(2, 150);
-    bench.said();
+    bench.messages();
     bench.host.machine.cancel_sends();
-    let said = bench.said();
+    let messages = bench.messages();
     bench.send(3, 150);
     shows!(proof:
-        "SDP-9.5.4-1" => said.len() == 1 && said[0].mid == SRC_AVAIL_CANCEL;
-        "SDP-14.2-5" => said[0].solicited;
+        "SDP-9.5.4-1" => messages.len() == 1 && messages[0].mid == SRC_AVAIL_CANCEL;
+        "SDP-14.2-5" => messages[0].solicited;
         "SDP-9.5.4-10" => bench.mids().is_empty();
     );
-    bench.hear_so(0, RDMA_RD_COMPL, said[0].mseq - 1, &word(60), None);
-    bench.hear_so(0, SEND_SM, said[0].mseq, &[], None);
+    bench.deliver_with(0, RDMA_RD_COMPL, messages[0].mseq - 1, &word(60), None);
+    bench.deliver_with(0, SEND_SM, messages[0].mseq, &[], None);
     let events = bench.events();
     shows!(proof:
         "SDP-9.5.4-12" => events == [sent(1, 60, SendEnd::Canceled), sent(2, 0, SendEnd::Canceled)];
     );
     assert_eq!(bench.mids(), [SRC_AVAIL], "the third goes on");
-    // The sink's part: a read is under way.
+    // The sink's part: a read is in progress.
     let mut sink = pipelined(Policy { max_read: 30, ..POLICY });
-    sink.hear(SRC_AVAIL, &src_ah(100, 0x77, 0));
+    sink.deliver(SRC_AVAIL, &src_ah(100, 0x77, 0));
     sink.receive(1, 500);
     let read = sink.all();
     let Item::ReadRequest { op, .. } = read[0] else { panic!() };
-    sink.hear(SRC_AVAIL_CANCEL, &[]);
+    sink.deliver(SRC_AVAIL_CANCEL, &[]);
     sink.send(9, 5);
-    let meanwhile = sink.said();
+    let meanwhile = sink.messages();
     sink.host.arrive(sink.now, Item::ReadResponse { op, octets: vec![7; 30] });
-    let after = sink.said();
+    let after = sink.messages();
     shows!(proof:
         // Its MSeq is 3.
-        "SDP-9.5.4-5" => meanwhile.iter().chain(&after[..1]).all(|said| said.mseq_ack < 3);
+        "SDP-9.5.4-5" => meanwhile.iter().chain(&after[..1]).all(|message| message.mseq_ack < 3);
         "SDP-9.5.4-7" => after[0].mid == RDMA_RD_COMPL && after[0].word(0) == 30;
-        "SDP-9.5.4-9" => after[1..].iter().map(|said| (said.mid, said.mseq_ack)).eq([(SEND_SM, 3)]);
+        "SDP-9.5.4-9" => after[1..].iter().map(|message| (message.mid, message.mseq_ack)).eq([(SEND_SM, 3)]);
     );
     let mut idle = pipelined(POLICY);
-    idle.hear(SRC_AVAIL_CANCEL, &[]);
+    idle.deliver(SRC_AVAIL_CANCEL, &[]);
     shows!(proof:
         "SDP-9.5.4-4" => idle.mids().iter().all(|mid| *mid == DATA);
     );
@@ -168,16 +171,16 @@ fn revoking_sink_avails() {
     let mut bench = pipelined(POLICY);
     bench.receive(1, 100);
     bench.receive(2, 100);
-    bench.said();
+    bench.messages();
     bench.host.machine.cancel_receives();
-    let said = bench.said();
+    let messages = bench.messages();
     bench.receive(3, 100);
     shows!(proof:
-        "SDP-9.5.5-1" => said.len() == 1 && said[0].mid == SINK_AVAIL_CANCEL;
-        "SDP-14.2-6" => said[0].solicited;
+        "SDP-9.5.5-1" => messages.len() == 1 && messages[0].mid == SINK_AVAIL_CANCEL;
+        "SDP-14.2-6" => messages[0].solicited;
         "SDP-9.5.5-11" => bench.mids().is_empty();
     );
-    bench.hear_so(0, SINK_CANCEL_ACK, said[0].mseq, &[], None);
+    bench.deliver_with(0, SINK_CANCEL_ACK, messages[0].mseq, &[], None);
     shows!(proof:
         "SDP-9.5.5-14" => bench.events()
             == [received(1, 0, ReceiveEnd::Canceled), received(2, 0, ReceiveEnd::Canceled)];
@@ -185,36 +188,36 @@ fn revoking_sink_avails() {
     assert_eq!(bench.mids(), [SINK_AVAIL]);
     // The source's part.
     let mut source = pipelined(POLICY);
-    source.hear(SINK_AVAIL, &sink_ah(150, 0x55, 0, 0));
-    source.hear(SINK_AVAIL_CANCEL, &[]);
+    source.deliver(SINK_AVAIL, &sink_ah(150, 0x55, 0, 0));
+    source.deliver(SINK_AVAIL_CANCEL, &[]);
     source.send(1, 150);
-    let said = source.said();
+    let messages = source.messages();
     shows!(proof:
-        "SDP-9.5.5-10" => said.iter().map(|said| said.mid).eq([SINK_CANCEL_ACK, SRC_AVAIL]);
-        "SDP-14.2-10" => said[0].solicited;
+        "SDP-9.5.5-10" => messages.iter().map(|message| message.mid).eq([SINK_CANCEL_ACK, SRC_AVAIL]);
+        "SDP-14.2-10" => messages[0].solicited;
     );
     let mut idle = pipelined(POLICY);
-    idle.hear(SINK_AVAIL_CANCEL, &[]);
+    idle.deliver(SINK_AVAIL_CANCEL, &[]);
     shows!(proof:
         "SDP-9.5.5-4" => idle.mids().iter().all(|mid| *mid == DATA);
     );
 }
 
-/// Both sides wait for their own send to be read, and nobody reads (section 9.2).
+/// Both sides wait until the peer has read their send, and nobody reads (section 9.2).
 #[test]
 fn the_deadlock_of_crossed_src_avails_is_resolved() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
     bench.send(1, 150);
     assert_eq!(bench.mids(), [SRC_AVAIL]);
-    bench.hear(SRC_AVAIL, &[src_ah(50, 0x77, 0), vec![1]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(50, 0x77, 0), vec![1]].concat());
     assert!(bench.mids().is_empty());
     let deadline = bench.host.machine.poll_timeout().unwrap();
     bench.host.machine.handle_timeout(deadline);
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
         "SDP-9.2-39" => deadline == bench.now + POLICY.deadlock_wait;
-        "SDP-9.2-40" => said.iter().map(|said| said.mid).eq([SEND_SM]);
+        "SDP-9.2-40" => messages.iter().map(|message| message.mid).eq([SEND_SM]);
     );
 }
 
@@ -225,8 +228,8 @@ fn adverts_stay_within_the_peers_limit() {
     let settings = weft_peer::sdp::Settings { recv_size: 64, policy: POLICY, ..Default::default() };
     let mut bench = Bench::with(settings, hello);
     bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
-    bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
-    bench.said();
+    bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
+    bench.messages();
     bench.receive(1, 100);
     (1..=3).for_each(|id| bench.send(id, 150));
     shows!(proof:

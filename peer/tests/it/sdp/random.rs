@@ -1,4 +1,4 @@
-//! Numbers that a seed makes (SplitMix64), the same on every machine.
+//! Random numbers from a seed (SplitMix64), the same on every machine.
 
 /// A stream of numbers.
 #[derive(Debug, Clone)]

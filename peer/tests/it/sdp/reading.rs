@@ -1,9 +1,9 @@
-//! Read Zcopy and its SendSm, as section 9.2 and 9.5.2.1 tell it sentence by sentence, at both ends.
+//! Read Zcopy and its SendSm at both ends, for each sentence of sections 9.2 and 9.5.2.1.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::sdp::{OpId, Policy, ReceiveEnd, ReceiveId, SendEnd, SrcAvailAnswer};
 
-use crate::sdp::bench::{Bench, Said};
+use crate::sdp::bench::{Bench, SentMessage};
 use crate::sdp::host::Item;
 use crate::sdp::shows;
 use crate::sdp::talk::Talk;
@@ -13,18 +13,18 @@ use crate::sdp::zcopy::{
     serve_read,
 };
 
-/// A Data Source in Pipelined Mode with these SrcAvails out.
-fn source(lens: &[u64]) -> (Bench, Vec<Said>) {
+/// A Data Source in Pipelined Mode that has sent these SrcAvails.
+fn source(lens: &[u64]) -> (Bench, Vec<SentMessage>) {
     let mut bench = pipelined(POLICY);
     for (id, len) in (1..).zip(lens) {
         bench.send(id, *len);
     }
-    let adverts = bench.said();
+    let adverts = bench.messages();
     assert_eq!(adverts.len(), lens.len());
     (bench, adverts)
 }
 
-fn read(bench: &mut Bench, advert: &Said, at: u64, len: u32) -> Vec<Item> {
+fn read(bench: &mut Bench, advert: &SentMessage, at: u64, len: u32) -> Vec<Item> {
     let va = u64::from(advert.word(8)) << 32 | u64::from(advert.word(12));
     bench.host.arrive(bench.now, Item::ReadRequest { op: OpId(99), stag: advert.word(4), va: va + at, len });
     bench.all()
@@ -35,15 +35,15 @@ fn octets(from: u8, to: u8) -> Vec<Item> {
 }
 
 #[test]
-fn what_is_advertised_can_be_read_until_it_is_processed() {
+fn advertised_buffers_can_be_read_until_they_are_completed() {
     let mut proof = Proof::new(By::Test);
     let (mut late, adverts) = source(&[150]);
     late.now = late.now + core::time::Duration::from_secs(24 * 3600);
     late.host.machine.handle_timeout(late.now);
     let after_a_day = read(&mut late, &adverts[0], 0, 150);
-    late.hear(RDMA_RD_COMPL, &word(50));
+    late.deliver(RDMA_RD_COMPL, &word(50));
     let rest = read(&mut late, &adverts[0], 50, 100);
-    late.hear(RDMA_RD_COMPL, &word(100));
+    late.deliver(RDMA_RD_COMPL, &word(100));
     let gone = late.all().is_empty() && !late.host.exposes(adverts[0].word(4));
     let ends = |how: &dyn Fn(&mut Bench, u32)| {
         let (mut bench, adverts) = source(&[150]);
@@ -56,22 +56,22 @@ fn what_is_advertised_can_be_read_until_it_is_processed() {
     shows!(proof:
         "SDP-9.2-23" => after_a_day == octets(1, 150) && rest == octets(51, 150);
         "SDP-9.2-30" => gone;
-        "SDP-9.2-24" => ends(&|bench, _| bench.hear(SEND_SM, &[]))
-            && ends(&|bench, mseq| bench.hear_so(0, SINK_AVAIL, mseq, &sink_ah(300, 7, 0, 0), None))
+        "SDP-9.2-24" => ends(&|bench, _| bench.deliver(SEND_SM, &[]))
+            && ends(&|bench, mseq| bench.deliver_with(0, SINK_AVAIL, mseq, &sink_ah(300, 7, 0, 0), None))
             && ends(&|bench, mseq| {
                 bench.host.machine.cancel_sends();
                 assert_eq!(bench.mids(), [SRC_AVAIL_CANCEL]);
                 assert!(bench.host.exposes(0x201), "until the revocation is Processed");
-                bench.hear_so(0, SEND_SM, mseq + 1, &[], None);
+                bench.deliver_with(0, SEND_SM, mseq + 1, &[], None);
             });
         "SDP-9.2-28" => {
             let (mut bench, adverts) = source(&[150, 160]);
-            bench.hear_so(0, RDMA_RD_COMPL, adverts[1].mseq, &word(150), Some(adverts[1].word(4)));
+            bench.deliver_with(0, RDMA_RD_COMPL, adverts[1].mseq, &word(150), Some(adverts[1].word(4)));
             bench.is_aborted()
         };
         "SDP-9.2-16" => {
             let (mut bench, _) = source(&[150]);
-            bench.hear(RDMA_RD_COMPL, &word(149));
+            bench.deliver(RDMA_RD_COMPL, &word(149));
             bench.all().is_empty() && bench.events().is_empty() && !bench.is_aborted()
         };
     );
@@ -81,36 +81,36 @@ fn what_is_advertised_can_be_read_until_it_is_processed() {
 fn send_sm_is_about_the_oldest_src_avail() {
     let mut proof = Proof::new(By::Test);
     let (mut bench, _) = source(&[150, 160]);
-    bench.hear(SEND_SM, &[]);
-    let first = bench.said();
+    bench.deliver(SEND_SM, &[]);
+    let first = bench.messages();
     let (mut part, _) = source(&[150, 160]);
-    part.hear(RDMA_RD_COMPL, &word(40));
-    part.hear(SEND_SM, &[]);
-    let rest = part.said();
-    part.hear(RDMA_RD_COMPL, &word(160));
+    part.deliver(RDMA_RD_COMPL, &word(40));
+    part.deliver(SEND_SM, &[]);
+    let rest = part.messages();
+    part.deliver(RDMA_RD_COMPL, &word(160));
     let mut combined = self::bench(POLICY);
     combined.send(1, 150);
-    combined.said();
-    combined.hear(SEND_SM, &[]);
-    let behind_payload = combined.said();
+    combined.messages();
+    combined.deliver(SEND_SM, &[]);
+    let after_payload = combined.messages();
     shows!(proof:
-        "SDP-9.2-31" => first.iter().map(|said| said.mid).eq([DATA]) && first[0].rest == (1..=150).collect::<Vec<u8>>();
-        "SDP-9.2-35" => rest.iter().map(|said| said.mid).eq([DATA]) && rest[0].rest == (41..=150).collect::<Vec<u8>>();
-        "SDP-9.5.2.1-2" => behind_payload.len() == 1 && behind_payload[0].rest == (11..=150).collect::<Vec<u8>>();
+        "SDP-9.2-31" => first.iter().map(|message| message.mid).eq([DATA]) && first[0].rest == (1..=150).collect::<Vec<u8>>();
+        "SDP-9.2-35" => rest.iter().map(|message| message.mid).eq([DATA]) && rest[0].rest == (41..=150).collect::<Vec<u8>>();
+        "SDP-9.5.2.1-2" => after_payload.len() == 1 && after_payload[0].rest == (11..=150).collect::<Vec<u8>>();
         "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)];
         "SDP-11.3-9" => bench.all().is_empty() && bench.host.registered() == 1;
-        "SDP-9.5.2.1-1" => behind_payload[0].mid == DATA && first[0].mid == DATA;
-        // Either answer is as good.
+        "SDP-9.5.2.1-1" => after_payload[0].mid == DATA && first[0].mid == DATA;
+        // Both answers are valid.
         "SDP-9.2-6" => combined.events() == [sent(1, 150, SendEnd::Complete)];
-        "SDP-11-4" => behind_payload[0].rest.len() == 140 && first[0].rest.len() == 150;
+        "SDP-11-4" => after_payload[0].rest.len() == 140 && first[0].rest.len() == 150;
     );
 }
 
 #[test]
-fn reads_are_told_when_they_are_through_and_each_by_itself() {
+fn completed_reads_are_reported_one_by_one() {
     let mut proof = Proof::new(By::Test);
     let mut held = bench(POLICY);
-    held.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    held.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     held.receive(1, 200);
     let Some(Item::ReadRequest { op, len, .. }) = held.all().pop() else { panic!("no read") };
     held.now = held.now + core::time::Duration::from_secs(3600);
@@ -120,10 +120,10 @@ fn reads_are_told_when_they_are_through_and_each_by_itself() {
     let then = held.mids();
     let mut three = pipelined(POLICY);
     for (stag, len) in [(1, 30), (2, 40), (3, 50)] {
-        three.hear(SRC_AVAIL, &src_ah(len, stag, 0));
+        three.deliver(SRC_AVAIL, &src_ah(len, stag, 0));
     }
     three.receive_so(1, 1000, true);
-    let mut told = Vec::new();
+    let mut completions = Vec::new();
     let mut reads = Vec::new();
     for _ in 0..6 {
         for item in three.all() {
@@ -132,21 +132,21 @@ fn reads_are_told_when_they_are_through_and_each_by_itself() {
                     reads.push((stag, len));
                     three.host.arrive(three.now, Item::ReadResponse { op, octets: vec![0; len as usize] });
                 }
-                item => told.extend(crate::sdp::bench::said(item)),
+                item => completions.extend(crate::sdp::bench::parse_message(item)),
             }
         }
     }
     shows!(proof:
         "SDP-9.2-12" => meanwhile.is_empty();
         "SDP-9.2-11" => then == [RDMA_RD_COMPL];
-        "SDP-9.2-14" => told.iter().map(|said| (said.mid, said.word(0))).eq([(RDMA_RD_COMPL, 30), (RDMA_RD_COMPL, 40), (RDMA_RD_COMPL, 50)]);
-        "SDP-9.2-15" => told.iter().map(|said| said.invalidate).eq([Some(1), Some(2), Some(3)]);
+        "SDP-9.2-14" => completions.iter().map(|message| (message.mid, message.word(0))).eq([(RDMA_RD_COMPL, 30), (RDMA_RD_COMPL, 40), (RDMA_RD_COMPL, 50)]);
+        "SDP-9.2-15" => completions.iter().map(|message| message.invalidate).eq([Some(1), Some(2), Some(3)]);
         "SDP-9.5.2.1-3" => reads == [(1, 30), (2, 40), (3, 50)];
         "SDP-10.1-2" => {
             let mut bench = bench(POLICY);
-            bench.hear(DATA, &[1]);
-            bench.hear(DATA, &[2, 3]);
-            bench.hear(2, &[]);
+            bench.deliver(DATA, &[1]);
+            bench.deliver(DATA, &[2, 3]);
+            bench.deliver(2, &[]);
             bench.receive_so(1, 100, true);
             bench.host.receives[&ReceiveId(1)][..3] == [1, 2, 3]
                 && bench.events().last() == Some(&received(1, 3, ReceiveEnd::EndOfStream))
@@ -154,14 +154,14 @@ fn reads_are_told_when_they_are_through_and_each_by_itself() {
     );
 }
 
-/// What the policy makes of a receive: it suits Read Zcopy or it does not.
+/// How the policy handles a receive: it may or may not suit Read Zcopy.
 #[test]
 fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
     let mut proof = Proof::new(By::Test);
     let answered = |answer: SrcAvailAnswer, piped: bool| {
         let policy = Policy { answer, ..POLICY };
         let mut bench = if piped { pipelined(policy) } else { bench(policy) };
-        bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; usize::from(!piped)]].concat());
+        bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; usize::from(!piped)]].concat());
         let before = bench.all();
         assert!(before.is_empty(), "nobody receives");
         bench.receive(1, 200);
@@ -171,9 +171,9 @@ fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
     let is_send_sm = |item: &Item| matches!(item, Item::Message { octets, .. } if octets[3] == SEND_SM);
     let reads = |item: &Item| matches!(item, Item::ReadRequest { .. });
     let (mut declined, first) = answered(SrcAvailAnswer::SendSm, false);
-    [48, 48, 3].iter().for_each(|len| declined.hear(DATA, &vec![2; *len]));
+    [48, 48, 3].iter().for_each(|len| declined.deliver(DATA, &vec![2; *len]));
     let got = declined.events();
-    declined.hear(SRC_AVAIL, &[src_ah(50, 8, 0), vec![1]].concat());
+    declined.deliver(SRC_AVAIL, &[src_ah(50, 8, 0), vec![1]].concat());
     declined.receive(2, 50);
     shows!(proof:
         "SDP-9.2-7" => is_send_sm(&first);
@@ -188,34 +188,34 @@ fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
 }
 
 #[test]
-fn the_rest_behind_a_send_sm_is_counted_exactly() {
+fn counts_the_remaining_octets_after_send_sm() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(Policy { answer: SrcAvailAnswer::ReadThenSendSm, max_read: 30, ..POLICY });
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
     bench.receive_so(1, 100, true);
     serve_read(&mut bench);
-    let told = bench.mids();
+    let answer = bench.mids();
     // 100 - 10 - 30.
-    bench.hear(DATA, &[2; 40]);
-    bench.hear(DATA, &[2; 19]);
+    bench.deliver(DATA, &[2; 40]);
+    bench.deliver(DATA, &[2; 19]);
     let short = bench.events();
-    bench.hear(DATA, &[2; 1]);
-    let whole = bench.events();
-    bench.hear(SRC_AVAIL, &[src_ah(50, 8, 0), vec![1; 10]].concat());
+    bench.deliver(DATA, &[2; 1]);
+    let filled = bench.events();
+    bench.deliver(SRC_AVAIL, &[src_ah(50, 8, 0), vec![1; 10]].concat());
     bench.receive(2, 50);
     let mut other = pipelined(Policy { answer: SrcAvailAnswer::ReadThenSendSm, max_read: 30, ..POLICY });
-    other.hear(SRC_AVAIL, &src_ah(50, 1, 0));
-    other.hear(SRC_AVAIL, &src_ah(60, 2, 0));
+    other.deliver(SRC_AVAIL, &src_ah(50, 1, 0));
+    other.deliver(SRC_AVAIL, &src_ah(60, 2, 0));
     other.receive_so(1, 110, true);
     serve_read(&mut other);
-    let asked = other.mids();
+    let other_answer = other.mids();
     let waits = other.all();
-    other.hear(DATA, &[2; 20]);
+    other.deliver(DATA, &[2; 20]);
     let goes_on = serve_read(&mut other);
     shows!(proof:
-        "SDP-9.2-37" => told == [RDMA_RD_COMPL, SEND_SM] && short.is_empty() && whole == [received(1, 100, ReceiveEnd::More)]
+        "SDP-9.2-37" => answer == [RDMA_RD_COMPL, SEND_SM] && short.is_empty() && filled == [received(1, 100, ReceiveEnd::More)]
             && serve_read(&mut bench).0 == 8;
-        "SDP-11.3-10" => asked == [RDMA_RD_COMPL, SEND_SM] && waits.is_empty() && goes_on == (2, 0, 30);
+        "SDP-11.3-10" => other_answer == [RDMA_RD_COMPL, SEND_SM] && waits.is_empty() && goes_on == (2, 0, 30);
     );
 }
 
@@ -223,11 +223,12 @@ fn the_rest_behind_a_send_sm_is_counted_exactly() {
 fn the_order_of_read_zcopy_and_of_write_zcopy() {
     let mut proof = Proof::new(By::Test);
     let talk = Talk::held();
-    // For each side: what it may read and write now, and what it did and has not told.
+    // For each side: the advertisements that it may use now, and the transfers that it has not
+    // reported yet.
     let mut order = true;
     let (mut sources, mut sinks) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let (mut read, mut written) = ([0, 0], [0, 0]);
-    let mut tells = [0; 2];
+    let mut completions = [0; 2];
     for (side, item) in &talk.items {
         let (me, peer) = (*side, 1 - *side);
         match item {
@@ -238,19 +239,19 @@ fn the_order_of_read_zcopy_and_of_write_zcopy() {
                 written[me] += octets.len() as u32;
             }
             item => {
-                let Some(said) = crate::sdp::bench::said(item.clone()) else { continue };
-                match said.mid {
-                    SRC_AVAIL => sources[me].push(said.word(4)),
-                    SINK_AVAIL => sinks[me].push(said.word(4)),
+                let Some(message) = crate::sdp::bench::parse_message(item.clone()) else { continue };
+                match message.mid {
+                    SRC_AVAIL => sources[me].push(message.word(4)),
+                    SINK_AVAIL => sinks[me].push(message.word(4)),
                     RDMA_RD_COMPL => {
-                        order &= said.word(0) == read[me];
+                        order &= message.word(0) == read[me];
                         read[me] = 0;
-                        tells[0] += 1;
+                        completions[0] += 1;
                     }
                     5 => {
-                        order &= said.word(0) == written[me];
+                        order &= message.word(0) == written[me];
                         written[me] = 0;
-                        tells[1] += 1;
+                        completions[1] += 1;
                     }
                     _ => {}
                 }
@@ -258,12 +259,12 @@ fn the_order_of_read_zcopy_and_of_write_zcopy() {
         }
     }
     let mut combined = bench(Policy { wants_pipelined: true, ..POLICY });
-    combined.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    combined.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     combined.receive(1, 100);
     serve_read(&mut combined);
     shows!(proof:
-        "SDP-9.2-1" => order && tells[0] >= 6;
-        "SDP-9.3-1" => order && tells[1] >= 4;
-        "SDP-9.2-20" => combined.said().iter().map(|said| (said.mid, said.flags)).eq([(RDMA_RD_COMPL, 4)]);
+        "SDP-9.2-1" => order && completions[0] >= 6;
+        "SDP-9.3-1" => order && completions[1] >= 4;
+        "SDP-9.2-20" => combined.messages().iter().map(|message| (message.mid, message.flags)).eq([(RDMA_RD_COMPL, 4)]);
     );
 }

@@ -1,4 +1,4 @@
-//! ChRcvBuf and ChRcvBufAck (section 10.6) as a connection does it.
+//! ChRcvBuf and ChRcvBufAck (section 10.6) on a connection.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::sdp::Event;
@@ -12,42 +12,42 @@ const CH_RCV_BUF: u8 = 0x0b;
 const CH_RCV_BUF_ACK: u8 = 0x0c;
 
 fn mids(bench: &mut Bench) -> Vec<u8> {
-    bench.said().iter().map(|said| said.mid).collect()
+    bench.messages().iter().map(|message| message.mid).collect()
 }
 
 #[test]
 fn a_smaller_size_is_acknowledged_at_once_and_a_larger_one_when_the_old_ones_are_used_up() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
-    bench.hear(CH_RCV_BUF, &word(50));
-    let said = bench.said();
+    bench.deliver(CH_RCV_BUF, &word(50));
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-10.6-12" => said.iter().map(|said| (said.mid, said.word(0))).eq([(CH_RCV_BUF_ACK, 50)]);
-        "SDP-14.2-18" => !said[0].solicited;
+        "SDP-10.6-12" => messages.iter().map(|message| (message.mid, message.word(0))).eq([(CH_RCV_BUF_ACK, 50)]);
+        "SDP-14.2-18" => !messages[0].solicited;
     );
-    // Sixteen of the old size are posted; each message uses one up.
-    bench.hear(CH_RCV_BUF, &word(500));
+    // Sixteen buffers of the old size are posted. Each message uses one.
+    bench.deliver(CH_RCV_BUF, &word(500));
     let mut before = Vec::new();
     for _ in 0..15 {
-        bench.hear(0xff, &[]);
+        bench.deliver(0xff, &[]);
         before.extend(mids(&mut bench));
     }
     shows!(proof:
         "SDP-10.6-13" => !before.contains(&CH_RCV_BUF_ACK);
     );
-    bench.hear(0xff, &[]);
-    let said = bench.said();
+    bench.deliver(0xff, &[]);
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-10.6-11" => said.iter().any(|said| said.mid == CH_RCV_BUF_ACK && said.word(0) == 500);
+        "SDP-10.6-11" => messages.iter().any(|message| message.mid == CH_RCV_BUF_ACK && message.word(0) == 500);
     );
     assert_eq!(bench.host.machine.recv_size(), 500);
 }
 
 #[test]
-fn from_the_answer_on_the_new_size_says_what_may_be_advertised() {
+fn the_new_size_limits_advertisements_after_the_answer() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(POLICY);
-    bench.hear(CH_RCV_BUF, &word(40));
+    bench.deliver(CH_RCV_BUF, &word(40));
     assert_eq!(mids(&mut bench), [CH_RCV_BUF_ACK]);
     bench.receive(1, 40);
     assert!(mids(&mut bench).is_empty());
@@ -66,42 +66,46 @@ fn the_requester_sends_smaller_messages_at_once_and_larger_ones_later() {
     assert_eq!(mids(&mut bench), [CH_RCV_BUF]);
     bench.send(1, 80);
     shows!(proof:
-        "SDP-10.6-1" => bench.said().iter().map(|said| said.rest.len()).eq([50, 30]);
+        "SDP-10.6-1" => bench.messages().iter().map(|message| message.rest.len()).eq([50, 30]);
     );
-    bench.hear(CH_RCV_BUF_ACK, &word(66));
+    bench.deliver(CH_RCV_BUF_ACK, &word(66));
     assert_eq!(bench.events().last(), Some(&Event::Resized(66)));
     bench.host.machine.resize(116);
     assert_eq!(mids(&mut bench), [CH_RCV_BUF]);
     bench.send(2, 60);
-    let sizes: Vec<usize> = bench.said().iter().map(|said| said.rest.len()).collect();
-    bench.hear(CH_RCV_BUF_ACK, &word(116));
+    let sizes: Vec<usize> = bench.messages().iter().map(|message| message.rest.len()).collect();
+    bench.deliver(CH_RCV_BUF_ACK, &word(116));
     bench.send(3, 60);
     shows!(proof:
-        "SDP-10-6" => sizes == [50, 10] && bench.said().iter().map(|said| said.rest.len()).eq([60]);
+        "SDP-10-6" => sizes == [50, 10] && bench.messages().iter().map(|message| message.rest.len()).eq([60]);
     );
-    // An answer to nothing.
-    bench.hear(CH_RCV_BUF_ACK, &word(116));
+    // An answer without a request.
+    bench.deliver(CH_RCV_BUF_ACK, &word(116));
     assert!(bench.is_aborted());
 }
 
-/// A message larger than an advertised buffer would spill over into the next one: a larger size is acknowledged when no SinkAvail is
-/// out that is not larger still.
+/// A message larger than an advertised buffer would overflow it. So a larger size is acknowledged
+/// only if no smaller SinkAvail is outstanding.
 #[test]
 fn a_larger_size_waits_for_the_sink_avails_that_it_would_not_fit_into() {
     let answers = |advertised: u64| {
         let mut bench = pipelined(POLICY);
         bench.receive(1, advertised);
         assert_eq!(mids(&mut bench), [0xfd]);
-        bench.hear(CH_RCV_BUF, &word(500));
+        bench.deliver(CH_RCV_BUF, &word(500));
         let mut answers = Vec::new();
         for _ in 0..16 {
-            bench.hear(0xff, &[]);
-            answers.extend(bench.said().iter().filter(|said| said.mid == CH_RCV_BUF_ACK).map(|said| said.word(0)));
+            bench.deliver(0xff, &[]);
+            answers.extend(
+                bench.messages().iter().filter(|message| message.mid == CH_RCV_BUF_ACK).map(|message| message.word(0)),
+            );
         }
         let before = answers.len();
         bench.receive(2, 400);
-        bench.hear(0x05, &word(10));
-        answers.extend(bench.said().iter().filter(|said| said.mid == CH_RCV_BUF_ACK).map(|said| said.word(0)));
+        bench.deliver(0x05, &word(10));
+        answers.extend(
+            bench.messages().iter().filter(|message| message.mid == CH_RCV_BUF_ACK).map(|message| message.word(0)),
+        );
         assert_eq!(answers, [500]);
         before
     };

@@ -1,9 +1,9 @@
-//! SrcAvailCancel and SinkAvailCancel, step by step as sections 9.5.4 and 9.5.5 have them, at both ends.
+//! SrcAvailCancel and SinkAvailCancel at both ends, step by step as in sections 9.5.4 and 9.5.5.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::sdp::{Policy, ReceiveEnd, SendEnd};
 
-use crate::sdp::bench::said;
+use crate::sdp::bench::parse_message;
 use crate::sdp::host::Item;
 use crate::sdp::shows;
 use crate::sdp::wire::{sink_ah, src_ah, word};
@@ -16,7 +16,7 @@ const CH_RCV_BUF: u8 = 0x0b;
 const CH_RCV_BUF_ACK: u8 = 0x0c;
 
 fn mids(items: &[Item]) -> Vec<u8> {
-    items.iter().filter_map(|item| Some(said(item.clone())?.mid)).collect()
+    items.iter().filter_map(|item| Some(parse_message(item.clone())?.mid)).collect()
 }
 
 fn reads(items: &[Item]) -> usize {
@@ -28,41 +28,41 @@ fn the_sink_ends_its_read_and_drops_the_rest() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(Policy { max_read: 30, ..POLICY });
     for stag in 1..=3 {
-        bench.hear(SRC_AVAIL, &src_ah(100, stag, 0));
+        bench.deliver(SRC_AVAIL, &src_ah(100, stag, 0));
     }
     bench.receive_so(1, 500, true);
     let items = bench.all();
     let Item::ReadRequest { op, .. } = items[0] else { panic!("no read") };
-    bench.hear(SRC_AVAIL_CANCEL, &[]);
+    bench.deliver(SRC_AVAIL_CANCEL, &[]);
     let meanwhile = bench.all();
     bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![7; 30] });
     let after = bench.all();
-    bench.hear(SRC_AVAIL, &src_ah(50, 9, 0));
+    bench.deliver(SRC_AVAIL, &src_ah(50, 9, 0));
     let anew = bench.all();
     let mut unprocessed = pipelined(POLICY);
     for stag in 1..=3 {
-        unprocessed.hear(SRC_AVAIL, &src_ah(100, stag, 0));
+        unprocessed.deliver(SRC_AVAIL, &src_ah(100, stag, 0));
     }
-    unprocessed.hear(SRC_AVAIL_CANCEL, &[]);
+    unprocessed.deliver(SRC_AVAIL_CANCEL, &[]);
     let answer = unprocessed.all();
     unprocessed.receive_so(1, 500, true);
     shows!(proof:
         "SDP-9.5.4-6" => reads(&items) == 1 && reads(&meanwhile) == 0;
         "SDP-9.5.4-8" => mids(&after) == [RDMA_RD_COMPL, SEND_SM] && reads(&after) == 0;
-        "SDP-9.5.4-3" => said(after[0].clone()).unwrap().word(0) == 30;
+        "SDP-9.5.4-3" => parse_message(after[0].clone()).unwrap().word(0) == 30;
         "SDP-9.5.4-2" => mids(&answer) == [SEND_SM] && reads(&unprocessed.all()) == 0;
     );
     assert!(matches!(anew[..], [Item::ReadRequest { stag: 9, .. }]), "what comes after it is as ever");
 }
 
 #[test]
-fn the_source_takes_a_revocation_for_processed() {
+fn the_source_treats_revoked_buffers_as_processed() {
     let mut proof = Proof::new(By::Test);
     let canceled = || {
         let mut bench = pipelined(POLICY);
         bench.send(1, 150);
         bench.send(2, 160);
-        let mseq = bench.said()[1].mseq;
+        let mseq = bench.messages()[1].mseq;
         bench.host.machine.cancel_sends();
         assert_eq!(bench.mids(), [SRC_AVAIL_CANCEL]);
         bench.send(3, 170);
@@ -70,12 +70,12 @@ fn the_source_takes_a_revocation_for_processed() {
         (bench, mseq + 1)
     };
     let (mut read, cancel) = canceled();
-    read.hear_so(0, RDMA_RD_COMPL, cancel - 1, &word(150), None);
+    read.deliver_with(0, RDMA_RD_COMPL, cancel - 1, &word(150), None);
     assert!(read.all().is_empty());
-    read.hear_so(0, RDMA_RD_COMPL, cancel - 1, &word(160), None);
+    read.deliver_with(0, RDMA_RD_COMPL, cancel - 1, &word(160), None);
     let by_reads = read.mids();
     let (mut crossed, cancel) = canceled();
-    crossed.hear_so(0, SINK_AVAIL, cancel - 1, &sink_ah(300, 7, 0, 0), None);
+    crossed.deliver_with(0, SINK_AVAIL, cancel - 1, &sink_ah(300, 7, 0, 0), None);
     let by_sink_avail = crossed.all();
     shows!(proof:
         "SDP-9.5.4-11" => by_reads == [SRC_AVAIL] && matches!(&by_sink_avail[0], Item::Write { stag: 7, octets, .. } if octets.len() == 170);
@@ -87,14 +87,14 @@ fn the_source_takes_a_revocation_for_processed() {
 fn revoked_while_writing() -> (Vec<Item>, Vec<Item>) {
     let mut bench = pipelined(POLICY);
     for stag in 1..=2 {
-        bench.hear(SINK_AVAIL, &sink_ah(101, stag, 0, 0));
+        bench.deliver(SINK_AVAIL, &sink_ah(101, stag, 0, 0));
     }
     bench.send(1, 101);
     bench.send(2, 150);
     bench.host.run(bench.now);
     let writing: Vec<Item> = bench.host.outgoing.drain(..).collect();
     assert!(matches!(writing[..], [Item::Write { stag: 1, .. }]));
-    bench.hear(SINK_AVAIL_CANCEL, &[]);
+    bench.deliver(SINK_AVAIL_CANCEL, &[]);
     bench.host.run(bench.now);
     let meanwhile: Vec<Item> = bench.host.outgoing.drain(..).collect();
     let after = bench.all();
@@ -108,14 +108,14 @@ fn the_source_ends_its_write_and_drops_the_rest() {
     let writes = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Write { .. })).count();
     let mut idle = pipelined(POLICY);
     for stag in 1..=2 {
-        idle.hear(SINK_AVAIL, &sink_ah(100, stag, 0, 0));
+        idle.deliver(SINK_AVAIL, &sink_ah(100, stag, 0, 0));
     }
-    idle.hear(SINK_AVAIL_CANCEL, &[]);
+    idle.deliver(SINK_AVAIL_CANCEL, &[]);
     let dropped = idle.mids();
     idle.send(1, 150);
     shows!(proof:
         "SDP-9.5.5-7" => meanwhile.is_empty() && writes(&after) == 0;
-        "SDP-9.5.5-5" => mids(&after)[0] == RDMA_WR_COMPL && said(after[0].clone()).unwrap().word(0) == 101;
+        "SDP-9.5.5-5" => mids(&after)[0] == RDMA_WR_COMPL && parse_message(after[0].clone()).unwrap().word(0) == 101;
         "SDP-9.5.5-8" => mids(&after)[..2] == [RDMA_WR_COMPL, SINK_CANCEL_ACK];
         "SDP-9.5.5-6" => mids(&after) == [RDMA_WR_COMPL, SINK_CANCEL_ACK, SRC_AVAIL];
         "SDP-9.5.5-3" => mids(&after).iter().filter(|mid| **mid == SINK_CANCEL_ACK).count() == 1;
@@ -124,12 +124,12 @@ fn the_source_ends_its_write_and_drops_the_rest() {
 }
 
 #[test]
-fn the_sink_takes_a_revocation_for_processed() {
+fn the_sink_treats_revoked_buffers_as_processed() {
     let mut proof = Proof::new(By::Test);
     let canceled = |receives: u64| {
         let mut bench = pipelined(POLICY);
         (1..=receives).for_each(|id| bench.receive(id, 100));
-        bench.said();
+        bench.messages();
         bench.host.machine.cancel_receives();
         assert_eq!(bench.mids(), [SINK_AVAIL_CANCEL]);
         bench.receive(9, 100);
@@ -139,33 +139,34 @@ fn the_sink_takes_a_revocation_for_processed() {
         bench
     };
     let mut written = canceled(2);
-    written.hear_so(0, RDMA_WR_COMPL, 0, &word(100), None);
+    written.deliver_with(0, RDMA_WR_COMPL, 0, &word(100), None);
     assert!(written.all().is_empty());
-    written.hear_so(0, RDMA_WR_COMPL, 0, &word(30), None);
+    written.deliver_with(0, RDMA_WR_COMPL, 0, &word(30), None);
     let events = written.events();
     let mut stale = canceled(1);
-    stale.hear_so(0, DATA, 0, &[1, 2], None);
+    stale.deliver_with(0, DATA, 0, &[1, 2], None);
     shows!(proof:
         "SDP-9.5.5-12" => written.mids() == [SINK_AVAIL];
         "SDP-9.5.5-9" => events[1] == received(2, 30, ReceiveEnd::Canceled);
         "SDP-9.5.5-13" => stale.mids() == [SINK_AVAIL];
     );
-    // It is not needed any more, and harmless.
-    written.hear(SINK_CANCEL_ACK, &[]);
+    // It is redundant and harmless.
+    written.deliver(SINK_CANCEL_ACK, &[]);
     assert!(!written.is_aborted());
 }
 
-/// While a revocation is held back MSeqAck stands still, and an answer to what came behind it would not show that it is one.
+/// MSeqAck does not advance while a revocation is held back. So an answer to a later message would
+/// not acknowledge that message.
 #[test]
-fn a_change_of_size_behind_a_revocation_is_answered_behind_it() {
+fn a_resize_after_a_revocation_is_answered_after_it() {
     let mut bench = bench(POLICY);
     bench.receive(1, 60);
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
-    bench.hear(SRC_AVAIL_CANCEL, &[]);
-    bench.hear(CH_RCV_BUF, &word(40));
-    assert!(bench.said().is_empty());
+    bench.deliver(SRC_AVAIL_CANCEL, &[]);
+    bench.deliver(CH_RCV_BUF, &word(40));
+    assert!(bench.messages().is_empty());
     bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
-    let said: Vec<_> = bench.said().iter().map(|said| (said.mid, said.mseq_ack)).collect();
-    assert_eq!(said, [(RDMA_RD_COMPL, 1), (SEND_SM, 3), (CH_RCV_BUF_ACK, 3)]);
+    let messages: Vec<_> = bench.messages().iter().map(|message| (message.mid, message.mseq_ack)).collect();
+    assert_eq!(messages, [(RDMA_RD_COMPL, 1), (SEND_SM, 3), (CH_RCV_BUF_ACK, 3)]);
 }

@@ -1,18 +1,19 @@
-//! Set-up in its order, and the ranges of what Hello and HelloAck say (sections 6.2, 8.1.1, 10.3).
+//! The order of set-up, and the ranges of the fields in Hello and HelloAck (sections 6.2, 8.1.1,
+//! 10.3).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Connection, Half, Output, Policy, PrivateBuffer, Profile, SendId, Settings};
 use weft_peer::{Instant, sdp};
 
-use crate::sdp::bench::{Bench, said};
+use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::{Host, Item};
 use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, Hello, message, src_ah, word};
 use crate::sdp::world::World;
 use crate::sdp::zcopy::{DATA, MODE_CHANGE, POLICY, SINK_AVAIL, SRC_AVAIL, TO_PIPELINED};
 
-/// Settings that no connection could keep to.
+/// Settings that no connection can meet.
 fn wild() -> Settings {
     Settings {
         profile: Profile::Bare,
@@ -37,7 +38,7 @@ fn hello_of(settings: Settings) -> Vec<u8> {
     hello
 }
 
-/// What a machine does with a Hello.
+/// How a machine answers a Hello.
 fn answer_of(settings: Settings, hello: Hello) -> (Vec<u8>, Host) {
     let mut host = Host::new(Connection::accept(Instant::ORIGIN, settings));
     host.arrive(Instant::ORIGIN, Item::Streaming(hello.octets()));
@@ -45,60 +46,60 @@ fn answer_of(settings: Settings, hello: Hello) -> (Vec<u8>, Host) {
     (octets, host)
 }
 
-fn half(octets: &[u8], at: usize) -> u16 {
+fn word16(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-fn whole(octets: &[u8], at: usize) -> u32 {
+fn word32(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(octets[at..at + 4].try_into().unwrap())
 }
 
 #[test]
-fn the_hello_says_what_can_be_kept() {
+fn the_hello_announces_only_limits_that_hold() {
     let mut proof = Proof::new(By::Test);
     let hello = hello_of(wild());
     let own = Settings { bufs: 5, recv_size: 100, max_adverts: 7, ird: 4, ord: 3, ..bare() };
-    let said = hello_of(own);
+    let own_hello = hello_of(own);
     shows!(proof:
-        "SDP-6.2.1.3-1" => half(&hello, 16) == 1 && half(&said, 16) == 7;
-        "SDP-6.2.1.8-1" => hello[18] == 0 && said[18] == 0;
-        "SDP-6.2.1.4-3" => whole(&hello, 20) == 1 << 31;
-        "SDP-8.1.1-5" => half(&hello, 0) >= 3 && whole(&hello, 24) >= 37 && half(&said, 0) == 5 && whole(&said, 24) == 100;
-        "SDP-6.2.1.6-2" => half(&hello, 28) == 1 && half(&said, 28) == 4;
-        "SDP-6.2.1.7-2" => half(&hello, 30) == 1 && half(&said, 30) == 3;
-        "SDP-10.3-1" => half(&hello, 0) == 3;
-        "SDP-10-5" => half(&hello_of(bare()), 0) > 2 * 3;
+        "SDP-6.2.1.3-1" => word16(&hello, 16) == 1 && word16(&own_hello, 16) == 7;
+        "SDP-6.2.1.8-1" => hello[18] == 0 && own_hello[18] == 0;
+        "SDP-6.2.1.4-3" => word32(&hello, 20) == 1 << 31;
+        "SDP-8.1.1-5" => word16(&hello, 0) >= 3 && word32(&hello, 24) >= 37 && word16(&own_hello, 0) == 5 && word32(&own_hello, 24) == 100;
+        "SDP-6.2.1.6-2" => word16(&hello, 28) == 1 && word16(&own_hello, 28) == 4;
+        "SDP-6.2.1.7-2" => word16(&hello, 30) == 1 && word16(&own_hello, 30) == 3;
+        "SDP-10.3-1" => word16(&hello, 0) == 3;
+        "SDP-10-5" => word16(&hello_of(bare()), 0) > 2 * 3;
     );
 }
 
 #[test]
-fn the_hello_ack_says_what_can_be_kept() {
+fn the_hello_ack_announces_only_limits_that_hold() {
     let mut proof = Proof::new(By::Test);
     let hello = Hello { des_rem: 0, ..HELLO };
     let (ack, host) = answer_of(wild(), hello);
     let own = Settings { bufs: 5, recv_size: 100, max_adverts: 7, ird: 4, ord: 3, ..bare() };
-    let (said, _) = answer_of(own, hello);
+    let (own_ack, _) = answer_of(own, hello);
     shows!(proof:
-        "SDP-6.2.2.3-1" => half(&ack, 16) == 1 && half(&said, 16) == 7;
-        "SDP-6.2.2.7-1" => ack[18] == 0 && said[18] == 0;
-        "SDP-9.1-3" => whole(&said, 20) == 100 && whole(&hello_of(own), 24) == 100;
-        "SDP-6.2.2.5-2" => half(&ack, 24) == 1 && half(&said, 24) == 4;
-        "SDP-6.2.2.6-2" => half(&ack, 26) == 1 && half(&said, 26) == 3;
-        "SDP-10.3-2" => half(&ack, 0) == 3;
+        "SDP-6.2.2.3-1" => word16(&ack, 16) == 1 && word16(&own_ack, 16) == 7;
+        "SDP-6.2.2.7-1" => ack[18] == 0 && own_ack[18] == 0;
+        "SDP-9.1-3" => word32(&own_ack, 20) == 100 && word32(&hello_of(own), 24) == 100;
+        "SDP-6.2.2.5-2" => word16(&ack, 24) == 1 && word16(&own_ack, 24) == 4;
+        "SDP-6.2.2.6-2" => word16(&ack, 26) == 1 && word16(&own_ack, 26) == 3;
+        "SDP-10.3-2" => word16(&ack, 0) == 3;
         "SDP-10-4" => host.posted() == 3;
     );
 }
 
-/// LocORD is 2; the peer would let this side read much more at once.
+/// LocORD is 2. The peer would allow many more reads at once.
 #[test]
 fn reads_stay_within_loc_ord() {
     let mut proof = Proof::new(By::Test);
     let policy = Policy { max_read: 10, ..POLICY };
     let settings = Settings { recv_size: 64, ord: 2, policy, ..Settings::default() };
     let most = |mut bench: Bench| {
-        bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
+        bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
         for stag in 1..=3 {
-            bench.hear(SRC_AVAIL, &src_ah(40, stag, 0));
+            bench.deliver(SRC_AVAIL, &src_ah(40, stag, 0));
         }
         bench.receive(1, 1000);
         let mut outstanding = Vec::new();
@@ -115,13 +116,13 @@ fn reads_stay_within_loc_ord() {
     shows!(proof:
         "SDP-6.2.1.7-1" => (1..=2).contains(&connecting.0) && connecting.1 == 12;
         "SDP-6.2.2.6-1" => (1..=2).contains(&accepting.0) && accepting.1 == 12;
-        "SDP-8.1.1-9" => half(&hello_of(Settings { ord: 2, ..bare() }), 30) == 2;
+        "SDP-8.1.1-9" => word16(&hello_of(Settings { ord: 2, ..bare() }), 30) == 2;
     );
 }
 
-/// Both users send and receive before there is a connection.
+/// Both users send and receive before the connection exists.
 #[test]
-fn set_up_goes_in_its_order() {
+fn set_up_follows_its_order() {
     let mut proof = Proof::new(By::Test);
     let settings = || Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..bare() };
     let mut world = World::new(settings(), settings());
@@ -140,15 +141,16 @@ fn set_up_goes_in_its_order() {
     world.wait();
     world.settle();
     let log = world.log.take().unwrap();
-    let said: Vec<_> = log.iter().filter_map(|(side, item)| Some((*side, said(item.clone())?))).collect();
+    let messages: Vec<_> = log.iter().filter_map(|(side, item)| Some((*side, parse_message(item.clone())?))).collect();
     let streaming = log.iter().filter(|(_, item)| matches!(item, Item::Streaming(_))).count();
-    let first = |side: usize, mid: u8| said.iter().find(|(from, said)| *from == side && said.mid == mid).cloned();
+    let first =
+        |side: usize, mid: u8| messages.iter().find(|(from, message)| *from == side && message.mid == mid).cloned();
     let expected = Hello { des_rem: 64, local: 64, ..HELLO };
     shows!(proof:
         "SDP-5-3" => log[0] == (0, Item::Streaming(expected.octets()));
         "SDP-8.1.1-12" => matches!(&log[0], (0, Item::Streaming(hello)) if hello.len() == 32);
-        "SDP-6.2-1" => said[0].0 == 1 && said[0].1.mid == 1;
-        "SDP-8.1.1-4" => matches!(&log[1], (1, Item::Message { octets, .. }) if octets[3] == 1) && said.len() > 4;
+        "SDP-6.2-1" => messages[0].0 == 1 && messages[0].1.mid == 1;
+        "SDP-8.1.1-4" => matches!(&log[1], (1, Item::Message { octets, .. }) if octets[3] == 1) && messages.len() > 4;
         "SDP-8.1.1-1" => streaming == 1;
         "SDP-8.1.1-41" => log[1..].iter().all(|(_, item)| !matches!(item, Item::Streaming(_)));
         "SDP-8.1.1-39" => (0..2).all(|side| first(side, SRC_AVAIL).unwrap().1.rest.len() > 16);
@@ -165,30 +167,30 @@ fn both_halves_begin_in_combined_mode() {
         bench.receive(1, 1000);
         bench.send(1, 150);
         bench.send(2, 150);
-        (modes, bench.said())
+        (modes, bench.messages())
     };
     let hello = Hello { local: 200, des_rem: 64, ..HELLO };
     let (connecting, accepting) = (begin(Bench::with(settings(), hello)), begin(Bench::accepting(settings(), hello)));
     let combined = (Mode::Combined, Mode::Combined);
     shows!(proof:
         "SDP-12-23" => connecting.0 == combined && accepting.0 == combined;
-        "SDP-12-2" => connecting.1.iter().map(|said| (said.mid, said.rest.len() > 16)).eq([(SRC_AVAIL, true)]);
-        "SDP-11-2" => accepting.1.iter().all(|said| said.mid != SINK_AVAIL) && accepting.1[0].rest.len() > 16;
+        "SDP-12-2" => connecting.1.iter().map(|message| (message.mid, message.rest.len() > 16)).eq([(SRC_AVAIL, true)]);
+        "SDP-11-2" => accepting.1.iter().all(|message| message.mid != SINK_AVAIL) && accepting.1[0].rest.len() > 16;
     );
 }
 
-/// Polls a machine until it gives nothing.
+/// Polls a machine until it has no more output.
 fn outputs(machine: &mut Connection) -> Vec<Output> {
     std::iter::from_fn(|| machine.poll(Instant::ORIGIN, &mut |_| None)).collect()
 }
 
 #[test]
-fn iwarp_is_ready_as_soon_as_the_hello_is_out() {
+fn iwarp_is_ready_once_the_hello_is_sent() {
     let mut proof = Proof::new(By::Test);
     let mut machine = Connection::connect(Instant::ORIGIN, bare());
     machine.send(SendId(1), 5, false).unwrap();
     let before = outputs(&mut machine);
-    // HelloAck and a message come in the instant of the Hello, with nothing done in between.
+    // HelloAck and a message arrive in the instant of the Hello, with no other step between them.
     machine.handle_streaming(Instant::ORIGIN, &[0, 46]);
     machine.handle_message(Instant::ORIGIN, PrivateBuffer(0), &HELLO.ack(), sdp::Arrival::default());
     let data = message(16, 0, DATA, 1, 0, &[]);
@@ -223,7 +225,7 @@ fn iwarp_is_ready_as_soon_as_the_hello_is_out() {
         .collect();
     let mut full = Bench::accepting(bare(), HELLO);
     for _ in 0..16 {
-        full.hear_so(0, DATA, 0, &[7], None);
+        full.deliver_with(0, DATA, 0, &[7], None);
     }
     shows!(proof:
         "SDP-8.1.1-30" => sends == [1, DATA];

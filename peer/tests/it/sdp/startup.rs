@@ -1,4 +1,4 @@
-//! Start-up: every profile, both field orders, every refusal (sections 6.2.1, 6.2.2, 8.1).
+//! Start-up: every profile, both field orders, every rejection (sections 6.2.1, 6.2.2, 8.1).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::requirement;
@@ -25,14 +25,14 @@ fn connecting(settings: Settings) -> Host {
     host
 }
 
-/// An Accepting Peer of the bare profile that got these octets.
+/// An Accepting Peer of the bare profile that received these octets.
 fn accepting(octets: &[u8], settings: Settings) -> Host {
     let mut host = Host::new(Connection::accept(Instant::ORIGIN, settings));
     host.arrive(Instant::ORIGIN, Item::Streaming(octets.to_vec()));
     host
 }
 
-/// A Connecting Peer of the bare profile that got this first message.
+/// A Connecting Peer of the bare profile that received this first message.
 fn answered(octets: &[u8]) -> Host {
     let mut host = connecting(with(Profile::Bare));
     host.outgoing.clear();
@@ -91,7 +91,7 @@ fn a_good_hello_is_answered_by_a_solicited_hello_ack() {
 }
 
 #[test]
-fn a_faulty_hello_ends_the_attempt_without_a_word() {
+fn a_faulty_hello_ends_the_attempt_without_an_answer() {
     let mut proof = Proof::new(By::Test);
     let ends = |hello: Hello| {
         let host = accepting(&hello.octets(), with(Profile::Bare));
@@ -112,7 +112,8 @@ fn a_faulty_hello_ends_the_attempt_without_a_word() {
     assert!(refused(&other).is_some());
 }
 
-/// Private data that is no good is told by R in the Reply, and TCP ends behind it (RFC 5044 section 7.1.2, rules 2 and 6).
+/// Invalid private data is reported by R in the Reply, and TCP ends after it (RFC 5044 section
+/// 7.1.2, rules 2 and 6).
 #[test]
 fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
     let mut proof = Proof::new(By::Test);
@@ -138,7 +139,7 @@ fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
 }
 
 #[test]
-fn a_faulty_hello_ack_ends_the_attempt_without_a_word() {
+fn a_faulty_hello_ack_ends_the_attempt_without_an_answer() {
     let mut proof = Proof::new(By::Test);
     let ends = |hello: Hello| {
         let host = answered(&hello.ack());
@@ -156,9 +157,9 @@ fn a_faulty_hello_ack_ends_the_attempt_without_a_word() {
     assert!(!ends(HELLO));
 }
 
-/// What others that listen begin with, before or behind what they make of a Hello.
+/// The first octets of other kinds of listeners, before or after they handle a Hello.
 #[test]
-fn a_service_of_plain_tcp_is_told_from_a_peer_that_rejects() {
+fn distinguishes_plain_tcp_from_a_peer_that_rejects() {
     for greeting in
         [&b"SSH-2.0-OpenSSH_9.9\r\n"[..], b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\0\x02\x02\x32"]
     {
@@ -171,7 +172,7 @@ fn a_service_of_plain_tcp_is_told_from_a_peer_that_rejects() {
 }
 
 #[test]
-fn what_must_not_be_checked_is_not() {
+fn ignores_fields_that_must_not_be_checked() {
     let mut proof = Proof::new(By::Test);
     let hello = |hello: Hello| opened(&accepting(&hello.octets(), with(Profile::Bare))).is_some();
     let ack = |hello: Hello| opened(&answered(&hello.ack())).is_some();
@@ -205,13 +206,13 @@ fn ird_and_ord_follow_the_peer() {
     assert_eq!(opened(&connected).unwrap().peer_max_adverts, 3);
 }
 
-/// Which frames open a connection, by profile: the sender and the first octets.
+/// The frames that open a connection, by profile: the sender and the first octets.
 #[test]
 fn each_profile_has_its_sequence() {
     for order in ORDERS {
         for profile in PROFILES {
             let settings = Settings { order, ..with(profile) };
-            // Only swapped and bare are the Accepting Peer's to choose.
+            // The Accepting Peer can choose only swapped and bare.
             let other = if profile == Profile::Bare { profile } else { Profile::Swapped };
             let mut world = World::new(settings, with(other));
             world.settle();
@@ -236,7 +237,8 @@ fn each_profile_has_its_sequence() {
                 Profile::Swapped => ("HP", "QA"),
                 Profile::Bare => ("H", "A"),
                 Profile::Natural | Profile::Enhanced => ("B", "PA"),
-                // The connecting side sends an empty Data at once: the other one is MPA Responder (C42).
+                // The connecting side sends an empty Data at once, because the other side is the
+                // MPA Responder (C42).
                 Profile::PrivateData => ("Qd", "P"),
             };
             assert_eq!(
@@ -258,12 +260,13 @@ fn each_profile_has_its_sequence() {
     }
 }
 
-/// TCP may cut the streaming octets anywhere.
+/// TCP may split the streaming octets anywhere.
 #[test]
 fn streaming_octets_may_come_one_by_one() {
     for profile in PROFILES {
         let other = if profile == Profile::Bare { profile } else { Profile::Swapped };
-        // Octet by octet a Request comes after its Hello was taken for the whole, unless it is waited for.
+        // A Request that arrives octet by octet comes after its Hello was handled, unless the
+        // machine waits for it.
         let wait = Settings { request_wait: core::time::Duration::from_secs(1), ..with(other) };
         let mut world = World::new(with(profile), wait);
         loop {
@@ -304,7 +307,7 @@ fn losing_tcp_during_start_up_ends_it() {
     proof.shows(requirement!("SDP-8.1.2-1"), || {
         assert!(refused(&host).is_some() && host.machine.is_over() && host.outgoing.is_empty());
     });
-    // Nobody answers.
+    // No answer arrives.
     let mut host = connecting(Settings::default());
     host.outgoing.clear();
     let deadline = host.machine.poll_timeout().unwrap();
@@ -315,7 +318,7 @@ fn losing_tcp_during_start_up_ends_it() {
     assert_eq!(host.outgoing, [Item::Reset]);
 }
 
-/// Section 8.1.2: a peer that does not want the connection has no message for it.
+/// Section 8.1.2: a peer that rejects the connection has no message for it.
 #[test]
 fn tcp_that_ends_in_place_of_the_hello_ack_is_a_refusal() {
     let mut host = connecting(with(Profile::Bare));

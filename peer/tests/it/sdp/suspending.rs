@@ -1,4 +1,5 @@
-//! Socket duplication and managed failover (section 13): the same socket goes on over another TCP connection.
+//! Socket duplication and managed failover (section 13): the socket continues on another TCP
+//! connection.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
@@ -23,11 +24,11 @@ fn suspended(reconnect: Option<u16>) -> Event {
 }
 
 #[test]
-fn the_local_peer_asks_when_its_reads_are_told_of_and_is_mute_then() {
+fn reports_its_reads_before_it_requests_to_suspend() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(Policy { read_batch: 1000, ..POLICY });
     bench.receive(1, 60);
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     bench.host.run(bench.now);
     bench.host.machine.suspend(7001).unwrap();
     assert_eq!(bench.host.machine.suspend(7001), Err(Refused::Suspending));
@@ -37,25 +38,25 @@ fn the_local_peer_asks_when_its_reads_are_told_of_and_is_mute_then() {
     shows!(proof:
         "SDP-13.1.1-5" => only_reads;
     );
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-13.1.1-6" => said.iter().map(|said| said.mid).eq([RDMA_RD_COMPL, SUSP_COMM]);
-        "SDP-6.5.1-2" => said[1].rest == susp_ch(7001) && said[1].solicited;
+        "SDP-13.1.1-6" => messages.iter().map(|message| message.mid).eq([RDMA_RD_COMPL, SUSP_COMM]);
+        "SDP-6.5.1-2" => messages[1].rest == susp_ch(7001) && messages[1].solicited;
     );
     bench.send(1, 10);
     bench.receive(2, 60);
-    bench.hear(DATA, &[]);
+    bench.deliver(DATA, &[]);
     shows!(proof:
-        "SDP-13.1.1-8" => bench.said().is_empty();
+        "SDP-13.1.1-8" => bench.messages().is_empty();
     );
-    bench.hear(SUSP_COMM_ACK, &[]);
+    bench.deliver(SUSP_COMM_ACK, &[]);
     assert_eq!(bench.all(), [Item::Fin]);
     assert!(bench.events().contains(&suspended(None)));
     bench.host.arrive(bench.now, Item::Fin);
     assert!(bench.host.machine.is_suspended());
-    // What nobody asked for.
+    // An unrequested message.
     let mut wrong = self::bench(POLICY);
-    wrong.hear(SUSP_COMM_ACK, &[]);
+    wrong.deliver(SUSP_COMM_ACK, &[]);
     assert!(wrong.is_aborted());
 }
 
@@ -64,11 +65,11 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
     bench.receive(1, 200);
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
-    bench.hear(SUSP_COMM, &susp_ch(7001));
+    bench.deliver(SUSP_COMM, &susp_ch(7001));
     shows!(proof:
-        "SDP-13.1.1-10" => bench.said().is_empty();
+        "SDP-13.1.1-10" => bench.messages().is_empty();
     );
     bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
     bench.host.run(bench.now);
@@ -78,7 +79,7 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     let mid = |item: &Item| if let Item::Message { octets, .. } = item { octets[3] } else { 0xaa };
     shows!(proof:
         "SDP-13.1.1-11" => items.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK, 0xaa]);
-        // TCP ends when the RNIC has told of the SuspCommAck.
+        // TCP ends after the RNIC has reported the SuspCommAck.
         "SDP-13.1.1-14" => before.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK]);
         "SDP-13.1.1-15" => items[2] == Item::Fin;
     );
@@ -88,32 +89,34 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     shows!(proof:
         "SDP-13.1.1-19" => hello == Item::Streaming(Hello { local: 64, ..HELLO }.octets());
     );
-    // Accepted, the octets go out.
+    // After acceptance, the octets are sent.
     bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
     bench.restarted();
-    assert_eq!(bench.said().iter().map(|said| (said.mid, said.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
+    assert_eq!(bench.messages().iter().map(|message| (message.mid, message.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
     assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Complete)));
 }
 
-/// A peer that asks grants no credit any more, and what it is told before SuspCommAck uses some up: the last credit is for a message that
-/// makes more room (section 10.5), so this one does.
+/// A peer that requests the suspension grants no more credit, and messages before SuspCommAck use
+/// some of it. The last credit is for a message that frees buffers (section 10.5), so SuspCommAck
+/// may use it.
 #[test]
 fn the_last_credit_is_enough_for_the_answer() {
     let mut bench = bench(POLICY);
     bench.receive(1, 200);
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
     bench.bufs = 2;
-    bench.hear(SUSP_COMM, &susp_ch(7001));
+    bench.deliver(SUSP_COMM, &susp_ch(7001));
     bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
-    let said = bench.said();
-    assert_eq!(said.iter().map(|said| said.mid).collect::<Vec<_>>(), [RDMA_RD_COMPL, SUSP_COMM_ACK]);
-    let edges = said.iter().map(|said| said.mseq_ack + u32::from(said.bufs)).collect::<Vec<_>>();
+    let messages = bench.messages();
+    assert_eq!(messages.iter().map(|message| message.mid).collect::<Vec<_>>(), [RDMA_RD_COMPL, SUSP_COMM_ACK]);
+    let edges = messages.iter().map(|message| message.mseq_ack + u32::from(message.bufs)).collect::<Vec<_>>();
     assert!(edges[1] > edges[0], "{edges:?}");
     assert!(bench.events().contains(&suspended(Some(7001))));
 }
 
-/// 6.5.2 and 13.1.2: of two requests that cross, the Connecting Peer answers the one it got and asks again.
+/// Sections 6.5.2 and 13.1.2: if two requests cross, the Connecting Peer answers the other request
+/// and repeats its own.
 #[test]
 fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
     let mut proof = Proof::new(By::Test);
@@ -129,10 +132,10 @@ fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
     while world.wires.iter().any(|wire| !wire.is_empty()) {
         let _ = world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1);
     }
-    let behind = |side: usize| world.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
+    let sent_later = |side: usize| world.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
     shows!(proof:
-        "SDP-13.1.2-1" => behind(1).is_empty();
-        "SDP-13.1.2-2" => behind(0) == [SUSP_COMM_ACK];
+        "SDP-13.1.2-1" => sent_later(1).is_empty();
+        "SDP-13.1.2-2" => sent_later(0) == [SUSP_COMM_ACK];
     );
     world.settle();
     shows!(proof:
@@ -142,7 +145,7 @@ fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
     assert!(world.hosts.iter().all(|host| host.machine.is_open()));
 }
 
-/// Octets on every way, sent and not, read and not, are at the other side once.
+/// Octets in every state (sent or not, read or not) arrive exactly once on the other side.
 #[test]
 fn no_octet_is_lost_or_repeated() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
@@ -182,21 +185,23 @@ fn no_octet_is_lost_or_repeated() {
             .collect();
         assert_eq!(got, expected, "{mode}");
         assert_eq!(world.reconnected, 3);
-        // The Mode that was asked for comes back.
+        // The requested Mode is restored.
         assert_eq!(world.hosts[0].machine.mode(Half::Out), mode);
     }
 }
 
-/// Nothing of what is handed over says that a half has ended: its DisConn comes again, and the other half goes on.
+/// The handed-over state does not show that a half has ended. Its DisConn is sent again, and the
+/// other half continues.
 #[test]
-fn a_half_that_has_ended_ends_again_behind_the_suspension() {
+fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
     for by in [0, 1] {
         let mut world = World::new(Settings::default(), Settings::default());
         world.settle();
         world.hosts[0].machine.shut_down();
         world.run(0);
         world.settle();
-        // The one that has ended its half cannot ask any more; the other one may, on the first connection or the second.
+        // The side that has closed its half cannot request a suspension. The other side can, on the
+        // first connection or the second.
         for side in [1, 1].into_iter().take(by + 1) {
             world.hosts[side].machine.suspend(7000).unwrap();
             world.run(side);
@@ -206,8 +211,8 @@ fn a_half_that_has_ended_ends_again_behind_the_suspension() {
             world.sent[side].iter().filter(|octets| !octets.starts_with(b"MPA ") && octets[3] == 2).count()
         };
         assert_eq!((world.reconnected, dis_conns(&world, 0)), (by as u64 + 1, by + 2));
-        let heard: Vec<Event> = world.events(1);
-        assert_eq!(heard.iter().filter(|event| **event == Event::PeerClosed).count(), 1, "{heard:?}");
+        let events: Vec<Event> = world.events(1);
+        assert_eq!(events.iter().filter(|event| **event == Event::PeerClosed).count(), 1, "{events:?}");
         world.hosts[1].sends.insert(SendId(1), vec![7; 300]);
         world.hosts[1].machine.send(SendId(1), 300, false).unwrap();
         world.hosts[1].machine.shut_down();
@@ -226,20 +231,20 @@ fn a_half_that_has_ended_ends_again_behind_the_suspension() {
     }
 }
 
-/// Section 13: what is advertised dies with the connection, and Private Buffers keep their size.
+/// Section 13: advertisements end with the connection, and Private Buffers keep their size.
 #[test]
-fn advertisements_die_and_sizes_stay() {
+fn advertisements_end_and_buffer_sizes_stay() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 1000);
     bench.send(1, 150);
-    bench.said();
+    bench.messages();
     assert_eq!(bench.host.registered(), 2);
-    bench.hear(0x0b, &word(40));
-    bench.said();
+    bench.deliver(0x0b, &word(40));
+    bench.messages();
     bench.host.machine.suspend(7001).unwrap();
     assert_eq!(bench.mids(), [SUSP_COMM]);
-    bench.hear(SUSP_COMM_ACK, &[]);
+    bench.deliver(SUSP_COMM_ACK, &[]);
     bench.all();
     shows!(proof:
         "SDP-13-3" => bench.host.registered() == 0 && bench.events().iter().all(|event| !matches!(event, Event::Received { .. }));
@@ -253,14 +258,14 @@ fn advertisements_die_and_sizes_stay() {
     shows!(proof:
             "SDP-13.1.1-24" => octets[3] == 1;
             "SDP-13.1.1-25" => octets[20..24] == word(40);
-    // MSeq and Modes begin anew: to Pipelined Mode again.
+    // MSeq and the Modes restart: to Pipelined Mode again.
             "SDP-13.1.1-23" => octets[8..16] == [0; 8] && change[3] == 7 && change[8..12] == word(1) && change[16..] == word(4);
         );
 }
 
-/// Nobody answers a SuspComm, or nobody connects: it does not wait for ever.
+/// Nobody answers a SuspComm, or nobody connects. The wait has a limit.
 #[test]
-fn a_suspension_that_comes_to_nothing_ends_the_connection() {
+fn a_failed_suspension_ends_the_connection() {
     let mut mute = bench(POLICY);
     mute.host.machine.suspend(7001).unwrap();
     assert_eq!(mute.mids(), [SUSP_COMM]);
@@ -268,8 +273,8 @@ fn a_suspension_that_comes_to_nothing_ends_the_connection() {
     assert!(mute.is_aborted());
     let mut alone = bench(POLICY);
     alone.host.machine.suspend(7001).unwrap();
-    alone.said();
-    alone.hear(SUSP_COMM_ACK, &[]);
+    alone.messages();
+    alone.deliver(SUSP_COMM_ACK, &[]);
     alone.events();
     alone.wait();
     assert_eq!(alone.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
@@ -278,9 +283,10 @@ fn a_suspension_that_comes_to_nothing_ends_the_connection() {
     assert_eq!(closing.host.machine.suspend(7001), Err(Refused::Closed));
 }
 
-/// A user that gives up behind a SuspComm or SuspCommAck ends TCP: an AbortConn would be one message too many.
+/// A user that aborts after a SuspComm or SuspCommAck ends TCP. An AbortConn would be one message
+/// too many.
 #[test]
-fn an_abort_says_nothing_behind_the_suspension() {
+fn an_abort_after_the_suspension_sends_no_message() {
     let mut proof = Proof::new(By::Test);
     let mut local = bench(POLICY);
     local.host.machine.suspend(7001).unwrap();
@@ -290,7 +296,7 @@ fn an_abort_says_nothing_behind_the_suspension() {
     let mut remote = bench(POLICY);
     remote.host.machine.shut_down();
     assert_eq!(remote.mids(), [2]);
-    remote.hear(SUSP_COMM, &susp_ch(7001));
+    remote.deliver(SUSP_COMM, &susp_ch(7001));
     remote.host.run(remote.now);
     remote.host.machine.abort(remote.now);
     shows!(proof:

@@ -1,4 +1,5 @@
-//! Figures 24 and 25: what each Mode, and each pair of Modes, lets a host do, and what it makes of what they do not.
+//! Figures 24 and 25: what a host may do in each Mode and each pair of Modes, and how it handles a
+//! violation.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
@@ -19,11 +20,11 @@ const MODES: [Mode; 3] = [Mode::Buffered, Mode::Combined, Mode::Pipelined];
 fn pair(out: Mode, back: Mode) -> Bench {
     let mut bench = bench(POLICY);
     bench.host.machine.set_mode(Half::Out, out).unwrap();
-    bench.said();
+    bench.messages();
     match back {
         Mode::Combined => {}
-        Mode::Buffered => bench.hear(MODE_CHANGE, &word(TO_BUFFERED)),
-        Mode::Pipelined => bench.hear(MODE_CHANGE, &word(TO_PIPELINED)),
+        Mode::Buffered => bench.deliver(MODE_CHANGE, &word(TO_BUFFERED)),
+        Mode::Pipelined => bench.deliver(MODE_CHANGE, &word(TO_PIPELINED)),
     }
     assert_eq!((bench.host.machine.mode(Half::Out), bench.host.machine.mode(Half::In)), (out, back));
     bench.events();
@@ -39,15 +40,16 @@ fn is(item: &Item, mid: u8, payload: bool) -> bool {
     matches!(item, Item::Message { octets, .. } if octets[3] == mid && (octets.len() > headers) == payload)
 }
 
-/// A line of Figure 25, found by trying: posts RDMA Read, RDMA Write; sends SrcAvail, SinkAvail, Transaction; accepts SrcAvail,
-/// SinkAvail, Transaction. 0 is NO, 1 is one at a time, 2 is YES; YES is 1 where there is no number of them.
+/// A line of Figure 25, determined by experiment: posts RDMA Read, RDMA Write; sends SrcAvail,
+/// SinkAvail, Transaction; accepts SrcAvail, SinkAvail, Transaction. 0 is NO, 1 is one at a time, 2
+/// is YES. YES is 1 where the figure has no number.
 fn line(out: Mode, back: Mode) -> [u8; 8] {
     let src_avail = |stag| [src_ah(50, stag, 0), vec![1; usize::from(back != Mode::Pipelined)]].concat();
     let mut reads = pair(out, back);
-    reads.hear(SRC_AVAIL, &src_avail(1));
+    reads.deliver(SRC_AVAIL, &src_avail(1));
     reads.receive(1, 50);
     let mut writes = pair(out, back);
-    writes.hear(SINK_AVAIL, &sink_ah(150, 1, 0, 0));
+    writes.deliver(SINK_AVAIL, &sink_ah(150, 1, 0, 0));
     if !writes.host.machine.is_over() {
         writes.send(1, 150);
     }
@@ -60,13 +62,13 @@ fn line(out: Mode, back: Mode) -> [u8; 8] {
     transacts.receive(1, 1000);
     let mut accepts = pair(out, back);
     let accepted = (1..=2).take_while(|stag| {
-        accepts.hear(SRC_AVAIL, &src_avail(*stag));
+        accepts.deliver(SRC_AVAIL, &src_avail(*stag));
         !accepts.is_aborted()
     });
     let accepted = accepted.count() as u8;
     let takes = |payload: usize| {
         let mut bench = pair(out, back);
-        bench.hear(SINK_AVAIL, &[sink_ah(150, 1, 0, 0), vec![1; payload]].concat());
+        bench.deliver(SINK_AVAIL, &[sink_ah(150, 1, 0, 0), vec![1; payload]].concat());
         u8::from(!bench.is_aborted())
     };
     [
@@ -106,11 +108,11 @@ fn figure_25_of_a_pipelined_source() {
     );
 }
 
-/// What goes out for one send of this length.
+/// The items sent for one send of this length.
 fn first(out: Mode, back: Mode, len: u64) -> Vec<(u8, usize)> {
     let mut bench = pair(out, back);
     bench.send(1, len);
-    bench.said().iter().map(|said| (said.mid, said.rest.len())).collect()
+    bench.messages().iter().map(|message| (message.mid, message.rest.len())).collect()
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn the_threshold_chooses_between_bcopy_and_zcopy() {
     let [buffered, combined, pipelined] = MODES;
     let written = {
         let mut bench = pair(pipelined, combined);
-        bench.hear(SINK_AVAIL, &sink_ah(101, 1, 0, 0));
+        bench.deliver(SINK_AVAIL, &sink_ah(101, 1, 0, 0));
         bench.send(1, 101);
         count(&bench.all(), |item| matches!(item, Item::Write { .. }))
     };
@@ -141,20 +143,20 @@ fn figure_24_of_buffered_and_combined() {
     let [buffered, combined, pipelined] = MODES;
     let mut one = pair(combined, combined);
     (1..=2).for_each(|id| one.send(id, 150));
-    let advert = one.said();
+    let advert = one.messages();
     let va = u64::from(advert[0].word(8)) << 32 | u64::from(advert[0].word(12));
     one.send(3, 5);
     let read = Item::ReadRequest { op: weft_peer::sdp::OpId(9), stag: advert[0].word(4), va: va + 10, len: 140 };
     one.host.arrive(one.now, read);
     let while_read: Vec<Item> = one.all();
-    one.hear(RDMA_RD_COMPL, &word(140));
+    one.deliver(RDMA_RD_COMPL, &word(140));
     let then = one.mids();
     let mut receives = pair(combined, combined);
     receives.receive(1, 1000);
     receives.send(1, 150);
     let mut data = pair(combined, combined);
     data.receive(1, 50);
-    data.hear(DATA, &[1, 2, 3]);
+    data.deliver(DATA, &[1, 2, 3]);
     shows!(proof:
         "SDP-11-6" => first(buffered, combined, 150) == [(DATA, 150)] && line(buffered, pipelined)[2..5] == [0, 1, 1]
             && line(buffered, combined)[4] == 0;
@@ -173,18 +175,18 @@ fn figure_24_of_pipelined() {
     let [_, combined, pipelined] = MODES;
     let mut several = pair(pipelined, pipelined);
     for stag in 1..=16 {
-        several.hear(SRC_AVAIL, &src_ah(50, stag, 0));
+        several.deliver(SRC_AVAIL, &src_ah(50, stag, 0));
     }
     let sixteen = !several.is_aborted();
     let mut cross = pair(pipelined, pipelined);
     cross.send(1, 150);
     cross.receive(1, 300);
     let both = cross.mids();
-    cross.hear_so(0, SINK_AVAIL, 1, &sink_ah(300, 1, 0, 0), None);
-    cross.hear_so(0, SRC_AVAIL, 1, &src_ah(500, 2, 0), None);
+    cross.deliver_with(0, SINK_AVAIL, 1, &sink_ah(300, 1, 0, 0), None);
+    cross.deliver_with(0, SRC_AVAIL, 1, &src_ah(500, 2, 0), None);
     let mut mixes = pair(pipelined, combined);
-    mixes.hear(SINK_AVAIL, &sink_ah(150, 1, 0, 0));
-    mixes.hear(SINK_AVAIL, &sink_ah(150, 2, 0, 0));
+    mixes.deliver(SINK_AVAIL, &sink_ah(150, 1, 0, 0));
+    mixes.deliver(SINK_AVAIL, &sink_ah(150, 2, 0, 0));
     mixes.send(1, 150);
     mixes.send(2, 10);
     let order: Vec<u8> = mixes
@@ -199,15 +201,15 @@ fn figure_24_of_pipelined() {
     read.send(1, 150);
     read.send(2, 10);
     let first = read.mids();
-    read.hear(RDMA_RD_COMPL, &word(150));
+    read.deliver(RDMA_RD_COMPL, &word(150));
     let mut data = pair(pipelined, pipelined);
     data.receive(1, 50);
-    data.hear(DATA, &[1, 2, 3]);
+    data.deliver(DATA, &[1, 2, 3]);
     shows!(proof:
         "SDP-11-11" => sixteen;
         "SDP-11-12" => both == [SRC_AVAIL, SINK_AVAIL] && !cross.is_aborted();
         "SDP-11-13" => line(pipelined, combined)[2] == 2;
-        // A write and its completion, then Data: the second SinkAvail is stale by that.
+        // A write and its completion, then Data. This makes the second SinkAvail stale.
         "SDP-11-14" => order == [0, 5, DATA];
         "SDP-11-15" => first == [SRC_AVAIL] && read.mids() == [DATA];
         "SDP-11.3-3" => data.events() == [received(1, 3, ReceiveEnd::More)];
@@ -222,9 +224,9 @@ fn crossing_advertisements() {
         let mut bench = pair(Mode::Pipelined, Mode::Pipelined);
         (0..payloads).for_each(|id| bench.send(50 + id, 5));
         bench.send(1, 150);
-        let said = bench.said();
-        let stag = said.last().unwrap().word(4);
-        bench.hear_so(0, SINK_AVAIL, 1, &sink_ah(300, 7, 0, 0), None);
+        let messages = bench.messages();
+        let stag = messages.last().unwrap().word(4);
+        bench.deliver_with(0, SINK_AVAIL, 1, &sink_ah(300, 7, 0, 0), None);
         (bench, stag)
     };
     let (mut fresh, gone) = source(0);
@@ -234,10 +236,10 @@ fn crossing_advertisements() {
     let mut sink = pair(Mode::Pipelined, Mode::Pipelined);
     sink.receive(1, 300);
     sink.receive(2, 300);
-    sink.said();
-    sink.hear_so(0, SRC_AVAIL, 1, &src_ah(500, 1, 0), None);
+    sink.messages();
+    sink.deliver_with(0, SRC_AVAIL, 1, &src_ah(500, 1, 0), None);
     let ignored = sink.all();
-    sink.hear(5, &word(300));
+    sink.deliver(5, &word(300));
     let events = sink.events();
     let still = sink.all();
     shows!(proof:
@@ -262,15 +264,15 @@ fn each_direction_has_its_mode_and_the_sink_may_force_bcopy() {
     let forced = |out: Mode| {
         let mut bench = pair(out, Mode::Combined);
         bench.send(1, 150);
-        let said = bench.mids();
-        if said == [SRC_AVAIL] {
-            bench.hear(SEND_SM, &[]);
+        let messages = bench.mids();
+        if messages == [SRC_AVAIL] {
+            bench.deliver(SEND_SM, &[]);
             assert_eq!(bench.mids(), [DATA]);
         }
         bench.events() == [sent(1, 150, SendEnd::Complete)]
     };
     let mut served = pair(Mode::Combined, Mode::Combined);
-    served.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
+    served.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
     served.receive(1, 50);
     shows!(proof:
         "SDP-11-5" => independent;

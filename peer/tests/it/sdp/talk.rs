@@ -1,26 +1,26 @@
-//! One conversation of two machines in which every message of the draft but those of section 13 comes, in every Mode, as it went
-//! over the link.
+//! One conversation of two machines, as it went over the link. It contains every message of the
+//! draft except those of section 13, in every Mode.
 
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Profile, ReceiveId, SendId, Settings, SrcAvailAnswer};
 
-use crate::sdp::bench::{Said, said};
+use crate::sdp::bench::{SentMessage, parse_message};
 use crate::sdp::host::Item;
 use crate::sdp::world::World;
 
-/// Octets of everybody's Private Buffers.
+/// Octets of each Private Buffer.
 pub(crate) const SIZE: u32 = 64;
 /// Private Buffers of each side.
 pub(crate) const BUFS: u16 = 9;
 
-/// What went over the link, with the side that sent it: 0 is the Connecting Peer.
+/// The items on the link, with the side that sent each: 0 is the Connecting Peer.
 pub(crate) struct Talk {
     pub(crate) items: Vec<(usize, Item)>,
     next: u64,
 }
 
 impl Talk {
-    /// Side 0 would like Pipelined Mode, side 1 does not care.
+    /// Side 0 prefers Pipelined Mode; side 1 has no preference.
     pub(crate) fn held() -> Self {
         let policy = |wants_pipelined| Policy { wants_pipelined, ..crate::sdp::POLICY };
         let settings = |policy| Settings {
@@ -63,7 +63,7 @@ impl Talk {
         for size in [80, 40] {
             world.hosts[0].machine.resize(size);
             world.settle();
-            // A larger size is answered when the old buffers are used up.
+            // A larger size is acknowledged after the old buffers are used up.
             for _ in 0..BUFS {
                 talk.send(&mut world, 0, 1, false);
                 talk.receive(&mut world, 1, 1);
@@ -156,21 +156,22 @@ impl Talk {
         hello
     }
 
-    /// All messages behind the Hello, with the side that sent each.
-    pub(crate) fn said(&self) -> Vec<(usize, Said)> {
-        self.items.iter().filter_map(|(side, item)| Some((*side, said(item.clone())?))).collect()
+    /// All messages after the Hello, with the side that sent each.
+    pub(crate) fn messages(&self) -> Vec<(usize, SentMessage)> {
+        self.items.iter().filter_map(|(side, item)| Some((*side, parse_message(item.clone())?))).collect()
     }
 
-    /// Those of this MID, at least one.
-    pub(crate) fn of(&self, mid: u8) -> Vec<Said> {
-        let said: Vec<Said> =
-            self.said().into_iter().filter(|(_, said)| said.mid == mid).map(|(_, said)| said).collect();
-        assert!(!said.is_empty(), "no message with MID {mid:#04x}");
-        said
+    /// The messages with this MID, at least one.
+    pub(crate) fn of(&self, mid: u8) -> Vec<SentMessage> {
+        let messages: Vec<SentMessage> =
+            self.messages().into_iter().filter(|(_, message)| message.mid == mid).map(|(_, message)| message).collect();
+        assert!(!messages.is_empty(), "no message with MID {mid:#04x}");
+        messages
     }
 }
 
-/// Octets of the header that Figure 3 puts behind the BSDH of this MID, and whether payload may follow.
+/// The number of header octets that Figure 3 puts after the BSDH of this MID, and whether payload
+/// may follow.
 pub(crate) fn figure_3(mid: u8) -> Option<(usize, bool)> {
     Some(match mid {
         0x00 => (16, false),
@@ -186,7 +187,7 @@ pub(crate) fn figure_3(mid: u8) -> Option<(usize, bool)> {
 }
 
 #[test]
-fn every_message_comes() {
+fn every_message_occurs() {
     let talk = Talk::held();
     for mid in (0x01..=0x0c).chain(0xfd..=0xff) {
         talk.of(mid);

@@ -1,10 +1,11 @@
-//! Figures 26 to 31: who leads from Mode to Mode, and what both ends do about what is open then (section 12).
+//! Figures 26 to 31: which side leads from Mode to Mode, and how both sides handle open
+//! advertisements (section 12).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, ReceiveEnd, Refused, SendEnd, SrcAvailAnswer};
 
-use crate::sdp::bench::{Bench, said};
+use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::Item;
 use crate::sdp::shows;
 use crate::sdp::talk::Talk;
@@ -14,9 +15,9 @@ use crate::sdp::zcopy::{
     TO_COMBINED, TO_PIPELINED, bench, pipelined, received, sent, serve_read,
 };
 
-/// The ModeChanges among what was sent, as words.
+/// The words of the ModeChanges among the sent items.
 fn changes(bench: &mut Bench) -> Vec<u32> {
-    bench.said().iter().filter(|said| said.mid == MODE_CHANGE).map(|said| said.word(0)).collect()
+    bench.messages().iter().filter(|message| message.mid == MODE_CHANGE).map(|message| message.word(0)).collect()
 }
 
 fn asks(bench: &mut Bench, half: Half, mode: Mode) -> Result<Vec<u32>, Refused> {
@@ -25,7 +26,11 @@ fn asks(bench: &mut Bench, half: Half, mode: Mode) -> Result<Vec<u32>, Refused> 
 }
 
 fn words(items: &[Item]) -> Vec<(u8, usize)> {
-    items.iter().filter_map(|item| said(item.clone())).map(|said| (said.mid, said.rest.len())).collect()
+    items
+        .iter()
+        .filter_map(|item| parse_message(item.clone()))
+        .map(|message| (message.mid, message.rest.len()))
+        .collect()
 }
 
 #[test]
@@ -36,9 +41,9 @@ fn the_master_of_each_mode() {
     let back = asks(&mut out, Half::Out, Mode::Combined);
     let mut sink = bench(POLICY);
     let in_combined = asks(&mut sink, Half::In, Mode::Buffered);
-    sink.hear(MODE_CHANGE, &word(TO_BUFFERED));
+    sink.deliver(MODE_CHANGE, &word(TO_BUFFERED));
     let to_combined = asks(&mut sink, Half::In, Mode::Combined);
-    sink.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    sink.deliver(MODE_CHANGE, &word(TO_PIPELINED));
     let in_pipelined = asks(&mut sink, Half::In, Mode::Combined);
     let mut piped = bench(POLICY);
     let to_pipelined = asks(&mut piped, Half::Out, Mode::Pipelined);
@@ -61,24 +66,24 @@ fn hints_are_taken_and_may_be_ignored() {
     let hinted = |follows_hints: bool| {
         let mut bench = bench(Policy { follows_hints, ..POLICY });
         bench.send(1, 150);
-        bench.said();
-        bench.hear_so(0, SEND_SM, 1, &[], None);
-        bench.said();
+        bench.messages();
+        bench.deliver_with(0, SEND_SM, 1, &[], None);
+        bench.messages();
         bench.send(2, 150);
-        bench.said();
-        bench.hear_so(4, RDMA_RD_COMPL, 3, &word(140), None);
+        bench.messages();
+        bench.deliver_with(4, RDMA_RD_COMPL, 3, &word(140), None);
         let changes = changes(&mut bench);
         (!bench.is_aborted()).then_some(changes)
     };
-    // A peer that changes nothing, whatever it was told.
+    // A peer that never changes its Mode.
     let mut wishes =
         bench(Policy { wants_pipelined: true, answer: SrcAvailAnswer::ReadThenSendSm, max_read: 20, ..POLICY });
     for stag in 1..=3 {
-        wishes.hear(SRC_AVAIL, &[src_ah(50, stag, 0), vec![1; 10]].concat());
+        wishes.deliver(SRC_AVAIL, &[src_ah(50, stag, 0), vec![1; 10]].concat());
         wishes.receive(u64::from(stag), 50);
         serve_read(&mut wishes);
         assert_eq!(wishes.mids(), [RDMA_RD_COMPL, SEND_SM]);
-        wishes.hear(DATA, &[2; 20]);
+        wishes.deliver(DATA, &[2; 20]);
     }
     shows!(proof:
         "SDP-12-13" => hinted(true) == Some(vec![TO_PIPELINED]);
@@ -91,27 +96,27 @@ fn a_slave_obeys_at_once() {
     let mut proof = Proof::new(By::Test);
     let mut sink = bench(POLICY);
     sink.receive(1, 1000);
-    sink.hear(MODE_CHANGE, &word(TO_PIPELINED));
-    let offered = sink.said();
-    sink.hear(SRC_AVAIL, &src_ah(50, 7, 0));
+    sink.deliver(MODE_CHANGE, &word(TO_PIPELINED));
+    let offered = sink.messages();
+    sink.deliver(SRC_AVAIL, &src_ah(50, 7, 0));
     let taken = !sink.is_aborted();
-    sink.hear(MODE_CHANGE, &word(TO_COMBINED));
+    sink.deliver(MODE_CHANGE, &word(TO_COMBINED));
     sink.receive(2, 1000);
     let no_more = sink.mids();
     let mut buffered = bench(POLICY);
-    buffered.hear(MODE_CHANGE, &word(TO_BUFFERED));
+    buffered.deliver(MODE_CHANGE, &word(TO_BUFFERED));
     buffered.receive(1, 1000);
     let mute = buffered.all().is_empty();
     let leads = asks(&mut buffered, Half::In, Mode::Combined);
-    buffered.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
+    buffered.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
     let mut out = bench(POLICY);
     asks(&mut out, Half::Out, Mode::Buffered).unwrap();
     out.send(1, 150);
     let data = out.mids();
-    out.hear(MODE_CHANGE, &word(TO_COMBINED | S));
+    out.deliver(MODE_CHANGE, &word(TO_COMBINED | S));
     out.send(2, 150);
     shows!(proof:
-        "SDP-12-19" => offered.iter().map(|said| (said.mid, said.mseq_ack)).eq([(SINK_AVAIL, 1)]) && mute;
+        "SDP-12-19" => offered.iter().map(|message| (message.mid, message.mseq_ack)).eq([(SINK_AVAIL, 1)]) && mute;
         "SDP-12.5-21" => taken;
         "SDP-12.5-24" => !no_more.contains(&SINK_AVAIL) && sink.host.registered() == 0;
         "SDP-12.5-20" => leads == Ok(vec![TO_COMBINED | S]);
@@ -120,7 +125,7 @@ fn a_slave_obeys_at_once() {
         "SDP-12.5-1" => {
             let mut bench = bench(POLICY);
             for change in [TO_PIPELINED, TO_COMBINED, TO_PIPELINED, TO_COMBINED, TO_BUFFERED] {
-                bench.hear(MODE_CHANGE, &word(change));
+                bench.deliver(MODE_CHANGE, &word(change));
             }
             !bench.is_aborted()
         };
@@ -132,26 +137,26 @@ fn a_src_avail_is_open_while_the_mode_changes() {
     let mut proof = Proof::new(By::Test);
     let mut waits = bench(POLICY);
     waits.send(1, 150);
-    waits.said();
+    waits.messages();
     let open = asks(&mut waits, Half::Out, Mode::Buffered);
-    waits.hear(RDMA_RD_COMPL, &word(100));
+    waits.deliver(RDMA_RD_COMPL, &word(100));
     let partly = changes(&mut waits);
-    waits.hear(RDMA_RD_COMPL, &word(40));
+    waits.deliver(RDMA_RD_COMPL, &word(40));
     let read = changes(&mut waits);
-    let mut asked = bench(POLICY);
-    asked.send(1, 150);
-    asked.said();
-    asks(&mut asked, Half::Out, Mode::Buffered).unwrap();
-    asked.hear(SEND_SM, &[]);
-    let by_send_sm = asked.mids();
+    let mut refused = bench(POLICY);
+    refused.send(1, 150);
+    refused.messages();
+    asks(&mut refused, Half::Out, Mode::Buffered).unwrap();
+    refused.deliver(SEND_SM, &[]);
+    let by_send_sm = refused.mids();
     let mut goes = bench(POLICY);
     goes.send(1, 150);
-    goes.said();
+    goes.messages();
     let at_once = asks(&mut goes, Half::Out, Mode::Pipelined);
-    goes.hear(RDMA_RD_COMPL, &word(140));
+    goes.deliver(RDMA_RD_COMPL, &word(140));
     let mut peer = bench(POLICY);
-    peer.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
-    peer.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    peer.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
+    peer.deliver(MODE_CHANGE, &word(TO_PIPELINED));
     peer.receive(1, 50);
     shows!(proof:
         "SDP-12.1-2" => open == Ok(vec![]) && partly.is_empty() && read == [TO_BUFFERED];
@@ -160,13 +165,13 @@ fn a_src_avail_is_open_while_the_mode_changes() {
     );
 }
 
-/// The source leaves Pipelined Mode while the RNIC writes, with a SinkAvail left.
+/// The source leaves Pipelined Mode while the RNIC writes, with one SinkAvail left.
 #[test]
 fn writes_end_before_the_mode_change() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(POLICY);
     for stag in 1..=2 {
-        bench.hear(SINK_AVAIL, &sink_ah(300, stag, 0, 0));
+        bench.deliver(SINK_AVAIL, &sink_ah(300, stag, 0, 0));
     }
     bench.send(1, 150);
     bench.host.run(bench.now);
@@ -183,15 +188,17 @@ fn writes_end_before_the_mode_change() {
         .items
         .iter()
         .position(|(side, item)| {
-            *side == 0 && said(item.clone()).is_some_and(|said| said.mid == MODE_CHANGE && said.word(0) == TO_COMBINED)
+            *side == 0
+                && parse_message(item.clone())
+                    .is_some_and(|message| message.mid == MODE_CHANGE && message.word(0) == TO_COMBINED)
         })
         .unwrap();
-    let behind = &talk.items[leaves..];
+    let later = &talk.items[leaves..];
     shows!(proof:
         "SDP-12.5-2" => matches!(writing[..], [Item::Write { stag: 1, .. }]) && meanwhile.is_empty();
-        "SDP-12.4-6" => behind.iter().all(|(side, item)| *side == 1 || !matches!(item, Item::Write { .. }));
+        "SDP-12.4-6" => later.iter().all(|(side, item)| *side == 1 || !matches!(item, Item::Write { .. }));
         "SDP-12.4-7" => words(&after) == [(RDMA_WR_COMPL, 4), (MODE_CHANGE, 4)];
-        "SDP-12.5-3" => said(after[1].clone()).unwrap().word(0) == TO_COMBINED;
+        "SDP-12.5-3" => parse_message(after[1].clone()).unwrap().word(0) == TO_COMBINED;
         "SDP-12.5-19" => bench.host.machine.mode(Half::Out) == Mode::Combined;
         "SDP-12.4-2" => words(&combined) == [(SRC_AVAIL, 26)];
         // The second SinkAvail was open.
@@ -199,41 +206,42 @@ fn writes_end_before_the_mode_change() {
     );
 }
 
-/// A Data Source that has just left Pipelined Mode with these sends advertised; gives the MSeq of its ModeChange.
+/// A Data Source that has just left Pipelined Mode with these sends advertised; returns the MSeq of
+/// its ModeChange.
 fn left(sends: &[u64]) -> (Bench, u32) {
     let mut bench = pipelined(POLICY);
     for (id, len) in (1..).zip(sends) {
         bench.send(id, *len);
     }
-    bench.said();
+    bench.messages();
     bench.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
-    let said = bench.said();
-    assert_eq!(said[0].word(0), TO_COMBINED);
-    (bench, said[0].mseq)
+    let messages = bench.messages();
+    assert_eq!(messages[0].word(0), TO_COMBINED);
+    (bench, messages[0].mseq)
 }
 
 #[test]
 fn src_avails_are_issued_again_when_a_sink_avail_crossed() {
     let mut proof = Proof::new(By::Test);
     let (mut crossed, change) = left(&[150, 160]);
-    crossed.hear_so(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
-    let again = crossed.said();
-    crossed.hear_so(0, SINK_AVAIL, change - 1, &sink_ah(300, 8, 0, 0), None);
+    crossed.deliver_with(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
+    let again = crossed.messages();
+    crossed.deliver_with(0, SINK_AVAIL, change - 1, &sink_ah(300, 8, 0, 0), None);
     let more = crossed.all();
-    crossed.hear_so(0, RDMA_RD_COMPL, change + 1, &word(140), None);
-    let second = crossed.said();
-    crossed.hear_so(0, RDMA_RD_COMPL, change + 2, &word(150), None);
+    crossed.deliver_with(0, RDMA_RD_COMPL, change + 1, &word(140), None);
+    let second = crossed.messages();
+    crossed.deliver_with(0, RDMA_RD_COMPL, change + 2, &word(150), None);
     let (mut quiet, change) = left(&[150, 160]);
-    quiet.hear_so(0, RDMA_RD_COMPL, change, &word(150), None);
-    quiet.hear_so(0, RDMA_RD_COMPL, change, &word(160), None);
+    quiet.deliver_with(0, RDMA_RD_COMPL, change, &word(150), None);
+    quiet.deliver_with(0, RDMA_RD_COMPL, change, &word(160), None);
     let nothing = quiet.all();
     shows!(proof:
-        "SDP-12.4-9" => again.iter().map(|said| (said.mid, said.word(0))).eq([(SRC_AVAIL, 150)]);
-        "SDP-12.5-6" => again[0].rest.len() == 26 && second.iter().map(|said| (said.mid, said.word(0))).eq([(SRC_AVAIL, 160)])
+        "SDP-12.4-9" => again.iter().map(|message| (message.mid, message.word(0))).eq([(SRC_AVAIL, 150)]);
+        "SDP-12.5-6" => again[0].rest.len() == 26 && second.iter().map(|message| (message.mid, message.word(0))).eq([(SRC_AVAIL, 160)])
             && second[0].rest.len() == 26;
         "SDP-12.5-7" => more.is_empty();
         "SDP-12.5-5" => nothing.is_empty() && quiet.host.registered() == 0;
-        // Whatever crossed, each octet went once.
+        // Whatever crossed, each octet was sent once.
         "SDP-12.4-5" => [&mut crossed, &mut quiet].into_iter().all(|bench|
             bench.events().ends_with(&[sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)]));
     );
@@ -244,25 +252,25 @@ fn until_the_mode_change_is_acknowledged() {
     let mut proof = Proof::new(By::Test);
     let (mut bench, change) = left(&[]);
     let early = asks(&mut bench, Half::Out, Mode::Pipelined);
-    bench.hear_so(0, DATA, change - 1, &[], None);
+    bench.deliver_with(0, DATA, change - 1, &[], None);
     let still = changes(&mut bench);
-    bench.hear_so(0, DATA, change, &[], None);
+    bench.deliver_with(0, DATA, change, &[], None);
     let then = changes(&mut bench);
-    // Without credit for payload, but for the SinkAvail that is ignored.
+    // Without credit for payload, except for the SinkAvail that is ignored.
     let mut waits = pipelined(Policy { source_threshold: u64::MAX, ..POLICY });
     waits.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
-    let change = waits.said()[0].mseq;
+    let change = waits.messages()[0].mseq;
     waits.bufs = 2;
-    waits.hear_so(0, DATA, change - 1, &[], None);
+    waits.deliver_with(0, DATA, change - 1, &[], None);
     waits.send(1, 50);
     let without = waits.mids();
     waits.bufs = 16;
-    waits.hear_so(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
+    waits.deliver_with(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
     let with = waits.mids();
     let mut never = self::bench(POLICY);
-    never.hear(SINK_AVAIL, &sink_ah(300, 7, 0, 0));
+    never.deliver(SINK_AVAIL, &sink_ah(300, 7, 0, 0));
     let (mut just, change) = left(&[]);
-    just.hear_so(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
+    just.deliver_with(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
     just.send(1, 150);
     let ignored = just.all();
     shows!(proof:
@@ -279,12 +287,12 @@ fn the_sink_drops_its_sink_avails() {
     let mut bench = pipelined(POLICY);
     bench.receive(1, 300);
     bench.receive(2, 300);
-    let adverts = bench.said();
-    bench.hear_so(0, MODE_CHANGE, 1, &word(TO_COMBINED), None);
+    let adverts = bench.messages();
+    bench.deliver_with(0, MODE_CHANGE, 1, &word(TO_COMBINED), None);
     bench.receive(3, 300);
     let stopped = bench.mids();
-    let dropped = adverts.iter().all(|said| !bench.host.exposes(said.word(4)));
-    bench.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
+    let dropped = adverts.iter().all(|message| !bench.host.exposes(message.word(4)));
+    bench.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
     shows!(proof:
         "SDP-12.5-9" => stopped.is_empty();
         "SDP-12.5-10" => adverts.len() == 2 && dropped && serve_read(&mut bench) == (7, 1, 49);

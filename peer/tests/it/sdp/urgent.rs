@@ -13,16 +13,16 @@ fn one_urgent_octet() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new(BCOPY, 16, 50);
     bench.send_so(1, 1, true);
-    let said = bench.said();
-    // Behind 3,400 octets, in a window of 14 messages of 34.
-    let mut behind = Bench::new(BCOPY, 16, 50);
-    behind.send(1, 3400);
-    behind.send_so(2, 1, true);
-    let first = behind.said();
+    let messages = bench.messages();
+    // After 3,400 octets, in a window of 14 messages of 34 octets.
+    let mut queued = Bench::new(BCOPY, 16, 50);
+    queued.send(1, 3400);
+    queued.send_so(2, 1, true);
+    let first = queued.messages();
     shows!(proof:
-        "SDP-5-5" => said.len() == 1 && said[0].flags == 3 && said[0].rest == [1];
-        "SDP-6.1.2-7" => said[0].mid == 0xff && said[0].flags & 1 == 1;
-        "SDP-9.5.3-2" => said.iter().filter(|said| said.flags & 2 != 0).count() == 1;
-        "SDP-9.5.3-3" => first[0].flags == 2 && first.len() == 14 && first[1..].iter().all(|said| said.flags == 0);
+        "SDP-5-5" => messages.len() == 1 && messages[0].flags == 3 && messages[0].rest == [1];
+        "SDP-6.1.2-7" => messages[0].mid == 0xff && messages[0].flags & 1 == 1;
+        "SDP-9.5.3-2" => messages.iter().filter(|message| message.flags & 2 != 0).count() == 1;
+        "SDP-9.5.3-3" => first[0].flags == 2 && first.len() == 14 && first[1..].iter().all(|message| message.flags == 0);
     );
 }

@@ -1,6 +1,7 @@
-//! Messages as the draft's figures 2 to 15 show them, octet by octet, made without the code that is tested.
+//! Messages as the draft's figures 2 to 15 show them, octet by octet, built without the code under
+//! test.
 
-/// A BSDH (Figure 2) and what stands behind it.
+/// A BSDH (Figure 2) and the octets after it.
 pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, rest: &[u8]) -> Vec<u8> {
     let mut out = bufs.to_be_bytes().to_vec();
     out.extend([flags, mid]);
@@ -11,7 +12,7 @@ pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, r
     out
 }
 
-/// The same in the other field order: the first word turned around, field by field.
+/// The same in the other field order: the first word reversed, field by field.
 pub(crate) fn mirror_first_word(mut octets: Vec<u8>) -> Vec<u8> {
     let [high, low, flags, mid] = [octets[0], octets[1], octets[2], octets[3]];
     octets[..4].copy_from_slice(&[mid, flags, high, low]);
@@ -70,7 +71,7 @@ impl Hello {
     pub(crate) fn mirrored(self) -> Vec<u8> {
         let mut octets = mirror_first_word(self.octets());
         let [high, low] = self.max_adverts.to_be_bytes();
-        // MinV and MajV change their places, too.
+        // MinV and MajV change places, too.
         octets[16..20].copy_from_slice(&[self.version.rotate_left(4), self.rsvd, high, low]);
         let depths = [self.ord.to_be_bytes(), self.ird.to_be_bytes()].concat();
         octets[28..32].copy_from_slice(&depths);

@@ -1,4 +1,4 @@
-//! Two hosts and the link between them: nothing moves unless a test, or a seed, says so.
+//! Two hosts and the link between them. Only a test or a seed moves items.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use crate::sdp::host::{Host, Item};
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) hosts: [Host; 2],
-    /// What is on its way from each side.
+    /// Items in flight from each side.
     pub(crate) wires: [VecDeque<Item>; 2],
-    /// All messages that each side sent, Hello in front, whole.
+    /// All complete messages that each side sent, beginning with the Hello.
     pub(crate) sent: [Vec<Vec<u8>>; 2],
-    /// All that went over the link, with the side that sent it, where it is kept.
+    /// All items that went over the link, with the side that sent each, if recorded.
     pub(crate) log: Option<Vec<(usize, Item)>>,
-    /// TCP connections beside the first.
+    /// Additional TCP connections.
     pub(crate) reconnected: u64,
-    /// All that is sent is printed.
+    /// Print each sent item?
     pub(crate) verbose: bool,
     pub(crate) order: FieldOrder,
 }
@@ -46,7 +46,7 @@ impl World {
         world
     }
 
-    /// Puts what a side sends on its wire.
+    /// Puts the items that a side sends on its wire.
     pub(crate) fn load(&mut self, side: usize) {
         while let Some(item) = self.hosts[side].outgoing.pop_front() {
             if self.verbose {
@@ -65,21 +65,22 @@ impl World {
     /// Delivers the next item that `from` sent; `false` when there is none.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(item) = self.wires[from].pop_front() else { return false };
-        // Whatever went out before TCP ended has completed.
+        // Everything sent before TCP ended has completed.
         while item == Item::Fin && self.complete(1 - from) {}
         self.hosts[1 - from].arrive(self.now, item);
         self.load(1 - from);
         true
     }
 
-    /// Both sides rest, and nothing is on its way: a new TCP connection, which fails where one is gone; `false` when it is not so.
+    /// Opens a new TCP connection if both sides rest and nothing is in flight. It fails if one side
+    /// is gone. Returns `false` otherwise.
     pub(crate) fn reconnect(&mut self) -> bool {
         if self.wires.iter().any(|wire| !wire.is_empty()) {
             return false;
         }
         let rest = self.hosts.each_ref().map(|host| host.machine.is_suspended());
         if let Some(alone) = (0..2).find(|side| rest[*side] && self.hosts[1 - side].machine.is_over()) {
-            // Nobody is there to connect to, or to be connected from.
+            // There is no other side to connect to, or to be connected from.
             self.hosts[alone].machine.abort(self.now);
             self.run(alone);
             return true;
@@ -95,7 +96,7 @@ impl World {
         true
     }
 
-    /// The RNIC of a side tells its oldest completion; `false` when there is none.
+    /// The RNIC of a side reports its oldest completion; `false` if there is none.
     pub(crate) fn complete(&mut self, side: usize) -> bool {
         if self.hosts[side].completions.is_empty() {
             return false;
@@ -105,7 +106,7 @@ impl World {
         true
     }
 
-    /// Lets a side do what its machine wants now.
+    /// Performs the present outputs of a side's machine.
     pub(crate) fn run(&mut self, side: usize) {
         let now = self.now;
         self.hosts[side].run(now);
@@ -136,7 +137,7 @@ impl World {
     }
 }
 
-/// A line about what is sent, for whoever reads a program that failed.
+/// A line about a sent item, for the reader of a failed program.
 fn words(item: &Item, order: FieldOrder) -> String {
     match item {
         Item::Message { octets, .. } => match Message::parse(octets, order) {

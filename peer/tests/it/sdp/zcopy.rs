@@ -1,4 +1,5 @@
-//! Read Zcopy, Write Zcopy, Transaction, stale and crossing advertisements (sections 9.2 to 9.5.2, 11).
+//! Read Zcopy, Write Zcopy, Transaction, stale and crossing advertisements (sections 9.2 to 9.5.2,
+//! 11).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
@@ -34,7 +35,7 @@ pub(crate) fn bench(policy: Policy) -> Bench {
 pub(crate) fn pipelined(policy: Policy) -> Bench {
     let mut bench = bench(policy);
     bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
-    bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
     assert_eq!(bench.mids(), [MODE_CHANGE]);
     bench.events();
     bench
@@ -54,25 +55,25 @@ fn a_src_avail_in_combined_mode() {
     let mut bench = bench(POLICY);
     bench.send(1, 150);
     bench.send(2, 5);
-    let said = bench.said();
-    let (stag, va) = (said[0].word(4), u64::from(said[0].word(8)) << 32 | u64::from(said[0].word(12)));
+    let messages = bench.messages();
+    let (stag, va) = (messages[0].word(4), u64::from(messages[0].word(8)) << 32 | u64::from(messages[0].word(12)));
     shows!(proof:
-        "SDP-9.2-2" => said[0].mid == SRC_AVAIL && said[0].rest[16..] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-        "SDP-9.2-4" => said[0].word(0) == 150;
-        "SDP-11.2-6" => said.len() == 1;
-        "SDP-14.2-13" => !said[0].solicited;
+        "SDP-9.2-2" => messages[0].mid == SRC_AVAIL && messages[0].rest[16..] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+        "SDP-9.2-4" => messages[0].word(0) == 150;
+        "SDP-11.2-6" => messages.len() == 1;
+        "SDP-14.2-13" => !messages[0].solicited;
     );
-    // The whole buffer can be read, its first octets too.
+    // The peer can read the complete buffer, including its first octets.
     bench.host.arrive(bench.now, Item::ReadRequest { op: OpId(0), stag, va, len: 150 });
     let read = bench.all();
     shows!(proof:
         "SDP-9.2-5" => read == [Item::ReadResponse { op: OpId(0), octets: (1..=150).collect() }];
     );
-    bench.hear(RDMA_RD_COMPL, &word(100));
+    bench.deliver(RDMA_RD_COMPL, &word(100));
     shows!(proof:
         "SDP-9.2-22" => bench.mids().is_empty() && bench.events().is_empty();
     );
-    bench.hear_so(0, RDMA_RD_COMPL, 1, &word(40), Some(stag));
+    bench.deliver_with(0, RDMA_RD_COMPL, 1, &word(40), Some(stag));
     shows!(proof:
         "SDP-9.2-38" => bench.events() == [sent(1, 150, SendEnd::Complete)] && bench.host.registered() == 0;
         "SDP-11-10" => bench.mids() == [DATA];
@@ -86,26 +87,26 @@ fn src_avails_in_pipelined_mode() {
     bench.send(1, 150);
     bench.send(2, 160);
     bench.send(3, 5);
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-9.2-3" => said.iter().all(|said| said.mid == SRC_AVAIL && said.rest.len() == 16);
-        "SDP-11.3-22" => said.iter().map(|said| said.word(0)).eq([150, 160]);
-        "SDP-11.3-8" => said.len() == 2;
+        "SDP-9.2-3" => messages.iter().all(|message| message.mid == SRC_AVAIL && message.rest.len() == 16);
+        "SDP-11.3-22" => messages.iter().map(|message| message.word(0)).eq([150, 160]);
+        "SDP-11.3-8" => messages.len() == 2;
     );
-    bench.hear(RDMA_RD_COMPL, &word(50));
-    bench.hear(SEND_SM, &[]);
-    let data = bench.said();
+    bench.deliver(RDMA_RD_COMPL, &word(50));
+    bench.deliver(SEND_SM, &[]);
+    let data = bench.messages();
     shows!(proof:
-        // What is left of the oldest one, and nothing else.
+        // The rest of the oldest one only.
         "SDP-9.2-33" => data.len() == 1 && data[0].mid == DATA && data[0].rest == (51..=150).collect::<Vec<u8>>();
-        "SDP-9.2-32" => { bench.hear(RDMA_RD_COMPL, &word(160)); bench.mids() == [DATA] };
+        "SDP-9.2-32" => { bench.deliver(RDMA_RD_COMPL, &word(160)); bench.mids() == [DATA] };
     );
     assert_eq!(bench.events(), [1, 2, 3].map(|send| sent(send, [150, 160, 5][send as usize - 1], SendEnd::Complete)));
     let aborts = |len| {
         let mut wrong = pipelined(POLICY);
         wrong.send(1, 150);
-        wrong.said();
-        wrong.hear(RDMA_RD_COMPL, &word(len));
+        wrong.messages();
+        wrong.deliver(RDMA_RD_COMPL, &word(len));
         wrong.is_aborted()
     };
     shows!(proof:
@@ -114,12 +115,12 @@ fn src_avails_in_pipelined_mode() {
     let mut wrong = pipelined(POLICY);
     wrong.send(1, 150);
     wrong.send(2, 150);
-    let second = wrong.said()[1].word(4);
-    wrong.hear_so(0, RDMA_RD_COMPL, 2, &word(150), Some(second));
+    let second = wrong.messages()[1].word(4);
+    wrong.deliver_with(0, RDMA_RD_COMPL, 2, &word(150), Some(second));
     proof.shows(weft_core::requirement!("SDP-9.2-29"), || assert!(wrong.is_aborted()));
 }
 
-/// Gives the read that the machine asks for, and answers it.
+/// Returns the read that the machine requests, and answers it.
 pub(crate) fn serve_read(bench: &mut Bench) -> (u32, u64, u32) {
     let items = bench.all();
     let Some(Item::ReadRequest { op, stag, va, len }) =
@@ -132,51 +133,51 @@ pub(crate) fn serve_read(bench: &mut Bench) -> (u32, u64, u32) {
 }
 
 #[test]
-fn a_src_avail_is_read_and_told_in_parts() {
+fn a_src_avail_is_read_and_completed_in_parts() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
     let advert = [src_ah(100, 0x77, 0x1_0000_0003), vec![1, 2]].concat();
-    bench.hear(SRC_AVAIL, &advert);
+    bench.deliver(SRC_AVAIL, &advert);
     assert!(bench.all().is_empty(), "nobody waits for it");
     bench.receive(1, 42);
     shows!(proof:
-        // Two octets came with the message; the read begins behind them.
+        // Two octets came with the message. The read begins after them.
         "SDP-9.2-10" => serve_read(&mut bench) == (0x77, 0x1_0000_0005, 40);
     );
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-9.2-13" => said[0].mid == RDMA_RD_COMPL && said[0].word(0) == 40;
-        "SDP-9.2-27" => said[0].solicited && said[0].invalidate.is_none();
+        "SDP-9.2-13" => messages[0].mid == RDMA_RD_COMPL && messages[0].word(0) == 40;
+        "SDP-9.2-27" => messages[0].solicited && messages[0].invalidate.is_none();
     );
     bench.receive(2, 500);
     assert_eq!(serve_read(&mut bench), (0x77, 0x1_0000_002d, 58));
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-9.2-17" => said[0].mid == RDMA_RD_COMPL && said[0].word(0) == 58;
-        "SDP-9.2-26" => said[0].solicited && said[0].invalidate == Some(0x77);
+        "SDP-9.2-17" => messages[0].mid == RDMA_RD_COMPL && messages[0].word(0) == 58;
+        "SDP-9.2-26" => messages[0].solicited && messages[0].invalidate == Some(0x77);
     );
     assert_eq!(bench.events(), [received(1, 42, ReceiveEnd::More), received(2, 58, ReceiveEnd::More)]);
     assert_eq!(bench.host.receives[&ReceiveId(1)][..3], [1, 2, 9]);
 }
 
 #[test]
-fn send_sm_asks_for_the_rest() {
+fn send_sm_requests_the_rest() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(Policy { answer: SrcAvailAnswer::ReadThenSendSm, max_read: 30, ..POLICY });
-    bench.hear(SRC_AVAIL, &src_ah(50, 0x77, 0));
-    bench.hear(SRC_AVAIL, &src_ah(60, 0x78, 0));
+    bench.deliver(SRC_AVAIL, &src_ah(50, 0x77, 0));
+    bench.deliver(SRC_AVAIL, &src_ah(60, 0x78, 0));
     bench.receive_so(1, 200, true);
     assert_eq!(serve_read(&mut bench), (0x77, 0, 30));
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-9.2-19" => said.iter().map(|said| said.mid).eq([RDMA_RD_COMPL, SEND_SM]) && said[0].word(0) == 30;
-        "SDP-14.2-4" => said[1].solicited;
+        "SDP-9.2-19" => messages.iter().map(|message| message.mid).eq([RDMA_RD_COMPL, SEND_SM]) && messages[0].word(0) == 30;
+        "SDP-14.2-4" => messages[1].solicited;
     );
-    bench.hear(DATA, &[5; 12]);
+    bench.deliver(DATA, &[5; 12]);
     shows!(proof:
         "SDP-9.2-36" => bench.all().is_empty();
     );
-    bench.hear(DATA, &[5; 8]);
+    bench.deliver(DATA, &[5; 8]);
     shows!(proof:
         "SDP-9.2-34" => serve_read(&mut bench) == (0x78, 0, 30);
         "SDP-9.2-18" => bench.mids() == [RDMA_RD_COMPL, SEND_SM];
@@ -184,7 +185,7 @@ fn send_sm_asks_for_the_rest() {
 }
 
 #[test]
-fn a_receive_is_advertised_in_pipelined_mode_alone() {
+fn advertises_receives_only_in_pipelined_mode() {
     let mut proof = Proof::new(By::Test);
     let mut combined = bench(POLICY);
     combined.receive(1, 1000);
@@ -205,23 +206,23 @@ fn a_receive_is_advertised_in_pipelined_mode_alone() {
     let mut bench = pipelined(POLICY);
     bench.receive(1, 65);
     bench.receive(2, 66);
-    let said = bench.said();
-    let stags: Vec<u32> = said.iter().map(|said| said.word(4)).collect();
+    let messages = bench.messages();
+    let stags: Vec<u32> = messages.iter().map(|message| message.word(4)).collect();
     shows!(proof:
-        "SDP-9.3-3" => said.iter().map(|said| (said.mid, said.word(0))).eq([(SINK_AVAIL, 65), (SINK_AVAIL, 66)]);
-        "SDP-9.3-5" => said.iter().all(|said| said.word(16) == 0);
-        "SDP-14.2-14" => said.iter().all(|said| !said.solicited);
+        "SDP-9.3-3" => messages.iter().map(|message| (message.mid, message.word(0))).eq([(SINK_AVAIL, 65), (SINK_AVAIL, 66)]);
+        "SDP-9.3-5" => messages.iter().all(|message| message.word(16) == 0);
+        "SDP-14.2-14" => messages.iter().all(|message| !message.solicited);
     );
-    let va = u64::from(said[0].word(8)) << 32 | u64::from(said[0].word(12));
+    let va = u64::from(messages[0].word(8)) << 32 | u64::from(messages[0].word(12));
     bench.host.arrive(bench.now, Item::Write { stag: stags[0], va, octets: vec![8; 20] });
-    bench.hear_so(0, RDMA_WR_COMPL, 2, &word(20), Some(stags[0]));
+    bench.deliver_with(0, RDMA_WR_COMPL, 2, &word(20), Some(stags[0]));
     shows!(proof:
         "SDP-9.3-15" => bench.events() == [received(1, 20, ReceiveEnd::More)];
     );
     bench.receive(3, 70);
     assert_eq!(bench.mids(), [SINK_AVAIL]);
     let newest = stags[1] + 0x101;
-    bench.hear_so(0, RDMA_WR_COMPL, 3, &word(20), Some(newest));
+    bench.deliver_with(0, RDMA_WR_COMPL, 3, &word(20), Some(newest));
     shows!(proof:
         "SDP-9.3-12" => bench.is_aborted();
     );
@@ -234,20 +235,20 @@ fn one_message_makes_one_sink_avail_stale() {
     bench.receive(1, 100);
     bench.receive(2, 100);
     assert_eq!(bench.mids(), [SINK_AVAIL, SINK_AVAIL]);
-    bench.hear_so(0, DATA, 1, &[1, 2, 3], None);
+    bench.deliver_with(0, DATA, 1, &[1, 2, 3], None);
     shows!(proof:
         "SDP-9.5.1-4" => bench.host.receives[&ReceiveId(1)][..4] == [1, 2, 3, 0];
         "SDP-9.5.1-5" => bench.events() == [received(1, 3, ReceiveEnd::More)];
     );
-    bench.hear_so(0, DATA, 1, &[4], None);
+    bench.deliver_with(0, DATA, 1, &[4], None);
     assert_eq!(bench.events(), [received(2, 1, ReceiveEnd::More)]);
-    // Nothing is advertised: from here on payload counts.
-    bench.hear_so(0, DATA, 1, &[5; 10], None);
+    // Nothing is advertised. From here, payload counts.
+    bench.deliver_with(0, DATA, 1, &[5; 10], None);
     bench.receive(3, 10);
     bench.receive(4, 100);
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-6.3.3.4-2" => said.last().map(|said| (said.mid, said.word(16))) == Some((SINK_AVAIL, 1));
+        "SDP-6.3.3.4-2" => messages.last().map(|message| (message.mid, message.word(16))) == Some((SINK_AVAIL, 1));
     );
 }
 
@@ -255,27 +256,27 @@ fn one_message_makes_one_sink_avail_stale() {
 fn a_sink_avail_is_written_to() {
     let mut proof = Proof::new(By::Test);
     let mut bench = pipelined(POLICY);
-    bench.hear(SINK_AVAIL, &sink_ah(120, 0x55, 0x2_0000_0007, 0));
+    bench.deliver(SINK_AVAIL, &sink_ah(120, 0x55, 0x2_0000_0007, 0));
     bench.send(1, 150);
     let items = bench.all();
     shows!(proof:
         "SDP-9.3-6" => items[0] == Item::Write { stag: 0x55, va: 0x2_0000_0007, octets: (1..=120).collect() };
         "SDP-9.3-8" => items.len() == 3;
     );
-    let said = told(&items);
+    let messages = summaries(&items);
     shows!(proof:
-        "SDP-9.3-14" => said[0].0 == RDMA_WR_COMPL && said[0].1 == word(120);
-        "SDP-9.3-9" => said[0].2 == (true, Some(0x55));
-        // What is left is not above the threshold.
-        "SDP-11.3-1" => said[1].0 == DATA && said[1].1.len() == 30;
+        "SDP-9.3-14" => messages[0].0 == RDMA_WR_COMPL && messages[0].1 == word(120);
+        "SDP-9.3-9" => messages[0].2 == (true, Some(0x55));
+        // The rest does not exceed the threshold.
+        "SDP-11.3-1" => messages[1].0 == DATA && messages[1].1.len() == 30;
     );
 }
 
-/// MID, what stands behind the BSDH, and the carrier of a message.
-pub(crate) type Told = (u8, Vec<u8>, (bool, Option<u32>));
+/// MID, the octets after the BSDH, and the carrier of a message.
+pub(crate) type MessageSummary = (u8, Vec<u8>, (bool, Option<u32>));
 
-/// The messages among what was sent.
-pub(crate) fn told(items: &[Item]) -> Vec<Told> {
+/// The messages among the sent items.
+pub(crate) fn summaries(items: &[Item]) -> Vec<MessageSummary> {
     let message = |item: &Item| match item {
         Item::Message { octets, solicited, invalidate } => {
             Some((octets[3], octets[16..].to_vec(), (*solicited, *invalidate)))
@@ -285,7 +286,8 @@ pub(crate) fn told(items: &[Item]) -> Vec<Told> {
     items.iter().filter_map(message).collect()
 }
 
-/// The draft's example of section 9.5.1: PotentialNonDiscards is 2, and three SinkAvails have NonDiscards 0.
+/// The draft's example of section 9.5.1: PotentialNonDiscards is 2, and three SinkAvails have
+/// NonDiscards 0.
 #[test]
 fn stale_sink_avails_are_dropped_as_the_draft_counts() {
     let mut proof = Proof::new(By::Test);
@@ -294,24 +296,24 @@ fn stale_sink_avails_are_dropped_as_the_draft_counts() {
     bench.send(2, 10);
     assert_eq!(bench.mids(), [DATA, DATA]);
     for stag in 1..=3 {
-        bench.hear_so(0, SINK_AVAIL, 1, &sink_ah(300, stag, 0, 0), None);
+        bench.deliver_with(0, SINK_AVAIL, 1, &sink_ah(300, stag, 0, 0), None);
     }
     bench.send(3, 150);
     let items = bench.all();
     shows!(proof:
         "SDP-9.5.1-13" => matches!(items[0], Item::Write { stag: 3, .. });
-        "SDP-9.5.1-11" => told(&items).len() == 1;
+        "SDP-9.5.1-11" => summaries(&items).len() == 1;
     );
-    // Payload in front of a stale one is taken all the same.
+    // Payload before a stale SinkAvail is accepted nevertheless.
     bench.send(4, 10);
-    bench.said();
+    bench.messages();
     bench.receive(1, 50);
-    bench.hear_so(0, SINK_AVAIL, 1, &[sink_ah(300, 4, 0, 0), vec![6, 6]].concat(), None);
+    bench.deliver_with(0, SINK_AVAIL, 1, &[sink_ah(300, 4, 0, 0), vec![6, 6]].concat(), None);
     shows!(proof:
         "SDP-9.5.1-15" => bench.events().contains(&received(1, 2, ReceiveEnd::More));
     );
     bench.send(5, 150);
-    assert_eq!(told(&bench.all())[0].0, SRC_AVAIL);
+    assert_eq!(summaries(&bench.all())[0].0, SRC_AVAIL);
 }
 
 #[test]
@@ -321,26 +323,26 @@ fn crossing_sink_avails_win() {
     bench.send(1, 150);
     bench.send(2, 150);
     assert_eq!(bench.mids(), [SRC_AVAIL, SRC_AVAIL]);
-    bench.hear_so(0, SINK_AVAIL, 1, &sink_ah(150, 0x55, 0, 0), None);
+    bench.deliver_with(0, SINK_AVAIL, 1, &sink_ah(150, 0x55, 0, 0), None);
     let items = bench.all();
     shows!(proof:
         "SDP-11.3-15" => items[0] == Item::Write { stag: 0x55, va: 0, octets: (1..=150).collect() };
-        "SDP-11.3-16" => told(&items)[0].0 == RDMA_WR_COMPL;
-        "SDP-11.3-17" => told(&items)[1].0 == SRC_AVAIL && told(&items)[1].1[..4] == word(150)[..];
+        "SDP-11.3-16" => summaries(&items)[0].0 == RDMA_WR_COMPL;
+        "SDP-11.3-17" => summaries(&items)[1].0 == SRC_AVAIL && summaries(&items)[1].1[..4] == word(150)[..];
     );
-    // The other side of it.
+    // The other side of the same case.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);
-    sink.hear_so(0, SRC_AVAIL, 1, &src_ah(500, 1, 0), None);
+    sink.deliver_with(0, SRC_AVAIL, 1, &src_ah(500, 1, 0), None);
     shows!(proof:
         "SDP-11.3-21" => sink.all().iter().all(|item| matches!(item, Item::Message { octets, .. } if octets[3] == DATA));
     );
     let mut first = pipelined(POLICY);
-    first.hear(SRC_AVAIL, &src_ah(500, 1, 0));
+    first.deliver(SRC_AVAIL, &src_ah(500, 1, 0));
     first.receive(1, 100);
     shows!(proof:
-        "SDP-11.3-18" => told(&first.all()).is_empty();
+        "SDP-11.3-18" => summaries(&first.all()).is_empty();
     );
 }
 
@@ -350,14 +352,14 @@ fn a_small_send_travels_with_a_sink_avail() {
     let mut bench = pipelined(POLICY);
     bench.send(1, 10);
     bench.receive(1, 100);
-    let said = bench.said();
+    let messages = bench.messages();
     shows!(proof:
-        "SDP-5-8" => said.len() == 1 && said[0].mid == SINK_AVAIL;
-        "SDP-6.3.3-3" => said[0].rest[20..] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+        "SDP-5-8" => messages.len() == 1 && messages[0].mid == SINK_AVAIL;
+        "SDP-6.3.3-3" => messages[0].rest[20..] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
     );
     let mut other = bench_with_in_pipelined();
     other.host.machine.set_mode(Half::Out, Mode::Buffered).unwrap();
-    other.said();
+    other.messages();
     other.send(1, 10);
     other.receive(1, 100);
     shows!(proof:
@@ -367,6 +369,6 @@ fn a_small_send_travels_with_a_sink_avail() {
 
 fn bench_with_in_pipelined() -> Bench {
     let mut bench = bench(POLICY);
-    bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
     bench
 }

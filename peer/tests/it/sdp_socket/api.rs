@@ -1,4 +1,4 @@
-//! What sockets have beside reading and writing.
+//! Functions of sockets other than read and write.
 
 use std::io::{ErrorKind, IoSlice};
 use std::time::Duration;
@@ -19,7 +19,8 @@ fn plain() -> SdpSettings {
     settings(Profile::Swapped, FieldOrder::Figure)
 }
 
-/// Timers of the connection with this port on this side, by the kernel's table: 2 is that of the keep-alive, 0 is none.
+/// Timers of the connection with this port on this side, from the kernel's table: 2 is keep-alive,
+/// 0 is none.
 fn timer(local_port: u16, remote_port: u16) -> u8 {
     let ports = [format!(":{local_port:04X}"), format!(":{remote_port:04X}")];
     loop {
@@ -27,7 +28,7 @@ fn timer(local_port: u16, remote_port: u16) -> u8 {
         let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let ours = |columns: &Vec<&str>| columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]);
         let timer = columns.skip(1).find(ours).unwrap()[5].split(':').next().unwrap().parse().unwrap();
-        // 1: something is not acknowledged yet.
+        // 1: some data is not acknowledged yet.
         if timer != 1 {
             return timer;
         }
@@ -57,7 +58,7 @@ async fn several_slices_are_written_as_one() {
     there.read_exact(&mut got).await.unwrap();
     assert_eq!(&got, b"abcdef");
     assert_eq!(here.statistics().sending.moved.bcopy.operations, 1, "one message");
-    // No more than there is room for.
+    // No more than the buffer holds.
     here.set_send_buffer(4);
     assert_eq!((here.send_buffer(), here.write_vectored(&slices).await.unwrap()), (4, 4));
     there.read_exact(&mut got[..4]).await.unwrap();
@@ -65,7 +66,7 @@ async fn several_slices_are_written_as_one() {
 }
 
 #[tokio::test]
-async fn what_is_peeked_at_stays_to_be_read() {
+async fn peeked_octets_can_be_read_again() {
     let (mut here, mut there) = pair(plain()).await;
     here.write_all(b"abcdef").await.unwrap();
     let mut octets = [0; 10];
@@ -79,16 +80,16 @@ async fn what_is_peeked_at_stays_to_be_read() {
     assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
 }
 
-/// MSG_WAITALL: pieces of a whole are waited for in every Mode, and three things end it before.
+/// MSG_WAITALL waits for the complete data in every Mode. Three conditions end the wait earlier.
 #[tokio::test]
-async fn a_whole_is_waited_for() {
+async fn waits_for_all_octets() {
     let sent: Vec<u8> = (0..100_000u32).map(|n| (n ^ n >> 8) as u8).collect();
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
         let (mut here, there) = pair(plain()).await;
         if mode != Mode::Combined {
             here.set_mode(Half::Out, mode).unwrap();
         }
-        let mut whole = vec![0; sent.len()];
+        let mut buffer = vec![0; sent.len()];
         let writing = async {
             for piece in sent.chunks(999) {
                 here.write_all(piece).await.unwrap();
@@ -96,22 +97,22 @@ async fn a_whole_is_waited_for() {
                 tokio::task::yield_now().await;
             }
         };
-        let (got, ()) = tokio::join!(there.receive_whole(&mut whole), writing);
+        let (got, ()) = tokio::join!(there.receive_whole(&mut buffer), writing);
         assert_eq!(got.unwrap(), sent.len(), "{mode}");
-        assert!(whole == sent, "{mode}");
-        // In front of an Out-Of-Band octet's place, and behind it.
+        assert!(buffer == sent, "{mode}");
+        // Before the position of an Out-Of-Band octet, and after it.
         here.send_urgent(b"abcX").await.unwrap();
         here.write_all(b"defg").await.unwrap();
-        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 3, "{mode}");
-        assert_eq!((&whole[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
-        assert_eq!(there.receive_whole(&mut whole[..4]).await.unwrap(), 4, "{mode}");
-        assert_eq!(&whole[..4], b"defg", "{mode}");
+        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 3, "{mode}");
+        assert_eq!((&buffer[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
+        assert_eq!(there.receive_whole(&mut buffer[..4]).await.unwrap(), 4, "{mode}");
+        assert_eq!(&buffer[..4], b"defg", "{mode}");
         // At the end of the stream.
         here.write_all(b"hi").await.unwrap();
         here.shutdown().await.unwrap();
-        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
-        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 0, "{mode}");
-        // Where it breaks.
+        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 2, "{mode}");
+        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 0, "{mode}");
+        // At the point where the connection breaks.
         let (mut here, there) = pair(plain()).await;
         here.write_all(b"hi").await.unwrap();
         here.flush().await.unwrap();
@@ -122,8 +123,8 @@ async fn a_whole_is_waited_for() {
         };
         tokio::time::timeout(crate::cm::LONG, arrived).await.unwrap();
         here.abort();
-        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
-        let error = there.receive_whole(&mut whole).await.unwrap_err();
+        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 2, "{mode}");
+        let error = there.receive_whole(&mut buffer).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{mode}");
     }
 }
@@ -136,7 +137,7 @@ async fn an_urgent_octet_is_beside_the_stream() {
     here.write_all(b"def").await.unwrap();
     assert!(there.urgent().await);
     let mut octets = [0; 10];
-    // A read ends where the octet was.
+    // A read ends at the position of the octet.
     let mut read = 0;
     while read < 3 {
         read += there.read(&mut octets[read..]).await.unwrap();
@@ -172,7 +173,8 @@ async fn an_urgent_octet_may_stay_in_the_stream() {
     assert_eq!((&octets[..3], there.at_mark()), (&b"Xcd"[..], false));
 }
 
-/// An octet whose place is where the next read begins keeps no receive away from what comes behind it, be there as few as there may.
+/// If the next read begins at the position of an Out-Of-Band octet, the octets after it still get a
+/// receive, even if only one is posted.
 #[tokio::test]
 async fn one_receive_is_enough_for_urgent_octets() {
     for inline in [false, true] {
@@ -195,11 +197,11 @@ async fn one_receive_is_enough_for_urgent_octets() {
     }
 }
 
-/// Out-Of-Band data is announced in front of what is queued, and says so before its octet is here.
+/// Out-Of-Band data is announced before the queued data, so the notice comes before the octet.
 #[tokio::test]
 async fn an_announced_octet_is_waited_for() {
     let (here, there) = pair(plain()).await;
-    // Nobody reads: the receives that are posted ahead fill up, and the octet stays away.
+    // Nobody reads. The receives posted ahead fill up, and the octet does not arrive.
     here.set_policy(Policy { source_threshold: u64::MAX, ..Policy::default() });
     there.set_receive_buffer(1);
     assert_eq!(there.receive_buffer(), 1 << 16);
@@ -239,12 +241,12 @@ async fn each_half_ends_by_itself() {
     there.closed().await;
 }
 
-/// What arrives for nobody makes room for the next at once: no timer has to come for it.
+/// Data that arrives after the reader shut down frees its buffer at once, without a timer.
 #[tokio::test(start_paused = true)]
-async fn octets_that_nobody_reads_hold_nobody_up() {
+async fn unread_octets_do_not_block_the_sender() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
         let begin = tokio::time::Instant::now();
-        // Who looks again until some time has passed would do so for ever.
+        // A loop that polls until time has passed would never end.
         let settings = DeviceSettings { busy_poll: BusyPoll::For(Duration::ZERO), ..DeviceSettings::default() };
         let rnic = || Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0;
         let (mut here, there) = pair_of([(); 2].map(|()| Device::with(rnic(), settings.clone())), plain()).await;
@@ -260,12 +262,12 @@ async fn octets_that_nobody_reads_hold_nobody_up() {
         here.shutdown().await.unwrap();
         there.shut_down(Half::Out);
         there.closed().await;
-        // Timers of the protocol are of some 10 ms; that of a connection at rest is of a second.
+        // The protocol's timers are about 10 ms. The timer of a connection at rest is 1 s.
         assert!(begin.elapsed() < Duration::from_millis(200), "{mode}: {:?}", begin.elapsed());
     }
 }
 
-/// What one side sent by a mechanism, the other received by it.
+/// The octets that one side sent by a mechanism are those that the other side received by it.
 #[tokio::test]
 async fn both_sides_count_the_same() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
@@ -273,7 +275,7 @@ async fn both_sides_count_the_same() {
         if mode != Mode::Combined {
             here.set_mode(Half::Out, mode).unwrap();
         }
-        // Small ones go by Bcopy, large ones as the Mode says.
+        // Small ones are sent by Bcopy, large ones as the Mode requires.
         for len in [100, 60_000, 1, 200_000] {
             here.write_all(&vec![3; len]).await.unwrap();
             there.read_exact(&mut vec![0; len]).await.unwrap();

@@ -11,13 +11,15 @@ use weft_peer::sdp::{Half, Policy, Profile};
 
 use crate::sdp_socket::{device, settings};
 
-/// Octets that are written: one window of the peer's, so that its update is due while they and the DisConn are still on their way.
+/// Octets that are written: one window of the peer's. So its update is due while they and the
+/// DisConn are still in flight.
 const LEN: u32 = 110_000;
 /// Octets of the slow link at a time, and how long they take.
 const PIECE: usize = 2048;
 const PACE: Duration = Duration::from_millis(1);
 
-/// A link to `to` on which octets of that side are slow to arrive, so that they wait in its TCP; where it begins.
+/// A link to `to` that delays the octets of that side, so that they wait in its TCP; returns its
+/// address.
 async fn slow_from(to: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -55,10 +57,10 @@ fn reset(tcp: &TcpStream) {
     tcp.set_zero_linger().unwrap();
 }
 
-/// The side that closes first still has updates on their way when the last DisConn is written, which is all that its peer waits for: what that
-/// one has given to TCP gets there all the same.
+/// The side that closes first still has updates in flight when the last DisConn is written. Its
+/// peer waits only for that DisConn. The data that the peer has given to TCP arrives nevertheless.
 #[tokio::test]
-async fn what_the_last_one_to_close_wrote_arrives_over_a_slow_link() {
+async fn data_of_the_last_side_to_close_arrives_over_a_slow_link() {
     let policy = Policy { source_threshold: u64::MAX, ..Policy::default() };
     let mut plain = settings(Profile::Swapped, FieldOrder::Figure);
     plain.sdp.policy = policy;

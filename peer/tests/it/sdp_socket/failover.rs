@@ -18,7 +18,7 @@ fn octets(len: u32) -> Vec<u8> {
     (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
 }
 
-/// Writes all, and gives what came back.
+/// Writes all octets and returns the answer.
 async fn round(stream: &SdpStream, octets: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer, mut got) = (stream, stream, vec![0; octets.len()]);
     let (written, read) = tokio::join!(writer.write_all(octets), reader.read_exact(&mut got));
@@ -28,11 +28,11 @@ async fn round(stream: &SdpStream, octets: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_goes_on_at_another_listener() {
+async fn a_connection_continues_at_another_listener() {
     let octets = octets(100_000);
     for profile in [Profile::Swapped, Profile::Natural, Profile::PrivateData] {
         for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
-            // Moved by the one who connected, and by the one who accepted.
+            // Moved by the connecting side, and by the accepting side.
             for swap in [false, true] {
                 let (here, there) = pair(settings(profile, FieldOrder::Figure)).await;
                 let (here, there) = if swap { (there, here) } else { (here, there) };
@@ -42,7 +42,7 @@ async fn a_connection_goes_on_at_another_listener() {
                 }
                 let echo = tokio::spawn(echo(there));
                 assert!(round(&here, &octets).await == octets, "{profile:?} {mode}");
-                // Octets are under way in both directions while it moves, twice.
+                // The connection moves twice while octets are in flight in both directions.
                 for _ in 0..2 {
                     let other = listener(profile);
                     let (moved, got) = tokio::join!(here.fail_over(&other), round(&here, &octets));
@@ -71,9 +71,10 @@ async fn both_ends_may_move_at_the_same_time() {
     assert_eq!(&got, b"still");
 }
 
-/// What arrived before, and was not read, moves along; somebody else who connects is not taken for the peer.
+/// Unread data from before the move is kept. Another client that connects is not mistaken for the
+/// peer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_arrived_before_is_read_behind() {
+async fn data_from_before_the_failover_is_read_after_it() {
     let (here, there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;
     let sent = octets(30_000);
     (&mut &here).write_all(&sent).await.unwrap();

@@ -1,4 +1,5 @@
-//! SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces, and every way to end.
+//! SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces, and
+//! every way to end.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod api;
@@ -38,9 +39,9 @@ async fn pair_of([here, there]: [Device; 2], settings: SdpSettings) -> (SdpStrea
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// Start-ups go on side by side.
+/// Start-ups run concurrently.
 #[tokio::test]
-async fn who_connects_and_says_nothing_holds_nobody_up() {
+async fn a_silent_connection_blocks_no_other() {
     let settings = settings(Profile::Swapped, FieldOrder::Figure);
     let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
     let address = listener.local_addr().unwrap();
@@ -50,14 +51,14 @@ async fn who_connects_and_says_nothing_holds_nobody_up() {
     assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
 }
 
-/// A port can be two listeners', one for each family, as that of a TCP server's two sockets can.
+/// Two listeners can share a port, one for each family, as the two sockets of a TCP server can.
 #[tokio::test]
 async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     let both = SdpSettings::default();
     let alone = SdpSettings { only_v6: true, ..both };
     let bind =
         |at: &str, port, settings| SdpListener::bind(&device(), SocketAddr::new(at.parse().unwrap(), port), settings);
-    // Somebody else on this host may have the port of one family.
+    // Another program on this host may have the port of one family.
     let (v4, port) = loop {
         let v4 = bind("0.0.0.0", 0, both).unwrap();
         let port = v4.local_addr().unwrap().port();
@@ -75,8 +76,8 @@ async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     }
 }
 
-/// Each octet by itself costs one Data message, in Pipelined Mode too, once that is seen; large writes are written into receives before
-/// and behind that.
+/// Each single octet costs one Data message, also in Pipelined Mode after the peer observed it.
+/// Large writes go into receives before and after that.
 #[tokio::test]
 async fn few_octets_are_not_worth_an_advertisement() {
     let (mut here, mut there) = pair(SdpSettings::default()).await;
@@ -84,7 +85,7 @@ async fn few_octets_are_not_worth_an_advertisement() {
     let writes = |stream: &SdpStream| stream.statistics().sending.moved.write_zcopy.operations;
     for _ in 0..2 {
         let before = writes(&here);
-        // The first may go before a receive is advertised, and is read then.
+        // The first may be sent before a receive is advertised. The peer then reads it.
         while writes(&here) == before {
             let (octets, mut got) = (vec![7; 1 << 20], vec![0; 1 << 20]);
             let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
@@ -117,7 +118,7 @@ async fn echo(mut stream: SdpStream) {
     stream.closed().await;
 }
 
-/// Sends octets in pieces, and gives what came back.
+/// Sends octets in pieces and returns the answer.
 async fn round(stream: SdpStream, octets: &[u8], piece: usize) -> Vec<u8> {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let octets = octets.to_vec();
@@ -136,7 +137,7 @@ async fn round(stream: SdpStream, octets: &[u8], piece: usize) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn octets_go_and_come_in_every_profile_and_mode() {
+async fn transfers_octets_in_every_profile_and_mode() {
     let octets: Vec<u8> = (0..300_000u32).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
     let profiles = [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
     for (index, profile) in profiles.into_iter().enumerate() {
@@ -157,7 +158,7 @@ async fn octets_go_and_come_in_every_profile_and_mode() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reset_is_told_to_the_other_side() {
+async fn a_reset_is_reported_on_the_other_side() {
     let (here, mut there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;
     here.abort();
     here.closed().await;
@@ -167,7 +168,7 @@ async fn a_reset_is_told_to_the_other_side() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_written_goes_out_though_the_socket_is_dropped() {
+async fn written_data_is_sent_after_the_socket_is_dropped() {
     let (mut here, mut there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;
     here.write_all(&[7; 100_000]).await.unwrap();
     drop(here);
@@ -179,7 +180,7 @@ async fn what_was_written_goes_out_though_the_socket_is_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_that_speaks_something_else_is_refused() {
+async fn rejects_a_peer_with_another_protocol() {
     let there = device();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = SdpListener::bind(&there, any, SdpSettings::default()).unwrap();
@@ -187,7 +188,7 @@ async fn a_peer_that_speaks_something_else_is_refused() {
     let mut tcp = TcpStream::connect(address).await.unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n").await.unwrap();
     assert!(matches!(listener.accept().await, Err(SdpError::Refused(_))));
-    // The other way round: nobody answers a Hello.
+    // In the other direction: nobody answers a Hello.
     let mute = TcpListener::bind(any).await.unwrap();
     let sdp = Settings { startup_timeout: Duration::from_millis(50), ..Settings::default() };
     let settings = SdpSettings { sdp, ..SdpSettings::default() };

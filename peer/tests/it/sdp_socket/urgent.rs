@@ -20,7 +20,7 @@ fn tcp() -> (TcpStream, Side) {
     (program, Side::Tcp(tokio::net::TcpStream::from_std(relayed).unwrap()))
 }
 
-/// Does this with two programs that are joined by TCP to SDP to TCP.
+/// Runs the test with two programs that are joined by TCP to SDP to TCP.
 async fn with_programs(what: impl FnOnce(&TcpStream, &TcpStream) + Send + 'static) {
     let settings = SdpSettings { oob_inline: true, ..SdpSettings::default() };
     let (near, far) = pair(settings).await;
@@ -49,7 +49,7 @@ fn write_urgent(program: &TcpStream, octet: u8) {
     assert_eq!(SockRef::from(program).send_out_of_band(&[octet]).unwrap(), 1);
 }
 
-/// Takes the urgent octet, which is beside the stream.
+/// Takes the urgent octet, which is outside the stream.
 fn take_urgent(program: &TcpStream) {
     assert_eq!(SockRef::from(program).recv_out_of_band(&mut [MaybeUninit::uninit()]).unwrap(), 1);
 }
@@ -63,7 +63,7 @@ async fn an_urgent_octet_keeps_its_place_beside_the_stream() {
             write(from, b"cd");
             wait_for_urgent(to);
             take_urgent(to);
-            // A read ends where the urgent octet was.
+            // A read ends at the position of the urgent octet.
             assert_eq!(read(to), b"ab");
             let mut rest = read(to);
             while rest.len() < 2 {
@@ -71,7 +71,7 @@ async fn an_urgent_octet_keeps_its_place_beside_the_stream() {
             }
             assert_eq!(rest, b"cd");
         }
-        // One that comes by itself waits for nothing that follows.
+        // A lone urgent octet does not wait for later data.
         write_urgent(here, b'?');
         wait_for_urgent(there);
         take_urgent(there);

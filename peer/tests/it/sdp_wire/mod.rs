@@ -1,4 +1,5 @@
-//! SDP sockets over real TCP against a peer that is made by hand, in the bare profile: what only an RNIC and a socket can show.
+//! SDP sockets over real TCP with a synthetic peer, in the bare profile. The tests check what only
+//! an RNIC and a socket can show.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod raw;
@@ -18,7 +19,7 @@ use weft_peer::verbs::{Node, RnicSettings};
 
 use raw::{READ_RESPONSE, Raw, TERMINATE, terminate, written};
 
-/// LocIRD of the side that is tested.
+/// LocIRD of the side under test.
 const IRD: u16 = 3;
 const DIS_CONN: u8 = 2;
 const DATA: u8 = 0xff;
@@ -42,7 +43,8 @@ fn settings() -> SdpSettings {
     SdpSettings { sdp, ..SdpSettings::default() }
 }
 
-/// Hello (figure 5): 16 Private Buffers of 8192 octets, MaxAdverts 16, version 1.1, LocIRD and LocORD 16.
+/// Hello (figure 5): 16 Private Buffers of 8192 octets, MaxAdverts 16, version 1.1, LocIRD and
+/// LocORD 16.
 fn hello() -> Vec<u8> {
     let words = [0x0010_0000u32, 32, 0, 0, 0x0010_0011, 64, 8192, 0x0010_0010];
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -54,7 +56,7 @@ fn hello_ack(bufs: u16) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// A socket that connected to the peer made by hand, and LocIRD of its Hello.
+/// A socket that connected to the synthetic peer, and LocIRD of its Hello.
 async fn connected(settings: SdpSettings, bufs: u16) -> (SdpStream, Raw, u16) {
     connected_by(&device(), settings, bufs).await
 }
@@ -75,7 +77,7 @@ async fn connected_by(here: &Device, settings: SdpSettings, bufs: u16) -> (SdpSt
     (stream.unwrap(), raw, ird)
 }
 
-/// A socket that accepted the peer made by hand, and LocIRD of its HelloAck.
+/// A socket that accepted the synthetic peer, and LocIRD of its HelloAck.
 async fn accepted(settings: SdpSettings) -> (SdpStream, Raw, u16) {
     let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
     let address = listener.local_addr().unwrap();
@@ -90,7 +92,8 @@ async fn accepted(settings: SdpSettings) -> (SdpStream, Raw, u16) {
     (stream.unwrap(), raw, ird)
 }
 
-/// Has the socket advertise octets, and reads them by as many Reads at once as it said that it serves; gives what they brought.
+/// Makes the socket advertise octets and reads them with as many concurrent Reads as it announced.
+/// Returns the octets read.
 async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Option<Vec<u8>> {
     assert_eq!(ird, IRD);
     let octets: Vec<u8> = (0..30_000u32).map(|at| (at ^ at >> 8) as u8).collect();
@@ -116,7 +119,7 @@ async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Opti
 }
 
 #[tokio::test]
-async fn as_many_reads_at_once_as_loc_ird_says() {
+async fn serves_loc_ird_reads_at_once() {
     let mut proof = Proof::new(By::Test);
     let connecting = read_at_once(connected(settings(), 16).await).await;
     let accepting = read_at_once(accepted(settings()).await).await;
@@ -131,21 +134,21 @@ async fn an_advertised_receive_can_be_written() {
     let mut proof = Proof::new(By::Test);
     let (mut stream, mut raw, _) = accepted(settings()).await;
     // ModeChange to Pipelined, by the Data Source.
-    let change = raw.say(7, &4u32.to_be_bytes());
+    let change = raw.build(7, &4u32.to_be_bytes());
     raw.write(&change).await;
     let advert = raw.message().await;
     assert_eq!(advert.mid, SINK_AVAIL);
     let octets: Vec<u8> = (1..=200).collect();
-    let write = [written(advert.word(4), advert.va(), &octets), raw.say(5, &200u32.to_be_bytes())].concat();
+    let write = [written(advert.word(4), advert.va(), &octets), raw.build(5, &200u32.to_be_bytes())].concat();
     raw.write(&write).await;
     let mut got = vec![0; 200];
     stream.read_exact(&mut got).await.unwrap();
     proof.shows(requirement!("SDP-14.1-2"), || assert_eq!(got, octets));
 }
 
-/// The peer takes one message with payload and no more.
+/// The peer accepts one message with payload and no more.
 #[tokio::test]
-async fn what_so_sndbuf_has_room_for_is_taken() {
+async fn accepts_as_much_as_so_sndbuf_holds() {
     let mut proof = Proof::new(By::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { send_buffer: 4000, ..settings() }, 3).await;
     let taken = tokio::time::timeout(Duration::from_secs(20), stream.write_all(&[7; 4000])).await;
@@ -155,15 +158,15 @@ async fn what_so_sndbuf_has_room_for_is_taken() {
 
 /// Nobody reads, and each message has one octet.
 #[tokio::test]
-async fn what_so_rcvbuf_has_room_for_is_taken_octet_by_octet() {
+async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     let mut proof = Proof::new(By::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { receive: 100, receives: 5, ..settings() }, 16).await;
     for octet in 0..500u32 {
-        // Two credits are kept.
+        // Two credits are reserved.
         while raw.edge - raw.mseq < 3 {
             assert_eq!(raw.message().await.mid, DATA, "after {octet} octets");
         }
-        let data = raw.say(DATA, &[octet as u8]);
+        let data = raw.build(DATA, &[octet as u8]);
         raw.write(&data).await;
     }
     let sent: Vec<u8> = (0..500u32).map(|octet| octet as u8).collect();
@@ -173,19 +176,19 @@ async fn what_so_rcvbuf_has_room_for_is_taken_octet_by_octet() {
     proof.shows(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
 }
 
-/// What the port mapper calls the SDP Address.
+/// The SDP Address, as the port mapper calls it.
 #[tokio::test]
-async fn behind_the_hello_there_is_nothing_but_iwarp() {
+async fn only_iwarp_follows_the_hello() {
     let mut proof = Proof::new(By::Test);
     let (mut stream, mut raw, _) = connected(settings(), 16).await;
     stream.write_all(&[7; 3000]).await.unwrap();
     stream.shutdown().await.unwrap();
-    // Each octet is part of an FPDU whose length and CRC are right.
+    // Each octet is part of an FPDU with the correct length and CRC.
     let mids = [raw.message().await.mid, raw.message().await.mid];
     proof.shows(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
 }
 
-/// RFC 5044 section 7.1.2, rule 2: who connected reads why, and then the end.
+/// RFC 5044 section 7.1.2, rule 2: the connecting side reads the reason, and then the end.
 #[tokio::test]
 async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings()).unwrap();
@@ -195,26 +198,26 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
         let mut hello = hello();
         hello[19] = 0x12;
         raw.write_all(&[&b"MPA ID Req Frame\x40\x01\0\x20"[..], &hello].concat()).await.unwrap();
-        let mut told = Vec::new();
-        raw.read_to_end(&mut told).await.unwrap();
-        told
+        let mut reply = Vec::new();
+        raw.read_to_end(&mut reply).await.unwrap();
+        reply
     };
-    let (accepted, told) = tokio::join!(listener.accept(), refused);
+    let (accepted, reply) = tokio::join!(listener.accept(), refused);
     assert!(accepted.unwrap_err().to_string().contains("MajV 2"));
     // R is set.
-    assert_eq!(told, b"MPA ID Rep Frame\x60\x01\0\0");
+    assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\0");
 }
 
-/// The peer moves, and leaves the old TCP connection as it is.
+/// The peer moves and leaves the old TCP connection open.
 #[tokio::test]
-async fn a_peer_that_keeps_its_old_connection_holds_nobody_up() {
+async fn a_peer_that_keeps_its_old_connection_blocks_no_other() {
     // Longer than the test waits.
     let device = device_with(RnicSettings { close_timeout: Duration::from_secs(3600), ..RnicSettings::default() });
     let (_stream, mut raw, _) = connected_by(&device, settings(), 16).await;
     let before = raw.tcp.peer_addr().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = other.local_addr().unwrap().port().to_be_bytes();
-    let suspend = raw.say(SUSP_COMM, &[0, 0, 0, 0, port[0], port[1], 0, 1]);
+    let suspend = raw.build(SUSP_COMM, &[0, 0, 0, 0, port[0], port[1], 0, 1]);
     raw.write(&suspend).await;
     assert_eq!(raw.message().await.mid, SUSP_COMM_ACK);
     let accepted = tokio::time::timeout(Duration::from_secs(20), other.accept()).await;
@@ -224,9 +227,9 @@ async fn a_peer_that_keeps_its_old_connection_holds_nobody_up() {
     assert_eq!((hello[3], hello[4..8].to_vec()), (0, vec![0, 0, 0, 32]));
 }
 
-/// As a program does that binds its socket before it connects.
+/// A program that binds its socket before it connects does the same.
 #[tokio::test]
-async fn a_connection_comes_from_where_it_is_to() {
+async fn a_connection_comes_from_the_bound_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let source: SocketAddr = "127.0.0.9:0".parse().unwrap();
@@ -241,7 +244,7 @@ async fn a_connection_comes_from_where_it_is_to() {
 }
 
 #[tokio::test]
-async fn what_ends_a_connection_is_named() {
+async fn the_error_names_why_a_connection_ended() {
     for (terminates, words) in
         [(true, "the peer sent a Terminate: "), (false, "the peer ended TCP (FIN) without a DisConn")]
     {

@@ -1,5 +1,6 @@
-//! A peer of SDP that is made by hand on a TCP socket: FPDUs of RFC 5044 without markers, segments of RFC 5041, messages of RFC 5040
-//! as their figures have them. It keeps no rules that a test does not make it keep.
+//! A synthetic SDP peer on a TCP socket: FPDUs of RFC 5044 without markers, segments of RFC 5041,
+//! messages of RFC 5040, as in their figures. It follows only the rules that a test makes it
+//! follow.
 
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ pub(crate) const READ_RESPONSE: u8 = 2;
 pub(crate) const SEND_SE: u8 = 5;
 pub(crate) const TERMINATE: u8 = 7;
 
-/// Nothing takes longer.
+/// No operation takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One segment, as its headers say.
+/// One segment, as in its headers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Segment {
     pub(crate) opcode: u8,
@@ -27,14 +28,14 @@ pub(crate) struct Segment {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A message with its BSDH taken apart.
+/// A message with its BSDH parsed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedMessage {
     pub(crate) mid: u8,
     pub(crate) rest: Vec<u8>,
 }
 
-impl Heard {
+impl ReceivedMessage {
     pub(crate) fn word(&self, at: usize) -> u32 {
         u32::from_be_bytes(self.rest[at..at + 4].try_into().unwrap())
     }
@@ -50,15 +51,15 @@ pub(crate) struct Raw {
     reads: u32,
     /// Of SDP.
     pub(crate) mseq: u32,
-    pub(crate) heard: u32,
+    pub(crate) received: u32,
     pub(crate) bufs: u16,
-    /// MSeqAck + Bufs of what was heard last.
+    /// MSeqAck + Bufs of the last received message.
     pub(crate) edge: u32,
 }
 
 impl Raw {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        Raw { tcp, sends: 0, reads: 0, mseq: 0, heard: 0, bufs: 16, edge: 0 }
+        Raw { tcp, sends: 0, reads: 0, mseq: 0, received: 0, bufs: 16, edge: 0 }
     }
 
     pub(crate) async fn octets(&mut self, len: usize) -> Vec<u8> {
@@ -85,8 +86,8 @@ impl Raw {
         Segment { opcode: ulpdu[1] & 0xf, last: ulpdu[0] & 0x40 != 0, payload: ulpdu[header..].to_vec() }
     }
 
-    /// The next SDP message; what comes by RDMA before it is an error.
-    pub(crate) async fn message(&mut self) -> Heard {
+    /// The next SDP message. An RDMA operation before it is an error.
+    pub(crate) async fn message(&mut self) -> ReceivedMessage {
         let mut octets = Vec::new();
         loop {
             let segment = self.segment().await;
@@ -97,9 +98,9 @@ impl Raw {
             }
         }
         let word = |at: usize| u32::from_be_bytes(octets[at..at + 4].try_into().unwrap());
-        self.heard = word(8);
+        self.received = word(8);
         self.edge = word(12) + u32::from(u16::from_be_bytes([octets[0], octets[1]]));
-        Heard { mid: octets[3], rest: octets[16..].to_vec() }
+        ReceivedMessage { mid: octets[3], rest: octets[16..].to_vec() }
     }
 
     /// A message in an untagged segment of queue 0.
@@ -108,12 +109,12 @@ impl Raw {
         untagged(SEND_SE, 0, self.sends, octets)
     }
 
-    /// The next SDP message of this peer.
-    pub(crate) fn say(&mut self, mid: u8, rest: &[u8]) -> Vec<u8> {
+    /// Builds the next SDP message of this peer.
+    pub(crate) fn build(&mut self, mid: u8, rest: &[u8]) -> Vec<u8> {
         self.mseq += 1;
         let mut octets = self.bufs.to_be_bytes().to_vec();
         octets.extend([0, mid]);
-        for word in [16 + rest.len() as u32, self.mseq, self.heard] {
+        for word in [16 + rest.len() as u32, self.mseq, self.received] {
             octets.extend(word.to_be_bytes());
         }
         octets.extend(rest);

@@ -12,7 +12,7 @@ use weft_peer::verbs::{
 
 use crate::verbs::world::{Side, shows};
 
-/// A side whose RNIC was closed, and an S-RQ that it had.
+/// A side whose RNIC was closed, and its S-RQ.
 fn closed() -> (Side, SrqHandle) {
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 1, max_sges: 1, limit: 0 }).unwrap().0;

@@ -11,7 +11,7 @@ use weft_peer::verbs::{
 
 use crate::verbs::world::{Bench, PLAIN, VA, World, llp_settings, read, shows, tagged, untagged, write};
 
-/// In Closing, with two receives posted before; our FIN is out, the peer's is not here.
+/// A side in Closing with two receives posted before. Its FIN was sent; the peer's has not arrived.
 fn closing() -> Bench {
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
@@ -73,18 +73,18 @@ fn both_sides_of_a_normal_close() {
     world.a.post(wr);
     world.run();
     assert_eq!(world.a.poll().len(), 1);
-    let asked = world.a.to(QpState::Closing);
+    let result = world.a.to(QpState::Closing);
     let closing = world.a.state();
     world.run();
     let (a_done, b_done) = (world.a.statuses(), world.b.statuses());
-    let (a_told, b_told) = (world.a.event_ids(), world.b.event_ids());
+    let (a_events, b_events) = (world.a.event_ids(), world.b.event_ids());
     shows! { proof:
-        "VERBS-6.6.2.1-2" => asked == Ok(()) && world.b.state() == QpState::Idle;
+        "VERBS-6.6.2.1-2" => result == Ok(()) && world.b.state() == QpState::Idle;
         "VERBS-6.2.2.2-10" => closing == QpState::Closing;
         "VERBS-6.6.2.1-4" => a_done == [(1, CompletionStatus::Flushed)] && b_done == [(2, CompletionStatus::Flushed)];
         "VERBS-6.6.2.1-5" => world.a.rnic.is_stream_over(world.a.llp) && world.b.rnic.is_stream_over(world.b.llp);
-        "VERBS-6.6.2.1-6" => world.a.state() == QpState::Idle && a_told == [EventId::LlpCloseComplete]
-            && b_told == [EventId::LlpCloseComplete];
+        "VERBS-6.6.2.1-6" => world.a.state() == QpState::Idle && a_events == [EventId::LlpCloseComplete]
+            && b_events == [EventId::LlpCloseComplete];
     }
 }
 
@@ -107,9 +107,9 @@ fn nothing_is_done_in_closing() {
     }
 }
 
-/// A link that is slow, and not dead: the time runs from the last octets that TCP took.
+/// A slow link is not dead: the time-out counts from the last octets that TCP accepted.
 #[test]
-fn a_close_has_its_time_anew_while_octets_go() {
+fn the_close_time_out_restarts_while_octets_flow() {
     let mut bench = Bench::new();
     let send = bench.side.send_of(1, 0, 40);
     bench.side.rnic.post_send(bench.side.qp, vec![send]).unwrap();
@@ -132,7 +132,7 @@ fn a_close_has_its_time_anew_while_octets_go() {
         assert!(matches!(sent, Sent::Octets(_)), "{sent:?}");
         assert_eq!(bench.side.rnic.poll_timeout(bench.side.llp), Some(now + timeout));
     }
-    // Nothing goes any more.
+    // Nothing is sent any more.
     now = now + timeout;
     bench.side.rnic.handle_timeout(now, bench.side.llp);
     assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Error, vec![EventId::LlpConnectionLost]));
@@ -159,7 +159,7 @@ fn an_error_in_closing() {
         "VERBS-6.2.5-22" => [segment, reset, silence].map(|fault| after(fault).side.event_ids())
             == [vec![EventId::BadClose], vec![EventId::LlpConnectionLost], vec![EventId::LlpConnectionLost]];
         "VERBS-6.2.5-14" => {
-            // Work left on the Send Queue, and a Read of the peer's, are the two others.
+            // The two other cases: work left on the Send Queue, and a Read of the peer.
             let mut left = Bench::new();
             let wr = write(&left.side, 1, 0, 1, left.side.remote(0));
             left.side.post(wr);
@@ -184,7 +184,7 @@ fn an_error_in_closing() {
     }
 }
 
-/// Closed by its Consumer while a Read of the peer's waits for its answer.
+/// The Consumer closes while a Read of the peer waits for its answer.
 fn reading() -> Bench {
     let mut bench = Bench::new();
     let mut payload = Vec::new();
@@ -195,7 +195,8 @@ fn reading() -> Bench {
     bench
 }
 
-/// A protocol that has octets of its own on their way may have late segments dropped: the close goes on, and they go nowhere.
+/// A protocol with octets of its own in flight may have late segments dropped. The close continues,
+/// and the segments are discarded.
 #[test]
 fn a_late_segment_may_be_dropped() {
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
@@ -210,7 +211,7 @@ fn a_late_segment_may_be_dropped() {
     assert_eq!(bench.sent(), (Vec::new(), None));
     fin(&mut bench);
     assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Idle, vec![EventId::LlpCloseComplete]));
-    // A Terminate is no segment of the protocol's.
+    // A Terminate is not a segment of the protocol.
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
     bench.side.to(QpState::Closing).unwrap();
     bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));
@@ -218,7 +219,7 @@ fn a_late_segment_may_be_dropped() {
 }
 
 #[test]
-fn work_that_was_left() {
+fn remaining_work_at_a_close() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     let wr = write(&bench.side, 1, 0, 1, bench.side.remote(0));

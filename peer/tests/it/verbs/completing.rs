@@ -1,4 +1,5 @@
-//! Who gets a completion and a notification, and the sum of all verbs (draft chapters 4, 8.1.3.1, 8.2.3 to 8.2.5, 9).
+//! Which work gets a completion and a notification, and a summary of all verbs (draft chapters 4,
+//! 8.1.3.1, 8.2.3 to 8.2.5, 9).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn unsignaled(wr: SendWr) -> SendWr {
 }
 
 #[test]
-fn each_work_request_completes_as_it_should() {
+fn each_work_request_completes_as_specified() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(PLAIN, 1460, |_| ());
     (10..12).for_each(|n| world.b.post_receive(n, 0, 9));
@@ -41,7 +42,8 @@ fn each_work_request_completes_as_it_should() {
         "VERBS-8.2.4-7" => received == [(10, Success), (11, Success)] && done.iter().any(|done| done.0 == 5);
         "VERBS-4-2" => !done.iter().any(|done| done.0 == 2) && done.iter().any(|done| done.0 == 6);
         "VERBS-8.1.3.1-10" => {
-            // Two of one place each, the first unsignaled: the second's completion frees both.
+            // Two requests on queues of one entry each. The first is unsignaled; the completion of
+            // the second frees both entries.
             let mut world = World::with(PLAIN, 1460, |init| init.max_sq_wrs = 2);
             let list = vec![unsignaled(write(&world.a, 1, 0, 1, world.b.remote(0))), write(&world.a, 2, 0, 1, world.b.remote(0))];
             world.a.rnic.post_send(world.a.qp, list.clone()).unwrap();
@@ -105,7 +107,7 @@ fn arm(side: &mut Side, kind: NotifyKind) {
     side.rnic.request_completion_notification(side.cq, kind).unwrap();
 }
 
-/// `a` sends one message; how often `b`'s handler is called.
+/// `a` sends one message; returns how often the handler of `b` is called.
 fn calls(world: &mut World, solicited: bool) -> usize {
     let payload = Payload::Inline(Bytes::from_static(b"x"));
     world.a.post(SendWr::new(1, Operation::Send { payload, solicited, invalidate: None }));
@@ -151,7 +153,8 @@ fn notifications() {
             arm(&mut world.b, NotifyKind::NextCompletion);
             (first, second, calls(&mut world, false)) == (1, 0, 1)
         };
-        // Poll until empty, arm, poll once more: wherever a completion comes between them, it is found or told.
+        // Poll until empty, arm, poll once more. A completion between these steps is either polled
+        // or notified.
         "VERBS-8.2.5-10" => (0..4).all(|moment| {
             let mut world = watched();
             let mut found = 0;
@@ -179,7 +182,7 @@ fn notifications() {
 }
 
 #[test]
-fn all_that_query_tells() {
+fn query_returns_all_attributes() {
     let mut proof = Proof::new(By::Test);
     let memory = MemorySettings {
         mode: ListMode::Block,
@@ -213,7 +216,7 @@ fn all_that_query_tells() {
         extensions: false,
         dequeue: DequeueModel::Sequential,
     };
-    let told = open(settings).query().unwrap();
+    let queried = open(settings).query().unwrap();
     let mut side = Side::new(|_| ());
     let init = QpInit {
         max_sq_wrs: 3,
@@ -233,8 +236,8 @@ fn all_that_query_tells() {
     side.rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to_rts(side.llp)).unwrap();
     let started = side.rnic.query_qp(qp).unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-2" => told.settings == settings;
-        "VERBS-5.1.3-1" => (told.settings.max_sges, told.settings.max_cqes, told.settings.rnic_ord, told.settings.memory.max_windows) == (14, 18, 23, 8);
+        "VERBS-9.2.1.2-2" => queried.settings == settings;
+        "VERBS-5.1.3-1" => (queried.settings.max_sges, queried.settings.max_cqes, queried.settings.rnic_ord, queried.settings.memory.max_windows) == (14, 18, 23, 8);
         "VERBS-6.1.2-1" => (attributes.init, attributes.id, attributes.state, attributes.privileged) == (init, id, QpState::Idle, false);
         "VERBS-9.2.5.2-2" => (started.state, started.llp, started.terminate) == (QpState::Rts, Some(side.llp), None)
             && !started.rq_limit_armed;
@@ -243,11 +246,11 @@ fn all_that_query_tells() {
             let wr = bench.side.send_of(1, 0, 1);
             bench.side.rnic.post_send(bench.side.qp, vec![wr.clone(), wr]).unwrap_err().status == PostStatus::TooManyWrs
         };
-        "VERBS-9-5" => told.srqs && told.settings.memory.mode == ListMode::Block;
+        "VERBS-9-5" => queried.srqs && queried.settings.memory.mode == ListMode::Block;
     }
 }
 
-/// Draft Figures 36 and 37: what is there is of the figures, and of them all.
+/// Draft Figures 36 and 37: every status and event is in the figures, and the figures are complete.
 #[test]
 fn identifiers() {
     let mut proof = Proof::new(By::Test);
@@ -318,7 +321,7 @@ fn identifiers() {
 
 /// The order of section 5.1.1.2: each step succeeds.
 #[test]
-fn taking_everything_down() {
+fn destroys_everything_in_order() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(PLAIN, 1460, |_| ());
     let window = Stag { index: world.a.rnic.allocate_window(world.a.pd).unwrap(), key: StagKey(1) };
@@ -355,7 +358,7 @@ fn taking_everything_down() {
                 rnic.query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
         };
     }
-    // A close is FIN for FIN, an abort is a reset.
+    // A close is FIN for FIN; an abort is a reset.
     let mut bench = Bench::new();
     bench.side.to(QpState::Closing).unwrap();
     let close = bench.sent().1;
@@ -378,11 +381,11 @@ fn taking_everything_down() {
         "VERBS-6.3-13" => {
             let mut side = Side::new(|_| ());
             let init = SrqInit { pd: side.pd, max_wrs: 2, max_sges: 1, limit: 2 };
-            let (srq, told) = side.rnic.create_srq(init).unwrap();
+            let (srq, attributes) = side.rnic.create_srq(init).unwrap();
             let qp = side.rnic.create_qp(QpInit { srq: Some(srq), rq_limit: 1, ..QpInit::new(side.pd, side.cq, side.cq) }, None);
             let posted = side.rnic.post_srq(srq, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]);
             let modified = side.rnic.modify_srq(srq, weft_peer::verbs::SrqModify::default());
-            side.rnic.query_srq(srq) == Ok(told) && posted == Ok(1) && modified == Ok(2)
+            side.rnic.query_srq(srq) == Ok(attributes) && posted == Ok(1) && modified == Ok(2)
                 && qp.is_ok_and(|(qp, _, _)| side.rnic.destroy_qp(qp).is_ok()) && side.rnic.destroy_srq(srq).is_ok()
         };
     }

@@ -1,4 +1,5 @@
-//! Completions: who gets one, when places are free again, notification, overflow (draft sections 5.3, 8.1.3.1, 8.2).
+//! Completions: which work gets one, when entries are free again, notification, overflow (draft
+//! sections 5.3, 8.1.3.1, 8.2).
 
 use bytes::Bytes;
 use weft_core::coverage::{By, Proof};
@@ -33,7 +34,7 @@ fn unsignaled_work_completes_silently() {
     shows! { proof:
         "VERBS-5.3-6" => world.a.poll().is_empty();
         "VERBS-8.2.4-3" => {
-            // One between two that are told.
+            // An unsignaled request between two signaled ones.
             let mut world = World::with(PLAIN, 1460, |_| ());
             let list: Vec<_> = (1..4).map(|n| SendWr { signaled: n != 2, ..write(&world.a, n, &world.b) }).collect();
             world.a.rnic.post_send(world.a.qp, list).unwrap();
@@ -52,12 +53,12 @@ fn unsignaled_work_completes_silently() {
 }
 
 #[test]
-fn an_unsignaled_failure_is_told() {
+fn an_unsignaled_failure_generates_a_completion() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     let bad = SendWr { signaled: false, ..world.a.send_of(1, 1 << 30, 1) };
-    let behind = SendWr { signaled: false, ..write(&world.a, 2, &world.b) };
-    world.a.rnic.post_send(world.a.qp, vec![bad, behind]).unwrap();
+    let second = SendWr { signaled: false, ..write(&world.a, 2, &world.b) };
+    world.a.rnic.post_send(world.a.qp, vec![bad, second]).unwrap();
     world.run();
     let statuses = world.a.statuses();
     shows! { proof:
@@ -85,7 +86,7 @@ fn with_handler() -> World {
 }
 
 #[test]
-fn notifications_are_called_once_for_what_they_wait_for() {
+fn a_notification_calls_the_handler_once() {
     let mut proof = Proof::new(By::Test);
     let mut world = with_handler();
     let mut sent = 0;

@@ -31,7 +31,7 @@ fn create_cq_and_its_errors() {
 }
 
 #[test]
-fn a_handle_is_its_own_rnics() {
+fn a_handle_is_valid_only_on_its_rnic() {
     let mut proof = Proof::new(By::Test);
     let mut rnic = open(RnicSettings::default());
     let foreign = open(RnicSettings::default()).create_cq(1, None).unwrap().0;
@@ -49,7 +49,7 @@ fn a_handle_is_its_own_rnics() {
     }
 }
 
-/// A world whose CQ at `a` has `done` Writes to poll.
+/// A world whose CQ at `a` has `done` completions of Writes to poll.
 fn with_completions(done: u64) -> World {
     let mut world = World::new();
     for n in 0..done {
@@ -110,9 +110,9 @@ fn creation_takes_all_or_nothing() {
             let new = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
             let mut made = |entries, handler| {
                 let (cq, given) = rnic.create_cq(entries, handler).unwrap();
-                let told = rnic.query_cq(cq).unwrap();
+                let queried = rnic.query_cq(cq).unwrap();
                 rnic.destroy_cq(cq).unwrap();
-                told == CqAttributes { entries: given, handler } && given >= entries
+                queried == CqAttributes { entries: given, handler } && given >= entries
             };
             made(3, None) && made(9, Some(new))
         };
@@ -158,7 +158,7 @@ fn results_of_query_modify_and_destroy() {
 }
 
 #[test]
-fn a_resize_is_told_by_its_own_result_alone() {
+fn only_the_result_of_a_resize_reports_it() {
     let mut proof = Proof::new(By::Test);
     let mut world = with_completions(4);
     let cq = world.a.cq;
@@ -187,7 +187,7 @@ fn a_resize_is_told_by_its_own_result_alone() {
 }
 
 #[test]
-fn queues_share_a_cq_as_they_like() {
+fn queues_can_share_a_cq() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|_| ());
     let other = side.rnic.create_cq(9, None).unwrap().0;
@@ -210,8 +210,8 @@ fn queues_share_a_cq_as_they_like() {
         "VERBS-5.3-4" => here == [(qps[0], 2), (qps[0], 1), (qps[1], 1), (qps[2], 2)];
         "VERBS-9.2.5.1-8" => !here.contains(&(qps[1], 2)) && there.contains(&(qps[1], 2));
         "VERBS-6.1.1-5" => {
-            let told = |rnic: &weft_peer::verbs::Rnic| rnic.query_qp(side.qp).unwrap().init;
-            (told(&side.rnic).sq_cq, told(&side.rnic).rq_cq) == (side.cq, side.cq)
+            let queried = |rnic: &weft_peer::verbs::Rnic| rnic.query_qp(side.qp).unwrap().init;
+            (queried(&side.rnic).sq_cq, queried(&side.rnic).rq_cq) == (side.cq, side.cq)
         };
         "VERBS-6.1.1-7" => {
             let foreign = open(RnicSettings::default()).create_cq(1, None).unwrap().0;
@@ -221,7 +221,7 @@ fn queues_share_a_cq_as_they_like() {
 }
 
 #[test]
-fn places_of_a_cq() {
+fn entries_of_a_cq() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(PLAIN, 1460, |init| (init.max_sq_wrs, init.max_rq_wrs) = (4, 4));
     world.a.rnic.modify_cq(world.a.cq, 1).unwrap();
@@ -234,14 +234,14 @@ fn places_of_a_cq() {
     shows! { proof:
         "VERBS-5.3-8" => one(&mut world, 1) && one(&mut world, 2);
         "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut world, n)) && world.a.event_ids().is_empty();
-        // No place of a queue has one of the CQ's kept for it.
+        // No queue entry has a CQ entry reserved.
         "VERBS-5.3.1-11" => {
             let one = world.a.rnic.create_cq(1, None).unwrap().0;
             let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(world.a.pd, one, one) };
             world.a.rnic.create_qp(init, None).is_ok()
         };
     }
-    // As many entries as both queues have places: a flush of everything finds room.
+    // The CQ has as many entries as both queues: a flush of all work fits.
     world.a.rnic.modify_cq(world.a.cq, 8).unwrap();
     for n in 0..4 {
         let wr = world.a.send_of(n, 0, 1);
@@ -250,7 +250,7 @@ fn places_of_a_cq() {
     }
     world.a.to(QpState::Error).unwrap();
     shows! { proof: "VERBS-5.3.1-14" => world.a.poll().len() == 8 && world.a.event_ids().is_empty(); }
-    // One too few: what is there stays whole and the rest is lost.
+    // One too few: the present completions stay intact, and the rest is lost.
     let mut small = Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, true), |_| ());
     small.rnic.modify_cq(small.cq, 2).unwrap();
     (0..3).for_each(|n| small.post_receive(n, 0, 1));
@@ -302,7 +302,7 @@ fn request_completion_notification() {
     let init = QpInit::new(side.pd, cq, cq);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    // Each kind fires for an error; a kind that was not asked for does not.
+    // An error triggers each kind that was requested, and no other.
     let mut fires = |kind: Option<NotifyKind>| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
         side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();
@@ -318,7 +318,7 @@ fn request_completion_notification() {
         "VERBS-9.3.2.2-3" => fires(Some(NotifyKind::NextSolicited)).1 == called(4);
         "VERBS-9.3.2.2-5" => fires(None) == (None, None);
         "VERBS-9.4.1-9" => matches!(fires(Some(NotifyKind::NextCompletion)).1,
-            Some(weft_peer::verbs::Notification::Completion { cq: told, .. }) if told == cq);
+            Some(weft_peer::verbs::Notification::Completion { cq: notified, .. }) if notified == cq);
     }
     let kind = NotifyKind::NextCompletion;
     shows! { proof:

@@ -1,4 +1,5 @@
-//! What each error of an inbound segment does: draft Figure 24, and the Terminate on the wire. `figure_23` has work requests.
+//! The effect of each error of an inbound segment: draft Figure 24, and the Terminate on the wire.
+//! `figure_23` tests work requests.
 
 use bytes::Bytes;
 use weft_core::coverage::{By, Proof};
@@ -10,7 +11,7 @@ use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, S
 
 use crate::verbs::world::{Bench, LENGTH, VA, World, number, register, shows, tagged, untagged};
 
-/// What an incident came to.
+/// The outcome of an error.
 pub(crate) struct Outcome {
     pub(crate) code: Option<u16>,
     pub(crate) events: Vec<EventId>,
@@ -27,8 +28,8 @@ impl Bench {
     }
 }
 
-/// An inbound ULPDU that is told by an Asynchronous Event (Figure 24).
-fn told(bench: &mut Bench, ulpdu: &[u8], code: u16, event: EventId) -> bool {
+/// An Asynchronous Event reports an inbound ULPDU (Figure 24).
+fn raises_event(bench: &mut Bench, ulpdu: &[u8], code: u16, event: EventId) -> bool {
     bench.hand_in(ulpdu);
     let outcome = bench.outcome();
     (outcome.code, outcome.events.as_slice(), outcome.state) == (Some(code), &[event], QpState::Terminate)
@@ -47,7 +48,7 @@ fn figure_24_tagged_segments() {
     let mut row = |id: RequirementId, code, event, ulpdu: fn(&mut Bench) -> Vec<u8>| {
         let mut bench = Bench::new();
         let ulpdu = ulpdu(&mut bench);
-        proof.shows(id, || assert!(told(&mut bench, &ulpdu, code, event), "{id}"));
+        proof.shows(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
     };
     row(requirement!("VERBS-8.3.3-20"), 0x1100, EventId::ProtectionInvalidStag, |bench| {
         tagged(Opcode::WRITE, bench.side.stag.to_bits() ^ 1, VA, b"x")
@@ -78,7 +79,7 @@ fn figure_24_tagged_segments() {
     });
     let mut disabled = Bench::with(|init| init.inbound_write = false);
     let write = tagged(Opcode::WRITE, disabled.side.stag.to_bits(), VA, b"x");
-    shows! { proof: "VERBS-8.1.2.2-18" => told(&mut disabled, &write, 0x1102, EventId::WriteNotEnabled); }
+    shows! { proof: "VERBS-8.1.2.2-18" => raises_event(&mut disabled, &write, 0x1102, EventId::WriteNotEnabled); }
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn figure_24_read_requests() {
     let mut row = |id: RequirementId, code, event, ulpdu: fn(&mut Bench) -> Vec<u8>| {
         let mut bench = Bench::new();
         let ulpdu = ulpdu(&mut bench);
-        proof.shows(id, || assert!(told(&mut bench, &ulpdu, code, event), "{id}"));
+        proof.shows(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
     };
     row(requirement!("VERBS-8.3.3-29"), 0x0100, EventId::IrrqInvalidStag, |_| read_of(0x1234_5600, VA, 1));
     row(requirement!("VERBS-8.3.3-30"), 0x0101, EventId::IrrqBaseAndBounds, |bench| {
@@ -115,7 +116,7 @@ fn figure_24_read_requests() {
     });
     let mut disabled = Bench::with(|init| init.inbound_read = false);
     let read = read_of(disabled.side.stag.to_bits(), VA, 1);
-    shows! { proof: "VERBS-8.3.3-18" => told(&mut disabled, &read, 0x1201, EventId::ReadNotEnabled); }
+    shows! { proof: "VERBS-8.3.3-18" => raises_event(&mut disabled, &read, 0x1201, EventId::ReadNotEnabled); }
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn figure_24_the_rest() {
         ulpdu[at] = value;
         ulpdu
     };
-    let check = |ulpdu: &[u8], code, event| told(&mut Bench::new(), ulpdu, code, event);
+    let check = |ulpdu: &[u8], code, event| raises_event(&mut Bench::new(), ulpdu, code, event);
     let mut two = Bench::with(|init| init.ird = 1);
     let stag = two.side.stag.to_bits();
     two.hand_in(&read_of(stag, VA, 1));
@@ -151,7 +152,8 @@ fn figure_24_the_rest() {
     shows! { proof: "VERBS-8.3.3-19" => bench.code() == Some(0x0207) && bench.side.event_ids() == [EventId::MissingLast]; }
 }
 
-/// Every Terminate of a refused segment carries its header, and the Read Request its own (VERBS-6.4-20).
+/// Every Terminate for a rejected segment carries its header, and the Read Request its own
+/// (VERBS-6.4-20).
 #[test]
 fn terminates_give_the_offending_header_back() {
     let mut proof = Proof::new(By::Test);
@@ -181,24 +183,24 @@ fn terminates_give_the_offending_header_back() {
     }
 }
 
-/// Octets that were answered before the source went away (RFC 5040 section 4.8).
+/// Octets that were sent as an answer before the source became invalid (RFC 5040 section 4.8).
 #[test]
-fn a_read_that_breaks_off_tells_what_is_left() {
+fn a_terminated_read_reports_the_remaining_length() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     let stag = bench.side.stag;
     bench.hand_in(&read_of(stag.to_bits(), VA, 60_000));
     bench.side.rnic.deallocate_stag(stag.index).unwrap();
-    let whole = bench.terminate().unwrap();
+    let terminate = bench.terminate().unwrap();
     shows! { proof:
-        "VERBS-7.9-6" => number(whole.error) == 0x0100;
-        "VERBS-9.2.6.4-4" => whole.read_request.unwrap().rdmardsz == 60_000;
+        "VERBS-7.9-6" => number(terminate.error) == 0x0100;
+        "VERBS-9.2.6.4-4" => terminate.read_request.unwrap().rdmardsz == 60_000;
     }
     assert_eq!(bench.side.event_ids(), [EventId::IrrqInvalidStag]);
 }
 
 #[test]
-fn a_wrong_crc_is_told_without_headers() {
+fn a_wrong_crc_is_reported_without_headers() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     let payload = Payload::Inline(Bytes::from_static(b"x"));

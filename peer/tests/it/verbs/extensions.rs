@@ -7,7 +7,7 @@ use weft_peer::verbs::{Operation, SendWr};
 use crate::verbs::world::{World, shows};
 
 #[test]
-fn atomics_change_memory_and_tell_what_was_there() {
+fn atomics_change_memory_and_return_the_original_value() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     world.b.octets()[64..72].copy_from_slice(&100u64.to_ne_bytes());

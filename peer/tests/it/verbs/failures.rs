@@ -14,16 +14,16 @@ fn a_cq_fails() {
     let (cq, qp, id) = (bench.side.cq, bench.side.qp, bench.side.id);
     assert!(bench.side.rnic.fail(Instant::ORIGIN, Failure::Cq(cq)));
     bench.side.settle();
-    let told = bench.side.events.clone();
+    let events = bench.side.events.clone();
     let quiet = (bench.sent(), bench.side.state());
     let wr = write(&bench.side, 1, 0, 1, bench.side.remote(0));
     bench.side.post(wr);
     let code = bench.code();
     bench.side.settle();
     shows! { proof:
-        "VERBS-8.3.3-45" => told == [AsyncEvent { resource: Resource::Cq(cq), event: EventId::CqOperationError }]
+        "VERBS-8.3.3-45" => events == [AsyncEvent { resource: Resource::Cq(cq), event: EventId::CqOperationError }]
             && quiet == ((Vec::new(), None), QpState::Rts);
-        "VERBS-9.5.3-42" => told[0].event == EventId::CqOperationError && told.len() == 1;
+        "VERBS-9.5.3-42" => events[0].event == EventId::CqOperationError && events.len() == 1;
         "VERBS-8.3.3-38" => code == Some(0x0207) && bench.side.state() == QpState::Terminate;
         "VERBS-9.5.3-37" => bench.side.events[1] == AsyncEvent { resource: Resource::Qp(qp, id), event: EventId::CqOperation };
     }
@@ -44,11 +44,11 @@ fn a_queue_pair_fails() {
     let (qp, id) = (bench.side.qp, bench.side.id);
     assert!(bench.side.rnic.fail(Instant::ORIGIN, Failure::Qp(qp)));
     bench.side.settle();
-    let told = bench.side.events.clone();
+    let events = bench.side.events.clone();
     let code = bench.code();
     bench.side.rnic.handle_fin(Instant::ORIGIN, bench.side.llp);
     shows! { proof:
-        "VERBS-9.5.3-39" => told == [AsyncEvent { resource: Resource::Qp(qp, id), event: EventId::LocalQpCatastrophic }];
+        "VERBS-9.5.3-39" => events == [AsyncEvent { resource: Resource::Qp(qp, id), event: EventId::LocalQpCatastrophic }];
         "VERBS-8.3.3-42" => code == Some(0x0207) && bench.side.state() == QpState::Error;
     }
     assert!(!bench.side.rnic.fail(Instant::ORIGIN, Failure::Qp(qp)), "it is not in RTS any more");
@@ -64,13 +64,13 @@ fn the_rnic_fails() {
     side.rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to_rts(llp)).unwrap();
     assert!(side.rnic.fail(Instant::ORIGIN, Failure::Rnic));
     side.settle();
-    let told = side.events.clone();
+    let events = side.events.clone();
     let first = bench.code();
     bench.side.llp = llp;
     let second = bench.code();
     shows! { proof:
         "VERBS-8.3.3-47" => (first, second) == (Some(0x0208), Some(0x0208));
-        "VERBS-9.5.3-45" => told == [AsyncEvent { resource: Resource::Rnic, event: EventId::RnicCatastrophic }];
+        "VERBS-9.5.3-45" => events == [AsyncEvent { resource: Resource::Rnic, event: EventId::RnicCatastrophic }];
     }
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
@@ -98,7 +98,7 @@ fn an_srq_fails() {
         "VERBS-9.5.3-44" => first[0].event == EventId::SrqCatastrophic;
         "VERBS-9.5.3-38" => bench.side.events[1..] == [error];
         "VERBS-8.3.3-41" => bench.code() == Some(0x0207);
-        // The three events of Figure 25 carry what the figure says: nothing of a Queue Pair.
+        // The three events of Figure 25 carry the resource of the figure, not a Queue Pair.
         "VERBS-8.3.3-4" => !matches!(first[0].resource, Resource::Qp(..));
     }
 }
@@ -116,18 +116,18 @@ fn a_send_queues_completions_overflow() {
     world.run();
     let record = world.a.rnic.query_qp(world.a.qp).unwrap().terminate.unwrap();
     let opcodes: Vec<u8> = ulpdus(&world.from_a).iter().map(|ulpdu| ulpdu[1] & 0xf).collect();
-    let of_qp = |side: &Side| side.events.iter().filter(|told| told.event == EventId::CqOverflow).count();
+    let of_qp = |side: &Side| side.events.iter().filter(|raised| raised.event == EventId::CqOverflow).count();
     let done = world.a.poll();
     shows! { proof:
         "VERBS-8.3.3-37" => number(record.terminate.error) == 0x0207 && opcodes.last() == Some(&7);
         "VERBS-9.5.3-36" => of_qp(&world.a) == 1 && world.a.events.contains(&AsyncEvent {
             resource: Resource::Qp(world.a.qp, world.a.id), event: EventId::CqOverflow });
-        // Sending stopped no later than behind the message that was in progress.
+        // Sending stopped at the latest after the message in progress.
         "VERBS-6.4-15" => opcodes == [0, 0, 7];
         "VERBS-6.4-27" => record.terminate.ddp_header.is_none() && record.local;
         "VERBS-5.3.1-8" => world.a.rnic.query().unwrap().detects_cq_overflow
-            && world.a.events.iter().any(|told| told.event == EventId::CqOverflowDetected);
-        "VERBS-9.5.3-3" => world.a.events.iter().any(|told| told.resource == Resource::Cq(world.a.cq));
+            && world.a.events.iter().any(|raised| raised.event == EventId::CqOverflowDetected);
+        "VERBS-9.5.3-3" => world.a.events.iter().any(|raised| raised.resource == Resource::Cq(world.a.cq));
         "VERBS-5.3.1-7" => done.len() == 1 && done[0].wr_id == 0;
     }
 }

@@ -1,4 +1,4 @@
-//! What each error of a work request does: draft Figure 23.
+//! The effect of each error of a work request: draft Figure 23.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -7,7 +7,8 @@ use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpInit, QpState, Re
 
 use crate::verbs::world::{Bench, LENGTH, VA, register, shows, untagged};
 
-/// A work request that fails locally (Figure 23, Send Queue): its completion tells, the Terminate says 0x0000, no event.
+/// A work request that fails locally (Figure 23, Send Queue). Its completion reports the error; the
+/// Terminate has code 0x0000; there is no event.
 pub(crate) fn failing(
     change: impl FnOnce(&mut QpInit),
     operation: impl FnOnce(&mut Bench) -> Operation,
@@ -15,13 +16,13 @@ pub(crate) fn failing(
     let mut bench = Bench::with(change);
     let operation = operation(&mut bench);
     bench.side.post(SendWr { signaled: false, ..SendWr::new(1, operation) });
-    let behind = bench.side.send_of(2, 0, 1);
-    bench.side.post(behind);
+    let second = bench.side.send_of(2, 0, 1);
+    bench.side.post(second);
     let outcome = bench.outcome();
-    let as_told = (outcome.code, outcome.events.len(), outcome.state) == (Some(0), 0, QpState::Terminate)
+    let as_expected = (outcome.code, outcome.events.len(), outcome.state) == (Some(0), 0, QpState::Terminate)
         && outcome.statuses.len() == 2
         && outcome.statuses[1] == CompletionStatus::Flushed;
-    as_told.then_some(outcome.statuses[0])
+    as_expected.then_some(outcome.statuses[0])
 }
 
 fn send(sge: Sge) -> Operation {
@@ -156,7 +157,8 @@ fn figure_23_fast_register_and_invalidate() {
     }
 }
 
-/// A receive that fails (Figure 23, upper part): its completion tells, with a Terminate for the peer.
+/// A receive that fails (Figure 23, upper part). Its completion reports the error, and the peer
+/// gets a Terminate.
 pub(crate) fn failing_receive(
     scatter: impl FnOnce(&mut Bench) -> Sge,
     payload: &[u8],

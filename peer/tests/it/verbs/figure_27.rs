@@ -1,4 +1,5 @@
-//! Draft Figure 27: each modifier of a work request does what it is there for. That no other operation has it is in the types.
+//! Draft Figure 27: each modifier of a work request has its effect. The types ensure that no other
+//! operation has it.
 
 use bytes::Bytes;
 use weft_core::coverage::{By, Proof};
@@ -16,7 +17,7 @@ fn octets(count: usize) -> Payload {
     Payload::Inline(Bytes::from(vec![7; count]))
 }
 
-/// What one work request puts on the wire, and its completions.
+/// The ULPDUs of one work request, and its completions.
 fn run(wr: impl FnOnce(&mut Bench) -> SendWr) -> (Vec<Vec<u8>>, Vec<WorkCompletion>, Bench) {
     let mut bench = Bench::new();
     let wr = wr(&mut bench);
@@ -74,8 +75,8 @@ fn of_sends_writes_and_reads() {
 #[test]
 fn of_fences_and_lists() {
     let mut proof = Proof::new(By::Test);
-    // Whether a second work request goes out while a Read is out.
-    let behind_a_read = |second: fn(&Bench) -> SendWr| {
+    // Does a second work request start while a Read is outstanding?
+    let starts_before_the_read_completes = |second: fn(&Bench) -> SendWr| {
         let mut bench = Bench::new();
         let list = vec![read(&bench.side, 1, 0, 4, bench.side.remote(0)), second(&bench)];
         bench.side.rnic.post_send(bench.side.qp, list).unwrap();
@@ -91,9 +92,9 @@ fn of_fences_and_lists() {
         bench.side.rnic.query_region(stag.index).unwrap().state
     };
     shows! { proof:
-        "VERBS-9.3.1.1-25" => behind_a_read(|bench| bench.side.send_of(2, 0, 1))
-            && !behind_a_read(|bench| SendWr { fence: Fence::Read, ..bench.side.send_of(2, 0, 1) })
-            && !behind_a_read(|bench| SendWr { fence: Fence::Read, ..write(&bench.side, 2, 0, 1, bench.side.remote(0)) });
+        "VERBS-9.3.1.1-25" => starts_before_the_read_completes(|bench| bench.side.send_of(2, 0, 1))
+            && !starts_before_the_read_completes(|bench| SendWr { fence: Fence::Read, ..bench.side.send_of(2, 0, 1) })
+            && !starts_before_the_read_completes(|bench| SendWr { fence: Fence::Read, ..write(&bench.side, 2, 0, 1, bench.side.remote(0)) });
         "VERBS-9.3.1.1-26" => (spare(Fence::None), spare(Fence::Local)) == (StagState::Invalid, StagState::Valid);
         "VERBS-8.1.3.3-3" => run(|bench| {
             bench.side.octets()[..2].copy_from_slice(b"yz");
@@ -103,12 +104,12 @@ fn of_fences_and_lists() {
         "VERBS-8.1.3.1-7" => run(|bench| SendWr { signaled: false, ..write(&bench.side, 1, 0, 1, bench.side.remote(0)) }).1.is_empty();
         "VERBS-8.1.3.2-10" => {
             let bench = Bench::new();
-            let told = bench.side.rnic.query().unwrap().settings;
+            let limits = bench.side.rnic.query().unwrap().settings;
             let init = QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq);
             let mut bench = bench;
-            bench.side.rnic.create_qp(QpInit { max_send_sges: told.max_sges + 1, ..init }, None).is_err()
-                && bench.side.rnic.create_qp(QpInit { max_write_sges: told.max_write_sges + 1, ..init }, None).is_err()
-                && bench.side.rnic.create_qp(QpInit { max_send_sges: told.max_sges, max_write_sges: told.max_write_sges, ..init }, None).is_ok()
+            bench.side.rnic.create_qp(QpInit { max_send_sges: limits.max_sges + 1, ..init }, None).is_err()
+                && bench.side.rnic.create_qp(QpInit { max_write_sges: limits.max_write_sges + 1, ..init }, None).is_err()
+                && bench.side.rnic.create_qp(QpInit { max_send_sges: limits.max_sges, max_write_sges: limits.max_write_sges, ..init }, None).is_ok()
         };
         "VERBS-8.1.3.2-9" => run(|bench| send(1, Payload::Gather(vec![bench.side.sge(0, 1); 4]), false, None)).0[0].len() == 22;
         "VERBS-8.1.3.2-13" => Bench::new().side.rnic.query().unwrap().settings.max_write_sges >= 1
@@ -119,7 +120,8 @@ fn of_fences_and_lists() {
     }
 }
 
-/// Binds as `change` wants it; gives the window's STag when it worked, and the bench.
+/// Binds with the modifications of `change`; returns the window's STag if the Bind succeeded, and
+/// the bench.
 fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     let mut bench = Bench::new();
     let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(0x21) };
@@ -132,7 +134,7 @@ fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     ((done == CompletionStatus::Success).then_some(bind.window), bench)
 }
 
-/// Where in the region an octet lands that a peer writes to `to` of the window.
+/// The offset in the region at which an octet lands that a peer writes to `to` of the window.
 fn lands(change: impl FnOnce(&mut Bind, &mut Bench), to: u64) -> Option<usize> {
     let (window, mut bench) = bound(change);
     bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window?.to_bits(), to, b"x"));
@@ -145,9 +147,9 @@ fn of_bind() {
     shows! { proof:
         "VERBS-9.3.1.1-30" => {
             let (window, mut bench) = bound(|bind, _| bind.window.key = StagKey(0x99));
-            let told = bench.side.rnic.query_window(window.unwrap().index).unwrap();
+            let attributes = bench.side.rnic.query_window(window.unwrap().index).unwrap();
             bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window.unwrap().to_bits() ^ 1, VA + 100, b"x"));
-            told.key == Some(StagKey(0x99)) && bench.side.event_ids().len() == 1
+            attributes.key == Some(StagKey(0x99)) && bench.side.event_ids().len() == 1
         };
         "VERBS-9.3.1.1-31" => {
             let mut other = None;
@@ -181,7 +183,7 @@ fn of_bind() {
     }
 }
 
-/// Fast-Registers a fresh STag of two entries as `change` wants it.
+/// Fast-Registers a fresh STag of two entries with the modifications of `change`.
 fn fast(remote: bool, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> (CompletionStatus, Stag, Bench) {
     let mut bench = Bench::new();
     let fresh = bench.side.rnic.allocate_stag(bench.side.pd, 2, remote).unwrap().stag;
@@ -207,12 +209,12 @@ fn of_fast_register_rights() {
     let remote_write = Access { remote_write: true, ..Access::LOCAL };
     let remote_read = Access { remote_read: true, ..Access::LOCAL };
     shows! { proof:
-        "VERBS-9.3.1.1-36" => access(false, Access { local_write: false, ..Access::LOCAL }).is_some_and(|told| told.local_read && !told.local_write);
-        "VERBS-9.3.1.1-38" => access(false, Access { local_read: false, ..Access::LOCAL }).is_some_and(|told| told.local_write && !told.local_read);
-        "VERBS-9.3.1.1-37" => access(true, remote_read).is_some_and(|told| told.remote_read && !told.remote_write);
-        "VERBS-9.3.1.1-39" => access(true, remote_write).is_some_and(|told| told.remote_write && !told.remote_read);
-        "VERBS-9.3.1.1-40" => access(false, Access { bind: true, ..Access::LOCAL }).is_some_and(|told| told.bind)
-            && access(false, Access::LOCAL).is_some_and(|told| !told.bind);
+        "VERBS-9.3.1.1-36" => access(false, Access { local_write: false, ..Access::LOCAL }).is_some_and(|access| access.local_read && !access.local_write);
+        "VERBS-9.3.1.1-38" => access(false, Access { local_read: false, ..Access::LOCAL }).is_some_and(|access| access.local_write && !access.local_read);
+        "VERBS-9.3.1.1-37" => access(true, remote_read).is_some_and(|access| access.remote_read && !access.remote_write);
+        "VERBS-9.3.1.1-39" => access(true, remote_write).is_some_and(|access| access.remote_write && !access.remote_read);
+        "VERBS-9.3.1.1-40" => access(false, Access { bind: true, ..Access::LOCAL }).is_some_and(|access| access.bind)
+            && access(false, Access::LOCAL).is_some_and(|access| !access.bind);
         "VERBS-9.3.1.1-10" => fast(false, |new, _| new.access = Access { remote_write: true, ..Access::LOCAL }).0 == InvalidAccessRights
             && access(true, remote_write).is_some();
         "VERBS-9.3.1.1-11" => fast(false, |new, _| new.access = Access { remote_read: true, ..Access::LOCAL }).0 == InvalidAccessRights
@@ -225,7 +227,7 @@ fn of_fast_register_rights() {
 fn of_fast_register_lists() {
     let mut proof = Proof::new(By::Test);
     use CompletionStatus::{InvalidLength, InvalidListEntry, InvalidPhysicalBufferSize, Success};
-    // The first octet that a Send from offset 0 of the new region takes.
+    // The first octet that a Send from offset 0 of the new region carries.
     let first = |change: fn(&mut FastRegistration, &mut Bench)| {
         let (status, stag, mut bench) = fast(false, change);
         assert_eq!(status, Success);
@@ -252,10 +254,10 @@ fn of_fast_register_lists() {
         "VERBS-9.3.1.1-45" => {
             let (_, stag, mut bench) = fast(false, |new, _| new.stag.key = StagKey(0x17));
             let wrong = SendWr::new(3, Operation::InvalidateLocal(Stag { key: StagKey(0x18), ..stag }));
-            let told = bench.side.rnic.query_region(stag.index).unwrap().key;
+            let key = bench.side.rnic.query_region(stag.index).unwrap().key;
             bench.side.post(wrong);
             bench.sent();
-            told == Some(StagKey(0x17)) && bench.side.statuses() == [(3, CompletionStatus::InvalidStag)]
+            key == Some(StagKey(0x17)) && bench.side.statuses() == [(3, CompletionStatus::InvalidStag)]
         };
         "VERBS-7.3.2.5-18" => fast(false, |new, _| new.list.entries[0].0 = 1 << 40).0 == InvalidListEntry;
     }

@@ -25,7 +25,7 @@ fn of(operation: impl FnOnce(&mut Bench) -> Operation) -> Option<CompletionStatu
     failing(|_| (), operation)
 }
 
-/// A Send and a Write from the element that `sge` gives, and a receive into it, all fail with `status`.
+/// A Send and a Write from the element of `sge`, and a receive into it, all fail with `status`.
 fn local(sge: fn(&mut Bench) -> Sge, status: CompletionStatus) -> bool {
     [of(|bench| send(sge(bench))), of(|bench| write(sge(bench)))] == [Some(status); 2]
         && failing_receive(sge, b"xy").0[0] == status
@@ -47,14 +47,14 @@ fn protection() {
     let mut proof = Proof::new(By::Test);
     let gone: fn(&mut Bench) -> Sge = |bench| Sge { stag: 0x7700, ..bench.side.sge(0, 9) };
     let other: fn(&mut Bench) -> Sge = |bench| Sge { stag: foreign(bench).to_bits(), ..bench.side.sge(0, 9) };
-    let behind: fn(&mut Bench) -> Sge = |bench| bench.side.sge(LENGTH - 1, 9);
+    let past_the_end: fn(&mut Bench) -> Sge = |bench| bench.side.sge(LENGTH - 1, 9);
     let wrapping: fn(&mut Bench) -> Sge = |bench| Sge { tagged_offset: u64::MAX, ..bench.side.sge(0, 9) };
     shows! { proof:
         "VERBS-9.5.2-6" => local(gone, InvalidStag)
             && of(|bench| Operation::InvalidateLocal(Stag { key: StagKey(9), ..bench.side.stag })) == Some(InvalidStag)
             && of(|bench| fast(bench, |new, bench| new.stag.index = bench.side.rnic.allocate_window(bench.side.pd).unwrap()))
                 == Some(InvalidStag);
-        "VERBS-9.5.2-7" => local(behind, BaseAndBounds)
+        "VERBS-9.5.2-7" => local(past_the_end, BaseAndBounds)
             && of(|bench| bind(bench, |bind, _| bind.length = LENGTH + 1)) == Some(BaseAndBounds);
         "VERBS-9.5.2-8" => of(|bench| send(with_access(bench, Access { local_write: true, ..Access::default() })))
                 == Some(AccessViolation)
@@ -181,7 +181,7 @@ const KINDS: [CompletedOperation; 10] = [
 ];
 
 #[test]
-fn flushed_is_what_any_work_can_be() {
+fn any_work_request_can_be_flushed() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench { side: Side::new(|_| ()) };
     let list = one_of_each(&mut bench);
@@ -198,7 +198,7 @@ fn flushed_is_what_any_work_can_be() {
 }
 
 #[test]
-fn success_is_what_any_work_can_be() {
+fn any_work_request_can_succeed() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(Framing { markers: false, crc: true }, 1460, |_| ());
     let at_peer = [0, 1].map(|_| register(&mut world.b.rnic, world.b.pd, world.b.buffer, Access::ALL));
@@ -233,7 +233,7 @@ fn success_is_what_any_work_can_be() {
     }
 }
 
-/// The peer's Terminate names the Read Request that it refused.
+/// The peer's Terminate names the Read Request that it rejected.
 #[test]
 fn remote_termination() {
     let mut proof = Proof::new(By::Test);
@@ -249,7 +249,7 @@ fn remote_termination() {
     let request = RawReadRequest::LEN;
     assert_eq!(refused.len(), 18 + request);
     let error = TerminateError::RDMAP_INVALID_STAG;
-    let told = ReadRequest {
+    let refused_request = ReadRequest {
         sink_stag: bench.side.stag.to_bits(),
         sink_to: VA + 100,
         rdmardsz: 10,
@@ -257,7 +257,8 @@ fn remote_termination() {
         src_to: 1,
     };
     let header = weft_core::wire::ddp::RawHeader::from_prefix(refused).map(|(header, _)| header);
-    Terminate { error, segment_length: Some(46), ddp_header: header, read_request: Some(told) }.emit(&mut payload);
+    Terminate { error, segment_length: Some(46), ddp_header: header, read_request: Some(refused_request) }
+        .emit(&mut payload);
     bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &payload));
     use CompletionStatus::{Flushed, RemoteTermination};
     shows! { proof:

@@ -1,4 +1,4 @@
-//! Draft Figure 37: each Asynchronous Event comes once, with its resource.
+//! Draft Figure 37: each Asynchronous Event occurs once, with its resource.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use weft_peer::verbs::{AsyncEvent, EventId, QpState, Resource, RnicSettings};
 
 use crate::verbs::world::{Bench, LENGTH, Side, VA, llp_settings, number, read, register, shows, tagged, untagged};
 
-/// Provokes by `act`: exactly this event is called for, of this Queue Pair.
+/// `act` provokes exactly this event of this Queue Pair.
 fn once(proof: &mut Proof, id: RequirementId, event: EventId, act: fn(&mut Bench)) {
     let mut bench = Bench::with(|init| init.ird = 2);
     act(&mut bench);
     bench.side.settle();
-    let told = AsyncEvent { resource: Resource::Qp(bench.side.qp, bench.side.id), event };
-    proof.shows(id, || assert_eq!(bench.side.events, [told], "{id}"));
+    let expected = AsyncEvent { resource: Resource::Qp(bench.side.qp, bench.side.id), event };
+    proof.shows(id, || assert_eq!(bench.side.events, [expected], "{id}"));
 }
 
 fn framed(markers: bool, crc: bool) -> Bench {
@@ -138,7 +138,7 @@ fn events_of_protection() {
     });
 }
 
-/// Another region, of another PD perhaps.
+/// Another region, possibly of another PD.
 fn other(bench: &mut Bench, access: Access, foreign: bool) -> u32 {
     let side = &mut bench.side;
     let pd = if foreign { side.rnic.allocate_pd().unwrap() } else { side.pd };
@@ -172,22 +172,22 @@ fn events_of_read_requests() {
 }
 
 #[test]
-fn events_of_what_is_not_enabled() {
+fn events_of_disabled_operations() {
     let mut proof = Proof::new(By::Test);
-    let told = |inbound_read: bool, inbound_write: bool, ulpdu: fn(&Bench) -> Vec<u8>| {
+    let events_for = |inbound_read: bool, inbound_write: bool, ulpdu: fn(&Bench) -> Vec<u8>| {
         let mut bench = Bench::with(|init| (init.inbound_read, init.inbound_write) = (inbound_read, inbound_write));
         let ulpdu = ulpdu(&bench);
         bench.hand_in(&ulpdu);
-        let own = bench.side.events.iter().all(|told| told.resource == Resource::Qp(bench.side.qp, bench.side.id));
+        let own = bench.side.events.iter().all(|raised| raised.resource == Resource::Qp(bench.side.qp, bench.side.id));
         (own, bench.side.event_ids())
     };
     let a_write: fn(&Bench) -> Vec<u8> = |bench| tagged(Opcode::WRITE, bench.side.stag.to_bits(), VA, b"x");
     let a_read: fn(&Bench) -> Vec<u8> = |bench| request(1, bench.side.stag.to_bits(), VA, 1);
     shows! { proof:
-        "VERBS-9.5.3-15" => told(false, true, a_read) == (true, vec![EventId::ReadNotEnabled]);
-        "VERBS-9.5.3-16" => told(true, false, a_write) == (true, vec![EventId::WriteNotEnabled]);
-        "VERBS-9.2.5.1-11" => told(true, false, a_read).1.is_empty() && told(false, false, a_read).1.len() == 1;
-        "VERBS-9.2.5.1-12" => told(false, true, a_write).1.is_empty() && told(false, false, a_write).1.len() == 1;
+        "VERBS-9.5.3-15" => events_for(false, true, a_read) == (true, vec![EventId::ReadNotEnabled]);
+        "VERBS-9.5.3-16" => events_for(true, false, a_write) == (true, vec![EventId::WriteNotEnabled]);
+        "VERBS-9.2.5.1-11" => events_for(true, false, a_read).1.is_empty() && events_for(false, false, a_read).1.len() == 1;
+        "VERBS-9.2.5.1-12" => events_for(false, true, a_write).1.is_empty() && events_for(false, false, a_write).1.len() == 1;
     }
 }
 
@@ -199,7 +199,7 @@ fn integrity_of_the_stream() {
     bad_crc.hand_in(&send(|_| ()));
     let crc_events = bad_crc.side.event_ids();
     let mut marked = framed(true, false);
-    // The first octets are a marker, which has to point at the FPDU that begins with it.
+    // The first octets are a marker, which must point at the FPDU that begins with it.
     let octets = [&[0, 0, 0, 16][..], &crate::verbs::world::fpdu(&send(|_| ()))].concat();
     marked.side.rnic.handle_octets(Instant::ORIGIN, marked.side.llp, &octets);
     let marker_events = marked.side.event_ids();

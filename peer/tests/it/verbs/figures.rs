@@ -1,5 +1,5 @@
-//! The declared tables against the draft's figures, cell by cell. `data/qp-figures.txt` was copied from the draft by hand, and knows
-//! nothing of the tables.
+//! The declared tables, compared with the draft's figures cell by cell. `data/qp-figures.txt` was
+//! copied manually from the draft, independently of the tables.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,8 @@ fn figures_4_and_5_attribute_by_attribute() {
     }
 }
 
-/// What Figures 9 to 11 do "on entry". The flushing that Error asks for has begun where Terminate was entered.
+/// The actions of Figures 9 to 11 "on entry". The flushing that Error requires has begun when
+/// Terminate was entered.
 fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     match (from, to) {
         (from, to) if from == to => &[],
@@ -102,8 +103,9 @@ fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     }
 }
 
-/// Each row of the figures is in the table with its next state, all actions that it asks for, and no other but those on entry and of
-/// the text; each cell of the table is a row.
+/// Each row of the figures is in the table with its next state and all of its actions. The table
+/// has no other actions except those on entry and those of the text. Each cell of the table is a
+/// row.
 #[test]
 fn figures_7_to_11_cell_by_cell() {
     let mut of_text: BTreeSet<_> = rows(|figure| figure == "+").iter().map(|row| (row[1], row[2], row[3])).collect();
@@ -122,8 +124,8 @@ fn figures_7_to_11_cell_by_cell() {
         let wanted = row[3].split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "ignore");
         let wanted: Vec<QpAction> = wanted.map(action).collect();
         assert!(wanted.iter().all(|wanted| cell.actions.contains(wanted)), "{row:?}: {:?}", cell.actions);
-        let told = |done: &QpAction| wanted.contains(done) || on_entry(cell.state, cell.next).contains(done);
-        for extra in cell.actions.iter().filter(|done| !told(done)) {
+        let is_declared = |done: &QpAction| wanted.contains(done) || on_entry(cell.state, cell.next).contains(done);
+        for extra in cell.actions.iter().filter(|done| !is_declared(done)) {
             let why =
                 of_text.iter().copied().find(|(of, at, name)| (*of, *at, action(name)) == (row[1], row[2], *extra));
             assert!(why.is_some_and(|why| of_text.remove(&why)), "{row:?}: {extra:?} is in no figure");
@@ -131,7 +133,7 @@ fn figures_7_to_11_cell_by_cell() {
     }
     assert!(of_text.is_empty(), "what no cell does: {of_text:?}");
     assert_eq!(met, CELLS.len(), "a cell that no figure has");
-    // What Modify QP can be asked for is the same in both tables.
+    // Modify QP accepts the same requests in both tables.
     for from in QpState::ALL {
         for to in QpState::ALL {
             assert_eq!(transition_of(from, to).is_some(), find(from, QpEvent::Modify(to)).is_some(), "{from} {to}");
@@ -141,7 +143,7 @@ fn figures_7_to_11_cell_by_cell() {
 
 /// Entry actions of Figures 9 to 11, and the order of the steps (sections 6.2.4, 6.2.5).
 #[test]
-fn entering_a_state_does_what_its_figure_says() {
+fn entering_a_state_performs_the_actions_of_its_figure() {
     let mut proof = Proof::new(By::Test);
     let entering = |to: QpState| CELLS.iter().filter(move |cell| cell.next == to && cell.state != to);
     let has = |action| move |cell: &weft_peer::verbs::qp::table::Cell| cell.actions.contains(&action);
@@ -157,12 +159,12 @@ fn entering_a_state_does_what_its_figure_says() {
     }
 }
 
-/// Figure 6 is the projection of the others.
+/// Figure 6 is the projection of the other figures.
 #[test]
 fn figure_6() {
     let mut proof = Proof::new(By::Test);
     use QpState::{Closing, Error, Idle, Rts, Terminate};
-    let asked: BTreeSet<_> = TRANSITIONS.iter().map(|transition| (transition.from, transition.to)).collect();
+    let declared: BTreeSet<_> = TRANSITIONS.iter().map(|transition| (transition.from, transition.to)).collect();
     let consumers = [
         (Idle, Idle),
         (Idle, Rts),
@@ -181,7 +183,7 @@ fn figure_6() {
     let wanted =
         [(Rts, Closing), (Rts, Terminate), (Rts, Error), (Terminate, Error), (Closing, Idle), (Closing, Error)];
     shows! { proof:
-        "VERBS-6.2-4" => asked == BTreeSet::from(consumers);
+        "VERBS-6.2-4" => declared == BTreeSet::from(consumers);
         "VERBS-6.2-5" => automatic == BTreeSet::from(wanted);
         "VERBS-6.2-1" => QpState::ALL.len() == 5;
     }

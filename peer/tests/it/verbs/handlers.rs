@@ -35,7 +35,7 @@ fn completion_event_handlers() {
     }
 }
 
-/// A completion on `cq`, which is armed, of a Queue Pair that is there for it alone; gives whom to call.
+/// A completion on the armed `cq`, of a Queue Pair created for it; returns the handler to call.
 fn complete(side: &mut Side, cq: CqHandle) -> Option<HandlerAddress> {
     side.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).unwrap();
     let qp = side.rnic.create_qp(QpInit::new(side.pd, cq, cq), None).unwrap().0;
@@ -43,7 +43,7 @@ fn complete(side: &mut Side, cq: CqHandle) -> Option<HandlerAddress> {
     side.rnic.modify_qp(weft_peer::Instant::ORIGIN, qp, &QpModify::to(QpState::Error)).unwrap();
     side.rnic.destroy_qp(qp).unwrap();
     match side.rnic.poll_notification()? {
-        Notification::Completion { handler, cq: told } if told == cq => Some(handler),
+        Notification::Completion { handler, cq: notified } if notified == cq => Some(handler),
         other => panic!("{other:?}"),
     }
 }
@@ -106,7 +106,7 @@ fn the_asynchronous_event_handler() {
         "VERBS-8.3.3-3" => with(&[a]).0.len() == 1;
         "VERBS-8.3.3-7" => {
             let (calls, id, qp) = with(&[a]);
-            matches!(calls[0].1.resource, Resource::Qp(handle, told) if (handle, told) == (qp, id))
+            matches!(calls[0].1.resource, Resource::Qp(handle, value) if (handle, value) == (qp, id))
         };
         "VERBS-9.4.2-6" => matches!(with(&[a]).0[0].1.resource, Resource::Qp(_, QpId(_)));
         "VERBS-9.4.2-4" => with(&[a]).0[0].0 == HandlerAddress(10)
@@ -141,7 +141,7 @@ fn events_from_before_are_lost_and_none_after_an_error() {
     }
 }
 
-/// An S-RQ's event comes with the S-RQ, a Queue Pair's with the Queue Pair.
+/// An event of an S-RQ names the S-RQ, an event of a Queue Pair names the Queue Pair.
 #[test]
 fn resources_of_events() {
     let mut proof = Proof::new(By::Test);

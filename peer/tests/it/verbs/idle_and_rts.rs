@@ -1,4 +1,5 @@
-//! Idle and RTS, and the ways from one to the other (draft sections 6.2.1, 6.2.2, 6.6.1 and 13.1, Figures 7 and 8).
+//! Idle and RTS, and the transitions between them (draft sections 6.2.1, 6.2.2, 6.6.1 and 13.1,
+//! Figures 7 and 8).
 
 use bytes::Bytes;
 use weft_core::coverage::{By, Proof};
@@ -81,15 +82,16 @@ fn with_a_stream_message() {
         "VERBS-6.2.1.3-9" => ulpdus(&sent).len() == 1 && sent[3] & 0xf == 3;
         "VERBS-6.6.1.2-5" => u16::from_be_bytes([sent[0], sent[1]]) == 18 + 4;
         "VERBS-13.1-4" => sent.len() == fpdu(&send_of(b"four")).len();
-        // All that follows is FPDUs: nothing else can be sent in RTS.
+        // Everything after that is FPDUs. RTS cannot send anything else.
         "VERBS-6.6.1-3" => side.modify(&QpModify { stream_message: Some(message.clone()), ..QpModify::to(QpState::Rts) })
             == Err(QpError::CannotChangeAttribute) && side.transmit(Instant::ORIGIN, 9).0.is_empty();
     }
 }
 
-/// A Responder: its last streaming message is MPA's Reply, and it says nothing before it heard something.
+/// A Responder: its last streaming message is MPA's Reply, and it sends nothing before it received
+/// something.
 #[test]
-fn the_side_that_must_hear_first() {
+fn the_side_that_must_receive_first() {
     let mut proof = Proof::new(By::Test);
     let responder = || Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, false), |_| ());
     let mut side = responder();
@@ -110,10 +112,10 @@ fn the_side_that_must_hear_first() {
         .unwrap();
     let silent = side.transmit(Instant::ORIGIN, usize::MAX).0;
     side.rnic.handle_octets(Instant::ORIGIN, side.llp, &fpdu(&untagged(Opcode::SEND_SE, 0, 1, 0, true, b"go")));
-    let heard = side.poll();
+    let completions = side.poll();
     shows! { proof:
         "VERBS-6.6.1.1-5" => silent == b"reply" && ulpdus(&side.transmit(Instant::ORIGIN, usize::MAX).0).len() == 1;
-        "VERBS-6.6.1.1-6" => heard[0].solicited;
+        "VERBS-6.6.1.1-6" => completions[0].solicited;
     }
 }
 
@@ -171,19 +173,20 @@ fn starting_at_connection_set_up() {
     }
 }
 
-/// Streaming octets of the passive side look like no FPDU to the other.
+/// Streaming octets of the passive side do not look like an FPDU to the other side.
 #[test]
 fn two_streaming_messages_are_one_too_many() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
-    let stray = b"GET / HTTP/1.0\r\n\r\n streaming octets where an FPDU should be, and many more of them, so that it is whole ....";
+    let stray = b"GET / HTTP/1.0\r\n\r\n streaming octets where an FPDU should be, and many more of them, so that it is ample ....";
     for _ in 0..200 {
         bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, stray);
     }
     shows! { proof: "VERBS-6.6.1.2-6" => bench.side.state() == QpState::Terminate && !bench.side.event_ids().is_empty(); }
     shows! { proof:
         "VERBS-6.6.1-1" => {
-            // The last octets of the streaming mode go out, those that came are none of the RNIC's; then FPDUs go both ways.
+            // The last octets of streaming mode are sent. The received ones do not belong to the
+            // RNIC. Then FPDUs pass in both directions.
             let mut late = Bench { side: Side::new(|_| ()) };
             late.side.post_receive(1, 0, 9);
             let wr = late.side.send_of(2, 0, 1);
@@ -241,7 +244,7 @@ fn the_peer_closes() {
         "VERBS-6.2.2.2-1" => closing != QpState::Rts;
         "VERBS-6.2.2.4-25" => closing == QpState::Closing && (sent.is_empty(), end) == (true, Some(Sent::Fin));
         "VERBS-6.2.2.2-2" => quiet.side.state() == QpState::Idle && quiet.side.event_ids() == [EventId::LlpCloseComplete];
-        // It went through Closing before anybody looked; a receive posted now waits in Idle.
+        // It passed Closing before the test looked. A receive posted now waits in Idle.
         "VERBS-6.2.1-8" => {
             quiet.side.poll();
             quiet.side.post_receive(5, 0, 9);
@@ -253,16 +256,16 @@ fn the_peer_closes() {
     busy.side.post(wr);
     busy.sent();
     busy.side.rnic.handle_fin(Instant::ORIGIN, busy.side.llp);
-    let mut told = Bench::new();
-    told.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));
+    let mut terminated = Bench::new();
+    terminated.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));
     shows! { proof:
         "VERBS-6.2.2.4-24" => busy.side.state() == QpState::Terminate && busy.code() == Some(0x0207);
         "VERBS-6.2.2.2-4" => busy.side.event_ids() == [EventId::BadLlpClose]
-            && told.side.event_ids() == [EventId::TerminateReceived];
+            && terminated.side.event_ids() == [EventId::TerminateReceived];
         "VERBS-6.2.2.3-2" => {
             let mut remote = Bench::new();
             remote.hand_in(&send_of(b"no receive"));
-            remote.side.state() == QpState::Terminate && told.side.state() == QpState::Terminate
+            remote.side.state() == QpState::Terminate && terminated.side.state() == QpState::Terminate
         };
         "VERBS-6.2.2.3-3" => {
             let mut remote = Bench::new();

@@ -1,5 +1,5 @@
-//! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2 and 9.2.6, Figures 26, 29, 33);
-//! `registering` has those that register.
+//! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2
+//! and 9.2.6, Figures 26, 29, 33). `registering` tests the verbs that register.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::memory::{
@@ -11,7 +11,7 @@ use weft_peer::verbs::{CompletedOperation, Operation, QpInit, Rnic, RnicSettings
 
 use crate::verbs::world::{Bench, PLAIN, Side, VA, llp_settings, shows};
 
-/// A side with room for two regions and one window more than it has.
+/// A side whose limits allow two regions, and one window more than it has.
 pub(crate) fn narrow() -> Side {
     let memory = MemorySettings { max_regions: 2, max_windows: 1, max_pds: 3, ..MemorySettings::default() };
     Side::with(RnicSettings { memory, ..RnicSettings::default() }, llp_settings(PLAIN, 1460, true), |_| ())
@@ -67,7 +67,7 @@ fn protection_domains() {
         "VERBS-8.3.1-7" => side.rnic.deallocate_pd(side.pd).is_err()
             && side.rnic.query_qp(side.qp).is_ok() && side.rnic.create_qp(QpInit::new(side.pd, side.cq, side.cq), None).is_ok();
         "VERBS-9.5.1.2-5" => {
-            // A thing of each kind, alone in its PD.
+            // One object of each kind, alone in its PD.
             let holds = |make: fn(&mut Side, PdId)| {
                 let mut side = Side::new(|_| ());
                 let pd = side.rnic.allocate_pd().unwrap();
@@ -87,16 +87,16 @@ fn protection_domains() {
 fn allocate_stag() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|_| ());
-    let told = side.rnic.allocate_stag(side.pd, 7, true).unwrap();
+    let allocated = side.rnic.allocate_stag(side.pd, 7, true).unwrap();
     let local = side.rnic.allocate_stag(side.pd, 1, false).unwrap();
-    let attributes = side.rnic.query_region(told.stag.index).unwrap();
+    let attributes = side.rnic.query_region(allocated.stag.index).unwrap();
     let max = side.rnic.query().unwrap().settings.memory.max_pbl_entries;
     shows! { proof:
         "VERBS-9.2.6.1-2" => attributes == RegionAttributes {
             pd: side.pd, key: None, state: StagState::Invalid, kind: RegionKind::NonShared, remote: true, pbl_entries: 7, access: None,
         };
         "VERBS-9.2.6.1-4" => !side.rnic.query_region(local.stag.index).unwrap().remote && attributes.remote;
-        "VERBS-9.2.6.1-5" => told.pbl_entries >= 7 && side.rnic.query_region(told.stag.index).is_ok();
+        "VERBS-9.2.6.1-5" => allocated.pbl_entries >= 7 && side.rnic.query_region(allocated.stag.index).is_ok();
         "VERBS-9.2.6.1-6" => {
             let mut narrow = narrow();
             let stale = dead(&mut narrow.rnic);
@@ -110,7 +110,7 @@ fn allocate_stag() {
             && side.rnic.allocate_stag(side.pd, max, true).is_ok();
         "VERBS-7.3.2.1-3" => [1, 2, 100, max].into_iter()
             .all(|wanted| side.rnic.allocate_stag(side.pd, wanted, true).unwrap().pbl_entries >= wanted);
-        "VERBS-7.3.2.1-9" => side.rnic.reregister(told.stag.index, &registration(&side)).is_ok() && {
+        "VERBS-7.3.2.1-9" => side.rnic.reregister(allocated.stag.index, &registration(&side)).is_ok() && {
             let mut bench = Bench { side: Side::new(|_| ()).start() };
             let operation = crate::verbs::figure_23::fast(&mut bench, |_, _| ());
             bench.side.post(SendWr::new(1, operation));
@@ -145,7 +145,7 @@ fn query_and_deallocate() {
         "VERBS-9.2.6.4-3" => side.rnic.query_region(region).unwrap().state == StagState::Valid
             && side.rnic.query_window(window.index).unwrap().state == StagState::Valid;
         "VERBS-9.5.1.6-38" => side.rnic.deallocate_stag(region) == Err(WindowsStillBound);
-        // Neither says a Key: a region's and a window's Index alone will do.
+        // The Index of a region and a window suffices; the Key is not needed.
         "VERBS-9.2.6.4-5" => side.rnic.deallocate_stag(window.index) == Ok(()) && side.rnic.deallocate_stag(region) == Ok(());
     }
 }
@@ -214,8 +214,8 @@ fn windows() {
         "VERBS-9.2.6.8-3" => {
             let mut side = Side::new(|_| ()).start();
             let window = bound(&mut side);
-            let told = side.rnic.query_window(window.index).unwrap();
-            (told.key, told.state, told.access.read, told.access.write) == (Some(StagKey(1)), StagState::Valid, true, false)
+            let queried = side.rnic.query_window(window.index).unwrap();
+            (queried.key, queried.state, queried.access.read, queried.access.write) == (Some(StagKey(1)), StagState::Valid, true, false)
         };
         "VERBS-7.1-3" => {
             let mut side = Side::new(|_| ()).start();
@@ -227,13 +227,13 @@ fn windows() {
             let window = bound(&mut side);
             side.post(SendWr::new(2, Operation::InvalidateLocal(window)));
             side.transmit(weft_peer::Instant::ORIGIN, 9);
-            let told = side.rnic.query_window(window.index).unwrap();
-            (told.key, told.state, told.access, told.pd) == (None, StagState::Invalid, RemoteAccess::default(), side.pd)
+            let queried = side.rnic.query_window(window.index).unwrap();
+            (queried.key, queried.state, queried.access, queried.pd) == (None, StagState::Invalid, RemoteAccess::default(), side.pd)
         };
     }
 }
 
-/// Draft Figure 26: verbs act at once, work requests when their turn on the Send Queue comes.
+/// Draft Figure 26: verbs act at once, work requests act in their order on the Send Queue.
 #[test]
 fn figure_26() {
     let mut proof = Proof::new(By::Test);
@@ -249,7 +249,7 @@ fn figure_26() {
         "VERBS-9.2.6-2" => state(side, region.index) == StagState::Valid && side.poll().is_empty();
         "VERBS-9.2.6-3" => side.rnic.reregister(allocated.index, &good).is_ok() && state(side, allocated.index) == StagState::Valid;
         "VERBS-9.2.6-4" => side.rnic.register_shared(region, &new).is_ok_and(|stag| state(side, stag.index) == StagState::Valid);
-        "VERBS-9.2.6-6" => side.rnic.query_region(region.index).is_ok_and(|told| told.kind == RegionKind::Shared);
+        "VERBS-9.2.6-6" => side.rnic.query_region(region.index).is_ok_and(|queried| queried.kind == RegionKind::Shared);
         "VERBS-9.2.6-8" => side.rnic.deallocate_stag(region.index).is_ok() && side.rnic.query_region(region.index).is_err();
     }
 }
@@ -262,7 +262,7 @@ fn figure_26_work_requests() {
     let window = side.rnic.allocate_window(side.pd).unwrap();
     shows! { proof:
         "VERBS-9.2.6-9" => side.rnic.query_window(window).unwrap().state == StagState::Invalid;
-        "VERBS-9.2.6-10" => side.rnic.query_window(window).is_ok_and(|told| told.pd == side.pd);
+        "VERBS-9.2.6-10" => side.rnic.query_window(window).is_ok_and(|queried| queried.pd == side.pd);
     }
     let fresh = side.rnic.allocate_stag(side.pd, 1, true).unwrap().stag;
     let spare = side.rnic.register(&registration(side)).unwrap().stag;

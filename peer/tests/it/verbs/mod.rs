@@ -1,4 +1,5 @@
-//! The software RNIC through its verbs: alone, against octets made by hand, and two of them joined by queues under virtual time.
+//! The software RNIC through its verbs: alone with synthetic octets, and two of them joined by
+//! queues under virtual time.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod closed;

@@ -1,4 +1,4 @@
-//! Random work between two RNICs against a plain model of both memories.
+//! Random work between two RNICs, compared with a plain model of both memories.
 
 use proptest::prelude::*;
 use weft_core::wire::mpa::Framing;
@@ -6,7 +6,7 @@ use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpState, SendWr};
 
 use crate::verbs::world::World;
 
-/// One work request of `a`, in octets of regions of 4096.
+/// One work request of `a`, in octets of regions of 4096 octets.
 #[derive(Debug, Clone)]
 enum Work {
     Send { from: u64, cut: u32, length: u32, to: u64 },
@@ -31,8 +31,8 @@ fn copy(from: &[u8], at: u64, length: u32, to: &mut [u8], place: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// However TCP cuts and takes: both memories are what doing the work one after the other makes of them, receives complete in the
-    /// order of the Sends, and all work completes in its order.
+    /// However TCP splits and accepts the octets, both memories equal the result of sequential
+    /// execution. Receives complete in the order of the Sends, and all work completes in its order.
     #[test]
     fn memory_and_order_are_the_models(
         list in proptest::collection::vec(work(), 1..12), segment in 1usize..3000, take in 1usize..5000,
@@ -47,7 +47,7 @@ proptest! {
         let mut sends = Vec::new();
         for (n, work) in list.iter().enumerate() {
             let wr_id = n as u64;
-            // Each waits for the one before, as the model does.
+            // Each request waits for the previous one, as in the model.
             let operation = match *work {
                 Work::Send { from, cut, length, to } => {
                     world.b.post_receive(100 + wr_id, to, 2048);
@@ -85,7 +85,8 @@ proptest! {
         prop_assert_eq!((world.a.state(), world.b.state()), (QpState::Rts, QpState::Rts));
     }
 
-    /// Octets of any kind, behind right framing or not, neither panic nor change memory that is not registered for peers.
+    /// Arbitrary octets, with correct framing or without it, neither panic nor change memory that
+    /// is not registered for peers.
     #[test]
     fn arbitrary_octets_do_no_harm(ulpdus: Vec<Vec<u8>>, raw: Vec<u8>) {
         let mut bench = crate::verbs::world::Bench::new();

@@ -1,4 +1,5 @@
-//! What waits for what: order of work and of effects, fences (draft sections 8.2.2 to 8.2.2.2, Figure 22).
+//! Dependencies between work requests: order of work and of effects, fences (draft sections 8.2.2
+//! to 8.2.2.2, Figure 22).
 
 use bytes::Bytes;
 use weft_core::RequirementId;
@@ -11,7 +12,7 @@ use weft_peer::verbs::{CompletionStatus, Fence, Operation, Payload, PostStatus, 
 use crate::verbs::figure_23::{bind, fast};
 use crate::verbs::world::{Bench, PLAIN, VA, World, fpdu, read, register, shows, tagged, untagged, write};
 
-/// A kind of work, as Figure 22 has them.
+/// A kind of work in Figure 22.
 #[derive(Clone, Copy)]
 enum Kind {
     Send,
@@ -38,7 +39,8 @@ fn make(bench: &mut Bench, wr_id: u64, kind: Kind, fence: Fence) -> SendWr {
     SendWr { fence, ..SendWr::new(wr_id, operation) }
 }
 
-/// Two of work, one after the other: what is on the wire, what completed, and the last post's refusal.
+/// Two work requests in sequence: the ULPDUs on the wire, the completions, and the rejection of the
+/// last post.
 fn pair(first: Kind, second: Kind, fence: Fence) -> (Vec<u8>, Vec<(u64, CompletionStatus)>, Option<PostStatus>) {
     let mut bench = Bench::new();
     let one = make(&mut bench, 1, first, Fence::None);
@@ -68,13 +70,13 @@ fn no_fence(first: Kind) -> bool {
     })
 }
 
-/// No fence is needed: the request goes out behind it, and waits for nothing.
+/// No fence is needed: the request is sent after it and does not wait.
 fn read_follows(first: Kind) -> bool {
     pair(first, Kind::Read, Fence::None).0.last() == Some(&1)
         && pair(first, Kind::Read, Fence::Read).2 == Some(PostStatus::InvalidModifier)
 }
 
-/// A Local Fence lets all work before it complete first.
+/// With a Local Fence, a request waits until all previous work has completed.
 fn local_fence(first: Kind) -> bool {
     let (_, done, refusal) = pair(first, Kind::Invalidate, Fence::Local);
     refusal.is_none() && done == BOTH_DONE
@@ -90,7 +92,7 @@ fn row(proof: &mut Proof, first: Kind, ids: [Option<RequirementId>; 4]) {
 }
 
 #[test]
-fn figure_22_behind_sends_and_writes() {
+fn figure_22_after_sends_and_writes() {
     let mut proof = Proof::new(By::Test);
     row(
         &mut proof,
@@ -115,7 +117,7 @@ fn figure_22_behind_sends_and_writes() {
 }
 
 #[test]
-fn figure_22_behind_reads_and_binds() {
+fn figure_22_after_reads_and_binds() {
     let mut proof = Proof::new(By::Test);
     row(
         &mut proof,
@@ -135,7 +137,7 @@ fn figure_22_behind_reads_and_binds() {
 }
 
 #[test]
-fn figure_22_behind_fast_register_and_invalidate() {
+fn figure_22_after_fast_register_and_invalidate() {
     let mut proof = Proof::new(By::Test);
     row(
         &mut proof,
@@ -160,7 +162,7 @@ fn figure_22_behind_fast_register_and_invalidate() {
 }
 
 #[test]
-fn what_the_peer_did_before() {
+fn earlier_operations_of_the_peer() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(PLAIN, 1460, |_| ());
     world.b.post_receive(9, 500, 9);
@@ -169,7 +171,7 @@ fn what_the_peer_did_before() {
     world.a.rnic.post_send(world.a.qp, list).unwrap();
     let (there, _) = world.a.transmit(world.now, usize::MAX);
     let mut seen = Vec::new();
-    // Octet by octet: when the receive completes, the Write before it is there.
+    // Octet by octet: when the receive completes, the previous Write has been placed.
     for octet in &there {
         world.b.rnic.handle_octets(world.now, world.b.llp, std::slice::from_ref(octet));
         if !world.b.poll().is_empty() {
@@ -180,7 +182,7 @@ fn what_the_peer_did_before() {
         "VERBS-8.2.2-10" => seen == b"abc";
         "VERBS-8.2.2-6" => world.b.octets()[500..503] == *b"def";
     }
-    // A Read Request behind a Write answers what was written.
+    // A Read Request after a Write returns the written octets.
     let mut bench = Bench::new();
     let stag = bench.side.stag.to_bits();
     let mut payload = Vec::new();
@@ -188,7 +190,7 @@ fn what_the_peer_did_before() {
     bench.hand_in(&tagged(Opcode::WRITE, stag, VA, b"new"));
     bench.hand_in(&untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &payload));
     shows! { proof: "VERBS-8.2.2-14" => bench.sent().0[0].ends_with(b"new"); }
-    // A Read that completed acknowledges what was sent before it.
+    // A completed Read acknowledges everything that was sent before it.
     let mut world = World::with(PLAIN, 1460, |_| ());
     world.a.octets()[..3].copy_from_slice(b"xyz");
     let list = vec![write(&world.a, 1, 0, 3, world.b.remote(0)), read(&world.a, 2, 100, 0, world.b.remote(0))];
@@ -211,7 +213,7 @@ fn placed_and_delivered() {
     shows! { proof:
         "VERBS-4-9" => before == 0 && bench.side.statuses() == [(1, CompletionStatus::Success)] && bench.side.octets()[..6] == *b"abcdef";
     }
-    // What was sent is the peer's; what becomes of the buffer then does not reach it.
+    // Sent octets belong to the peer. A later change of the buffer has no effect on them.
     let mut world = World::with(PLAIN, 1460, |_| ());
     world.b.post_receive(1, 0, 9);
     world.a.octets()[..3].copy_from_slice(b"old");
@@ -224,7 +226,8 @@ fn placed_and_delivered() {
     shows! { proof:
         "VERBS-8.2.4-5" => done == 1 && world.b.octets()[..3] == *b"old";
         "VERBS-8.1.3.2-3" => {
-            // Posted and not sent: it is what is there when it is sent, and the region cannot take its memory away.
+            // Posted but not sent: the request reads the buffer when it is sent, and the region
+            // cannot release its memory.
             let mut bench = Bench::new();
             let wr = bench.side.send_of(1, 0, 2);
             bench.side.post(wr);
@@ -243,7 +246,7 @@ fn placed_and_delivered() {
 }
 
 #[test]
-fn behind_a_read_with_invalidate() {
+fn after_a_read_with_invalidate() {
     let mut proof = Proof::new(By::Test);
     let sent = |fence| {
         let mut bench = Bench::new();
@@ -280,7 +283,7 @@ fn memory_operations_take_effect_in_turn() {
     let (sent, _) = bench.sent();
     use CompletionStatus::{InvalidStag, Success};
     shows! { proof: "VERBS-8.1.2.3.3-4" => bench.side.statuses() == [(1, Success), (2, Success), (3, InvalidStag)] && sent.len() == 2; }
-    // Invalidate, register anew, use: in one list.
+    // Invalidate, register again and use, in one list.
     let cycle = |bench: &mut Bench, stag: Stag, key: u8| {
         let Operation::FastRegister(mut new) = fast(bench, |_, _| ()) else { unreachable!() };
         new.stag = Stag { key: StagKey(key), ..stag };
@@ -300,7 +303,7 @@ fn memory_operations_take_effect_in_turn() {
         "VERBS-8.2.2.1-7" => {
             let mut bench = Bench::new();
             let stag = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::ALL);
-            let stag = { let told = bench.side.rnic.query_region(stag.index).unwrap(); assert!(told.pbl_entries >= 1); stag };
+            let stag = { let region = bench.side.rnic.query_region(stag.index).unwrap(); assert!(region.pbl_entries >= 1); stag };
             cycle(&mut bench, stag, 9).1
         };
         "VERBS-7.3.2.5-16" => {

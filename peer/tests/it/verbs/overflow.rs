@@ -1,4 +1,4 @@
-//! Messages for which no receive is posted (draft sections 8.1.2.1 and 13.2).
+//! Messages without a posted receive (draft sections 8.1.2.1 and 13.2).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -18,7 +18,7 @@ fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_stream_ends_unless_told_otherwise() {
+fn an_overflow_ends_the_stream_by_default() {
     let mut proof = Proof::new(By::Test);
     let mut plain = Bench::new();
     plain.hand_in(&send(1, b"x"));
@@ -44,7 +44,7 @@ fn a_message_waits_for_its_receive() {
     let mut bench = patient();
     bench.hand_in(&send(1, b"first"));
     let waits = (bench.side.state(), bench.side.rnic.wants_octets(bench.side.llp));
-    // What was on its way already, and in two pieces.
+    // Octets that were in flight already, and in two pieces.
     let second = fpdu(&send(2, b"second"));
     bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[..7]);
     bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[7..]);
@@ -64,9 +64,10 @@ fn a_message_waits_for_its_receive() {
     assert_eq!(quiet, ((Vec::new(), None), 0, 0));
 }
 
-/// Nothing overtakes what waits: a Write behind it is not placed, the peer's close is not seen.
+/// Nothing overtakes a waiting message: a Write after it is not placed, and the peer's close is not
+/// observed.
 #[test]
-fn all_that_comes_behind_waits_too() {
+fn later_messages_wait_too() {
     let mut world = World::with(PLAIN, 1460, |init| init.overflow = ReceiveOverflow::Wait);
     world.a.octets()[..4].copy_from_slice(b"data");
     let list = vec![world.a.send_of(1, 0, 4), write(&world.a, 2, 0, 4, world.b.remote(500))];
@@ -82,7 +83,8 @@ fn all_that_comes_behind_waits_too() {
     assert_eq!(world.b.event_ids(), [EventId::LlpCloseComplete]);
 }
 
-/// A Queue Pair that is left takes what waits with it; a peer that does not stop sending is cut off.
+/// A Queue Pair that leaves the state discards the waiting message. A peer that does not stop
+/// sending is reset.
 #[test]
 fn waiting_has_bounds() {
     let mut bench = patient();
@@ -95,7 +97,7 @@ fn waiting_has_bounds() {
         bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &[0; 1 << 16]);
     }
     assert_eq!(bench.sent().1, Some(Sent::Reset));
-    // An S-RQ's receive ends the wait as well.
+    // A receive of an S-RQ ends the wait, too.
     let mut bench = patient();
     let srq = bench.side.rnic.create_srq(SrqInit { pd: bench.side.pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
     let init = QpInit {

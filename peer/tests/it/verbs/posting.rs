@@ -68,7 +68,7 @@ fn the_rest_of_a_list_is_not_posted() {
 }
 
 #[test]
-fn what_a_queue_pair_does_not_take() {
+fn a_queue_pair_rejects_invalid_work_requests() {
     let mut proof = Proof::new(By::Test);
     let mut side = narrow();
     let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
@@ -99,7 +99,7 @@ fn what_a_queue_pair_does_not_take() {
     }
 }
 
-/// Bind needs its Queue Pair's consent, given when it was created.
+/// Bind requires the consent that its Queue Pair got at its creation.
 #[test]
 fn bind_is_enabled_at_creation() {
     let mut proof = Proof::new(By::Test);
@@ -122,7 +122,7 @@ fn bind_is_enabled_at_creation() {
 }
 
 #[test]
-fn post_receive_names_what_is_wrong() {
+fn post_receive_reports_the_error() {
     let mut proof = Proof::new(By::Test);
     let mut side = narrow();
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
@@ -160,7 +160,7 @@ fn post_receive_names_what_is_wrong() {
 }
 
 #[test]
-fn post_send_names_what_is_wrong() {
+fn post_send_reports_the_error() {
     let mut proof = Proof::new(By::Test);
     let mut side = narrow();
     let mut closed = Side::new(|_| ());
@@ -229,7 +229,7 @@ fn lists_are_posted_in_their_order_and_at_once() {
     let sends: Vec<SendWr> = (0..3).map(|n| world.a.send_of(n, n, 1)).collect();
     let receives: Vec<ReceiveWr> = (10..13).map(|n| ReceiveWr { wr_id: n, scatter: vec![world.b.sge(n, 1)] }).collect();
     let posted = (post(&mut world.a, sends), world.b.rnic.post_receive(world.b.qp, receives.clone()));
-    // The work requests were the caller's; what becomes of them there changes nothing.
+    // The RNIC copies work requests. Later changes by the caller have no effect.
     drop(receives);
     let before = world.a.poll().len();
     world.run();
@@ -248,7 +248,7 @@ fn lists_are_posted_in_their_order_and_at_once() {
 }
 
 #[test]
-fn each_queue_gets_its_own() {
+fn each_work_request_goes_to_its_queue() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;

@@ -1,4 +1,5 @@
-//! Creating, querying and destroying Queue Pairs (draft sections 6.1.1, 6.1.2, 6.1.4, 9.2.5, Figure 32).
+//! Creating, querying and destroying Queue Pairs (draft sections 6.1.1, 6.1.2, 6.1.4, 9.2.5, Figure
+//! 32).
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::Instant;
@@ -27,7 +28,7 @@ fn small_side() -> Side {
 }
 
 #[test]
-fn create_names_what_is_wrong() {
+fn create_reports_the_error() {
     let mut proof = Proof::new(By::Test);
     let mut side = small_side();
     let good = side.rnic.query_qp(side.qp).unwrap().init;
@@ -80,30 +81,30 @@ fn a_shared_receive_queue_belongs_to_the_queue_pair() {
 }
 
 #[test]
-fn query_gives_back_what_was_created() {
+fn query_returns_the_attributes_of_creation() {
     let mut proof = Proof::new(By::Test);
     let side = Side::new(|init| {
         (init.ord, init.ird, init.max_sq_wrs, init.max_rq_wrs) = (3, 5, 7, 9);
         (init.inbound_read, init.inbound_write, init.bind) = (true, false, true);
     });
-    let told = side.rnic.query_qp(side.qp).unwrap();
+    let queried = side.rnic.query_qp(side.qp).unwrap();
     shows! { proof:
-        "VERBS-9.2.5.2-3" => told.init.sq_cq == side.cq && told.init.rq_cq == side.cq;
-        "VERBS-9.2.5.2-5" => (told.init.max_sq_wrs, told.init.max_rq_wrs) == (7, 9);
-        "VERBS-9.2.5.2-7" => (told.init.ord, told.init.ird) == (3, 5);
-        "VERBS-9.2.5.2-8" => told.state == QpState::Idle;
-        "VERBS-9.2.5.2-9" => told.init.pd == side.pd && told.id == side.id;
-        "VERBS-9.2.5.2-10" => told.privileged;
-        "VERBS-9.2.5.2-12" => !told.init.inbound_write;
-        "VERBS-9.2.5.2-13" => told.init.bind;
+        "VERBS-9.2.5.2-3" => queried.init.sq_cq == side.cq && queried.init.rq_cq == side.cq;
+        "VERBS-9.2.5.2-5" => (queried.init.max_sq_wrs, queried.init.max_rq_wrs) == (7, 9);
+        "VERBS-9.2.5.2-7" => (queried.init.ord, queried.init.ird) == (3, 5);
+        "VERBS-9.2.5.2-8" => queried.state == QpState::Idle;
+        "VERBS-9.2.5.2-9" => queried.init.pd == side.pd && queried.id == side.id;
+        "VERBS-9.2.5.2-10" => queried.privileged;
+        "VERBS-9.2.5.2-12" => !queried.init.inbound_write;
+        "VERBS-9.2.5.2-13" => queried.init.bind;
     }
 }
 
 #[test]
-fn creation_gives_back_what_is_allocated() {
+fn creation_returns_the_allocated_sizes() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|init| (init.ord, init.ird, init.max_sq_wrs, init.max_rq_wrs) = (3, 5, 7, 9));
-    let told = side.rnic.query_qp(side.qp).unwrap();
+    let queried = side.rnic.query_qp(side.qp).unwrap();
     let allocated = QpAllocated {
         max_sq_wrs: 7,
         max_rq_wrs: Some(9),
@@ -113,13 +114,13 @@ fn creation_gives_back_what_is_allocated() {
         ord: 3,
         ird: 5,
     };
-    let again = side.rnic.create_qp(told.init, None).unwrap();
+    let again = side.rnic.create_qp(queried.init, None).unwrap();
     shows! { proof:
         "VERBS-9.2.5.1-18" => (again.2.max_sq_wrs, again.2.max_rq_wrs) == (7, Some(9));
         "VERBS-9.2.5.1-19" => again.2 == allocated;
         "VERBS-6.1.1-11" => again.1 != side.id;
-        "VERBS-9.2.5.2-14" => told.terminate.is_none();
-        "VERBS-9.2.5.2-17" => told.llp.is_none();
+        "VERBS-9.2.5.2-14" => queried.terminate.is_none();
+        "VERBS-9.2.5.2-17" => queried.llp.is_none();
         "VERBS-6-2" => side.rnic.query_qp(again.0).unwrap().init.ird == 5;
         "VERBS-6.5-8" => (again.2.ird, again.2.ord) == (5, 3);
         "VERBS-9.2.5.1-17" => side.rnic.query_qp(again.0).unwrap().id == again.1;
@@ -129,13 +130,13 @@ fn creation_gives_back_what_is_allocated() {
 }
 
 #[test]
-fn sizes_are_each_their_own() {
+fn each_size_is_independent() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|init| {
         (init.max_sq_wrs, init.max_rq_wrs) = (4, 6);
         (init.max_send_sges, init.max_write_sges, init.max_receive_sges) = (1, 2, 3);
     });
-    let told = side.rnic.query_qp(side.qp).unwrap();
+    let queried = side.rnic.query_qp(side.qp).unwrap();
     let sends = (0..9).filter(|n| {
         let wr = side.send_of(*n, 0, 1);
         side.rnic.post_send(side.qp, vec![wr]).is_ok()
@@ -144,10 +145,10 @@ fn sizes_are_each_their_own() {
     let receives = (0..9).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() });
     let receives = receives.filter(|wr| side.rnic.post_receive(side.qp, vec![wr.clone()]).is_ok()).count();
     shows! { proof:
-        "VERBS-6.1.1-2" => (told.init.max_sq_wrs, told.init.max_rq_wrs) == (4, 6);
+        "VERBS-6.1.1-2" => (queried.init.max_sq_wrs, queried.init.max_rq_wrs) == (4, 6);
         "VERBS-6.1.1-3" => (sends, receives) == (4, 6);
         "VERBS-9.2.5.1-9" => sends >= 4 && receives >= 6;
-        "VERBS-9.2.5.2-6" => (told.init.max_send_sges, told.init.max_write_sges, told.init.max_receive_sges) == (1, 2, 3);
+        "VERBS-9.2.5.2-6" => (queried.init.max_send_sges, queried.init.max_write_sges, queried.init.max_receive_sges) == (1, 2, 3);
         "VERBS-6.1.1-4" => [1, 100, 16_384].into_iter().all(|wrs| {
             let mut rnic = open(RnicSettings::default());
             let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(1, None).unwrap().0);
@@ -176,31 +177,31 @@ fn sizes_are_each_their_own() {
 }
 
 #[test]
-fn a_queue_pair_is_made_once_for_all() {
+fn attributes_of_creation_do_not_change() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::new(|_| ());
     let init = QpInit::new(side.pd, side.cq, side.cq);
     let (plain, id, _) = side.rnic.create_qp(init, None).unwrap();
-    let told = side.rnic.query_qp(plain).unwrap();
+    let queried = side.rnic.query_qp(plain).unwrap();
     side.rnic.post_receive(plain, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();
     side.rnic.modify_qp(Instant::ORIGIN, plain, &QpModify::to(QpState::Error)).unwrap();
     let done = side.poll().remove(0);
     let after = side.rnic.query_qp(plain).unwrap();
     let clone = plain;
     shows! { proof:
-        "VERBS-6.1.1-8" => (told.privileged, after.privileged) == (false, false)
+        "VERBS-6.1.1-8" => (queried.privileged, after.privileged) == (false, false)
             && side.rnic.query_qp(side.qp).unwrap().privileged;
-        "VERBS-6.1.1-9" => told.init.pd == side.pd;
-        "VERBS-6.1.1-10" => told.id == id && id != side.id;
+        "VERBS-6.1.1-9" => queried.init.pd == side.pd;
+        "VERBS-6.1.1-10" => queried.id == id && id != side.id;
         "VERBS-6.1.1-12" => (after.id, done.qp) == (id, id);
-        "VERBS-5.2-1" => after.init.pd == told.init.pd;
-        "VERBS-5.2-2" => side.rnic.query_qp(side.qp).unwrap().init.pd == told.init.pd;
+        "VERBS-5.2-1" => after.init.pd == queried.init.pd;
+        "VERBS-5.2-2" => side.rnic.query_qp(side.qp).unwrap().init.pd == queried.init.pd;
         "VERBS-6.1.4-1" => {
             #[expect(dropping_copy_types, reason = "that it does nothing is what is shown")]
             drop(clone);
             side.rnic.query_qp(plain).is_ok()
         };
-        "VERBS-6.3.4-1" => after.init.srq.is_none() && told.init.srq.is_none();
+        "VERBS-6.3.4-1" => after.init.srq.is_none() && queried.init.srq.is_none();
     }
 }
 
@@ -211,32 +212,32 @@ fn each_modifier_of_create_counts() {
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
     let pd = side.rnic.allocate_pd().unwrap();
     let init = QpInit::new(side.pd, side.cq, side.cq);
-    let mut told = |init| {
+    let mut create = |init| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
         side.rnic.query_qp(qp).unwrap()
     };
     shows! { proof:
         "VERBS-9.2.5.1-10" => {
-            let told = told(QpInit { srq: Some(srq), rq_limit: 3, ..init });
-            (told.init.srq, told.init.rq_limit, told.rq_limit_armed) == (Some(srq), 3, true)
+            let queried = create(QpInit { srq: Some(srq), rq_limit: 3, ..init });
+            (queried.init.srq, queried.init.rq_limit, queried.rq_limit_armed) == (Some(srq), 3, true)
         };
-        "VERBS-9.2.5.2-16" => told(QpInit { srq: Some(srq), rq_limit: 2, ..init }).rq_limit_armed && !told(init).rq_limit_armed;
-        "VERBS-9.2.5.2-11" => told(QpInit { inbound_read: true, ..init }).init.inbound_read
-            && !told(QpInit { inbound_read: false, ..init }).init.inbound_read;
+        "VERBS-9.2.5.2-16" => create(QpInit { srq: Some(srq), rq_limit: 2, ..init }).rq_limit_armed && !create(init).rq_limit_armed;
+        "VERBS-9.2.5.2-11" => create(QpInit { inbound_read: true, ..init }).init.inbound_read
+            && !create(QpInit { inbound_read: false, ..init }).init.inbound_read;
         "VERBS-9.2.5.1-15" => {
-            let told = told(QpInit { ord: 9, ird: 8, ..init }).init;
-            (told.ord, told.ird) == (9, 8)
+            let queried = create(QpInit { ord: 9, ird: 8, ..init }).init;
+            (queried.ord, queried.ird) == (9, 8)
         };
-        "VERBS-9.2.5.1-16" => told(QpInit { pd, ..init }).init.pd == pd && !told(init).privileged;
-        "VERBS-9.2.5.1-2" => told(QpInit { bind: false, inbound_write: false, ..init }).init
+        "VERBS-9.2.5.1-16" => create(QpInit { pd, ..init }).init.pd == pd && !create(init).privileged;
+        "VERBS-9.2.5.1-2" => create(QpInit { bind: false, inbound_write: false, ..init }).init
             == QpInit { bind: false, inbound_write: false, ..init };
-        "VERBS-6.3.8-11" => told(QpInit { srq: Some(srq), rq_limit: 1, ..init }).rq_limit_armed;
-        "VERBS-6.3.8-15" => !told(QpInit { srq: Some(srq), rq_limit: 0, ..init }).rq_limit_armed;
+        "VERBS-6.3.8-11" => create(QpInit { srq: Some(srq), rq_limit: 1, ..init }).rq_limit_armed;
+        "VERBS-6.3.8-15" => !create(QpInit { srq: Some(srq), rq_limit: 0, ..init }).rq_limit_armed;
     }
 }
 
 #[test]
-fn privilege_is_needed_for_what_reaches_all_memory() {
+fn access_to_all_memory_requires_privilege() {
     let mut proof = Proof::new(By::Test);
     let other = Node::new(["other"]);
     let (_rnic, foreign) = other.open("other", RnicSettings::default()).unwrap();
@@ -300,7 +301,7 @@ fn results_of_create_query_and_destroy() {
     ];
     shows! { proof:
         "VERBS-9.2.5.1-20" => results == expected && closed.rnic.create_qp(good, None).unwrap_err() == InvalidRnicHandle;
-        // None of them took the second Queue Pair's place.
+        // None of them took the place of the second Queue Pair.
         "VERBS-9.2.5.1-7" => side.rnic.create_qp(good, None).is_ok()
             && side.rnic.create_qp(good, None).unwrap_err() == InsufficientResources;
         "VERBS-9.2.5.2-18" => [side.rnic.query_qp(side.qp).err(), side.rnic.query_qp(closed.qp).err(),
@@ -353,7 +354,7 @@ fn a_destroyed_queue_pair_is_gone() {
 }
 
 #[test]
-fn every_state_lets_go() {
+fn a_queue_pair_can_be_destroyed_in_every_state() {
     let mut proof = Proof::new(By::Test);
     let in_state = |state| {
         let mut side = Side::new(|_| ());
@@ -367,7 +368,7 @@ fn every_state_lets_go() {
     };
     shows! { proof:
         "VERBS-6.1.4-8" => QpState::ALL.into_iter().all(in_state);
-        // What was flushed and not polled belongs to nobody once the Queue Pair is gone.
+        // Flushed completions that were not polled belong to no Queue Pair after it is destroyed.
         "VERBS-6.1.4-12" => {
             let mut side = Side::new(|_| ());
             side.post_receive(1, 0, 1);

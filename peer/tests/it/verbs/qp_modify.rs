@@ -1,4 +1,5 @@
-//! Modify QP: attributes and transitions that the Consumer may ask for (draft section 6.1.3, Figures 4 to 6 and 32).
+//! Modify QP: attributes and transitions that the Consumer may request (draft section 6.1.3,
+//! Figures 4 to 6 and 32).
 
 use bytes::Bytes;
 use weft_core::coverage::{By, Proof};
@@ -15,7 +16,8 @@ fn ord(next: QpState, ord: u32) -> QpModify {
     QpModify { ord: Some(ord), ..QpModify::to(next) }
 }
 
-/// Draft Figures 4 and 5: each attribute where it may be changed, and where it may not.
+/// Draft Figures 4 and 5: the states in which each attribute may be changed, and those in which it
+/// may not.
 #[test]
 fn attributes_change_where_the_figures_let_them() {
     let mut proof = Proof::new(By::Test);
@@ -61,7 +63,7 @@ fn attributes_change_where_the_figures_let_them() {
 }
 
 #[test]
-fn modify_names_what_is_wrong() {
+fn modify_reports_the_error() {
     let mut proof = Proof::new(By::Test);
     let mut side = Side::with(small(), llp_settings(PLAIN, 1460, true), |_| ());
     side.post_receive(1, 0, 1);
@@ -149,7 +151,7 @@ fn in_state(state: QpState) -> Side {
     side
 }
 
-/// Draft Figure 6: what Modify QP makes of each pair of states.
+/// Draft Figure 6: the result of Modify QP for each pair of states.
 #[test]
 fn figure_6_pair_by_pair() {
     let mut proof = Proof::new(By::Test);
@@ -187,7 +189,7 @@ fn figure_6_pair_by_pair() {
 #[test]
 fn figures_4_and_5_row_by_row() {
     let mut proof = Proof::new(By::Test);
-    let told = |side: &Side| side.rnic.query_qp(side.qp).unwrap().init;
+    let queried = |side: &Side| side.rnic.query_qp(side.qp).unwrap().init;
     let each: [fn(&mut QpModify); 5] = [
         |modify| modify.ord = Some(5),
         |modify| modify.ird = Some(5),
@@ -195,7 +197,7 @@ fn figures_4_and_5_row_by_row() {
         |modify| modify.max_rq_wrs = Some(5),
         |modify| modify.stream_message = Some(Bytes::from_static(b"x")),
     ];
-    // Which of the attributes may be given with this transition.
+    // The attributes that this transition accepts.
     let accepted = |from: QpState, to: QpState| {
         each.map(|give| {
             let mut side = in_state(from);
@@ -213,7 +215,7 @@ fn figures_4_and_5_row_by_row() {
         "VERBS-6.1.3-19" => Side::new(|_| ()).to(Rts) == Err(QpError::InvalidModifier) && accepted(Idle, Rts) == [true; 5];
         "VERBS-6.1.3-21" => {
             let mut side = in_state(Rts);
-            side.modify(&ord(Rts, 3)).is_ok() && told(&side).ord == 3 && !accepted(Rts, Rts)[4]
+            side.modify(&ord(Rts, 3)).is_ok() && queried(&side).ord == 3 && !accepted(Rts, Rts)[4]
         };
         "VERBS-6.1.3-25" => accepted(Error, Idle) == [false; 5] && in_state(Error).to(Idle).is_ok();
         "VERBS-6.1.3-26" => accepted(Idle, Idle) == [true, true, true, true, false];
@@ -221,11 +223,11 @@ fn figures_4_and_5_row_by_row() {
             .into_iter().all(|(from, to)| accepted(from, to) == [false; 5]);
         "VERBS-6.2.1.1-1" => {
             let mut side = in_state(Idle);
-            side.modify(&ord(Idle, 7)).is_ok() && told(&side).ord == 7 && side.state() == Idle
+            side.modify(&ord(Idle, 7)).is_ok() && queried(&side).ord == 7 && side.state() == Idle
         };
         "VERBS-6.2.1.3-7" => {
             let mut side = in_state(Idle);
-            side.modify(&ord(Idle, 1)) == Ok(()) && (told(&side).ord, side.state()) == (1, Idle)
+            side.modify(&ord(Idle, 1)) == Ok(()) && (queried(&side).ord, side.state()) == (1, Idle)
         };
     }
 }
@@ -266,7 +268,7 @@ fn queues_are_resized_with_work_on_them() {
         "VERBS-6.1.3-7" => {
             let mut side = loaded();
             side.rnic.query().unwrap().settings.resizes_queues && side.modify(&sizes(40, 50)).is_ok()
-                && side.rnic.query_qp(side.qp).is_ok_and(|told| told.init.max_sq_wrs == 40)
+                && side.rnic.query_qp(side.qp).is_ok_and(|queried| queried.init.max_sq_wrs == 40)
         };
         "VERBS-6.1.3-11" => {
             let mut side = loaded();
@@ -299,14 +301,14 @@ fn attributes_in_rts() {
     let rts = QpModify::to(QpState::Rts);
     shows! { proof:
         "VERBS-6.2.2.1-1" => {
-            let (result, told) = change(ord(QpState::Rts, 4));
-            (result.ord, told.init.ord, told.state) == (4, 4, QpState::Rts)
+            let (result, queried) = change(ord(QpState::Rts, 4));
+            (result.ord, queried.init.ord, queried.state) == (4, 4, QpState::Rts)
         };
         "VERBS-6.2.2.4-13" => change(ord(QpState::Rts, 1)).1.init.ord == 1;
         "VERBS-6.2.2.1-2" => {
             let all = QpModify { ird: Some(2), ord: Some(3), max_sq_wrs: Some(7), max_rq_wrs: Some(8), ..rts.clone() };
-            let told = change(all).1.init;
-            (told.ird, told.ord, told.max_sq_wrs, told.max_rq_wrs) == (2, 3, 7, 8)
+            let queried = change(all).1.init;
+            (queried.ird, queried.ord, queried.max_sq_wrs, queried.max_rq_wrs) == (2, 3, 7, 8)
         };
         "VERBS-9.2.5.3-6" => change(QpModify { max_sq_wrs: Some(9), ..rts.clone() }).1.init.max_sq_wrs == 9
             && change(QpModify { max_rq_wrs: Some(9), ..rts.clone() }).1.init.max_rq_wrs == 9;
@@ -317,8 +319,8 @@ fn attributes_in_rts() {
         "VERBS-9.2.5.3-5" => {
             let mut side = Side::new(|_| ());
             side.modify(&QpModify { ord: Some(2), ..QpModify::to_rts(side.llp) }).unwrap();
-            let told = side.rnic.query_qp(side.qp).unwrap();
-            (told.init.ord, told.state) == (2, QpState::Rts)
+            let queried = side.rnic.query_qp(side.qp).unwrap();
+            (queried.init.ord, queried.state) == (2, QpState::Rts)
         };
     }
 }
@@ -370,8 +372,8 @@ fn results_of_modify() {
         "VERBS-9.2.5.3-2" => side.modify(&QpModify {
             stream_message: Some(Bytes::from_static(b"hi")), ord: Some(1), ird: Some(2), max_sq_wrs: Some(3),
             max_rq_wrs: Some(4), ..QpModify::to_rts(side.llp)
-        }).is_ok() && side.rnic.query_qp(side.qp).is_ok_and(|told| {
-            (told.init.ord, told.init.ird, told.init.max_sq_wrs, told.init.max_rq_wrs, told.llp)
+        }).is_ok() && side.rnic.query_qp(side.qp).is_ok_and(|queried| {
+            (queried.init.ord, queried.init.ird, queried.init.max_sq_wrs, queried.init.max_rq_wrs, queried.llp)
                 == (1, 2, 3, 4, Some(side.llp))
         }) && side.transmit(Instant::ORIGIN, 9).0 == b"hi";
     }

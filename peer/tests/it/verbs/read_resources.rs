@@ -1,4 +1,4 @@
-//! IRD and ORD: per Queue Pair, pooled, changed, kept to (draft section 6.5).
+//! IRD and ORD: per Queue Pair, pooled, modified, respected (draft section 6.5).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -19,7 +19,7 @@ fn create(rnic: &mut Rnic, init: QpInit, ird: u32, ord: u32) -> Result<(QpHandle
 }
 
 #[test]
-fn a_pool_gives_what_it_has() {
+fn a_pool_grants_no_more_than_it_has() {
     let mut proof = Proof::new(By::Test);
     let (mut rnic, init) = pooled(10, 6);
     let first = create(&mut rnic, init, 4, 4).unwrap().1;
@@ -72,21 +72,21 @@ fn modify_takes_from_the_pool_and_gives_back() {
 fn each_queue_pair_can_have_one() {
     let mut proof = Proof::new(By::Test);
     let (mut rnic, init) = pooled(5, 7);
-    let told = rnic.query().unwrap().settings;
+    let limits = rnic.query().unwrap().settings;
     let made = (0..9).filter(|_| create(&mut rnic, init, 1, 1).is_ok()).count();
     shows! { proof:
-        "VERBS-6.5-15" => told.rnic_ird as usize >= told.max_qps && told.rnic_ord as usize >= told.max_qps;
-        "VERBS-6.5-17" => made == told.max_qps && made == 5;
+        "VERBS-6.5-15" => limits.rnic_ird as usize >= limits.max_qps && limits.rnic_ord as usize >= limits.max_qps;
+        "VERBS-6.5-17" => made == limits.max_qps && made == 5;
         "VERBS-6.5-16" => {
             let mut rnic = open(RnicSettings { max_qps: 50, ..RnicSettings::default() });
             let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
             (0..50).all(|_| create(&mut rnic, QpInit::new(pd, cq, cq), 1, 1).is_ok_and(|(_, given)| given.ird == 1 && given.ord == 1))
         };
-        "VERBS-6.5-2" => told.rnic_ird != 0 && open(RnicSettings::default()).query().unwrap().settings.rnic_ord == 0;
+        "VERBS-6.5-2" => limits.rnic_ird != 0 && open(RnicSettings::default()).query().unwrap().settings.rnic_ord == 0;
         "VERBS-6.5-21" => {
             let (mut rnic, init) = pooled(0, 0);
-            create(&mut rnic, init, told.max_ird + 1, 1).unwrap_err() == QpError::IrdExceeds
-                && create(&mut rnic, init, told.max_ird, 1).unwrap().1.ird == told.max_ird
+            create(&mut rnic, init, limits.max_ird + 1, 1).unwrap_err() == QpError::IrdExceeds
+                && create(&mut rnic, init, limits.max_ird, 1).unwrap().1.ird == limits.max_ird
         };
     }
 }
@@ -95,12 +95,12 @@ fn each_queue_pair_can_have_one() {
 fn limits_of_a_queue_pair() {
     let mut proof = Proof::new(By::Test);
     let (mut rnic, init) = pooled(0, 0);
-    let told = rnic.query().unwrap().settings;
+    let limits = rnic.query().unwrap().settings;
     shows! { proof:
-        "VERBS-6.5-22" => create(&mut rnic, init, 1, told.max_ord + 1).unwrap_err() == QpError::OrdExceeds
-            && create(&mut rnic, init, 1, told.max_ord).is_ok();
-        "VERBS-4-5" => create(&mut rnic, init, told.max_ird + 1, 1).unwrap_err() == QpError::IrdExceeds
-            && create(&mut rnic, init, told.max_ird, 1).is_ok();
+        "VERBS-6.5-22" => create(&mut rnic, init, 1, limits.max_ord + 1).unwrap_err() == QpError::OrdExceeds
+            && create(&mut rnic, init, 1, limits.max_ord).is_ok();
+        "VERBS-4-5" => create(&mut rnic, init, limits.max_ird + 1, 1).unwrap_err() == QpError::IrdExceeds
+            && create(&mut rnic, init, limits.max_ird, 1).is_ok();
     }
 }
 
@@ -115,7 +115,8 @@ fn ord_and_ird_change_in_idle_and_rts() {
         }
         let mut to = QpModify::to(side.state());
         modify(&mut to);
-        side.modify(&to).map(|()| side.rnic.query_qp(side.qp).map(|told| (told.init.ird, told.init.ord)).unwrap())
+        side.modify(&to)
+            .map(|()| side.rnic.query_qp(side.qp).map(|queried| (queried.init.ird, queried.init.ord)).unwrap())
     };
     let able = RnicSettings::default();
     let cannot = Err(QpError::CannotChangeAttribute);
@@ -134,7 +135,7 @@ fn ord_and_ird_change_in_idle_and_rts() {
 }
 
 #[test]
-fn the_peer_ends_what_exceeds_its_ird() {
+fn the_peer_terminates_if_reads_exceed_its_ird() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(PLAIN, 1460, |_| ());
     let less = QpModify { ird: Some(1), ..QpModify::to(QpState::Rts) };
@@ -146,7 +147,7 @@ fn the_peer_ends_what_exceeds_its_ird() {
     world.run();
     let record = world.b.rnic.query_qp(world.b.qp).unwrap().terminate.unwrap();
     shows! { proof: "VERBS-6.5-24" => number(record.terminate.error) == 0x1203 && world.b.event_ids() == [EventId::IrrqTooManyReads]; }
-    // With ORD lowered to the peer's IRD the same work succeeds.
+    // After ORD is lowered to the peer's IRD, the same work succeeds.
     let mut world = World::with(PLAIN, 1460, |_| ());
     world.b.modify(&less).unwrap();
     world.a.modify(&QpModify { ord: Some(1), ..QpModify::to(QpState::Rts) }).unwrap();
@@ -164,7 +165,7 @@ fn the_peer_ends_what_exceeds_its_ird() {
 }
 
 #[test]
-fn a_change_with_reads_in_flight_harms_nobody_else() {
+fn a_change_with_reads_in_flight_affects_no_other_qp() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     let bystander =
@@ -179,8 +180,8 @@ fn a_change_with_reads_in_flight_harms_nobody_else() {
     bench.hand_in(&untagged(Opcode::SEND, 0, 9, 0, true, b""));
     shows! { proof:
         "VERBS-6.5-11" => changed.is_ok() && bench.side.rnic.query_qp(bystander).unwrap() == before;
-        // IRD and ORD stay as good as they are after the error.
-        "VERBS-6.5-10" => bench.side.rnic.query_qp(bench.side.qp).is_ok_and(|told| told.state == QpState::Terminate);
+        // IRD and ORD stay unchanged after the error.
+        "VERBS-6.5-10" => bench.side.rnic.query_qp(bench.side.qp).is_ok_and(|queried| queried.state == QpState::Terminate);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Memory Regions as Queue Pairs and peers see them: life, keys, lists, invalidation (draft sections 7.1 to 7.9, Figures 17 and 18).
+//! Memory Regions as Queue Pairs and peers use them: life cycle, keys, lists, invalidation (draft
+//! sections 7.1 to 7.9, Figures 17 and 18).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -36,7 +37,7 @@ fn send_from(stag: u32, to: u64) -> Operation {
 }
 
 fn state(bench: &Bench, stag: Stag) -> Option<StagState> {
-    bench.side.rnic.query_region(stag.index).ok().map(|told| told.state)
+    bench.side.rnic.query_region(stag.index).ok().map(|region| region.state)
 }
 
 /// A peer's Write of one octet.
@@ -54,8 +55,8 @@ fn figure_17() {
     let first = state(&bench, allocated);
     let registered = bench.side.rnic.register(&good).unwrap().stag;
     let second = state(&bench, registered);
-    let from_invalid = bench.side.rnic.reregister(allocated.index, &good).map(|told| told.stag).unwrap();
-    let from_valid = bench.side.rnic.reregister(registered.index, &good).map(|told| told.stag).unwrap();
+    let from_invalid = bench.side.rnic.reregister(allocated.index, &good).map(|new| new.stag).unwrap();
+    let from_valid = bench.side.rnic.reregister(registered.index, &good).map(|new| new.stag).unwrap();
     let (third, fourth) = (state(&bench, from_invalid), state(&bench, from_valid));
     let fast_registered = fresh(&mut bench, true);
     let operation = fast(&bench, fast_registered, Access::ALL);
@@ -85,7 +86,7 @@ fn figure_17() {
 #[test]
 fn the_key_that_the_consumer_chose() {
     let mut proof = Proof::new(By::Test);
-    // Whether a peer's Write through this STag is refused.
+    // Is a peer's Write through this STag rejected?
     let refused = |bench: Bench, stag: Stag, to| {
         let mut bench = bench;
         written(&mut bench, stag, to) == [EventId::ProtectionInvalidStag]
@@ -133,7 +134,8 @@ fn the_key_that_the_consumer_chose() {
 #[test]
 fn any_octets_of_a_buffer() {
     let mut proof = Proof::new(By::Test);
-    // Each piece of a buffer, registered in each of three ways: its first and last octet, and no other.
+    // Each piece of a buffer, registered in each of three ways: its first and last octet are
+    // accessible, and no other.
     let pieces = [(0, 1), (1, 1), (4095, 2), (5, 9000), (4096, 4096), (12_287, 1), (100, LENGTH - 100)];
     let exact = |offset: u64, length: u64, how: u8| {
         let with = |to: u64| {
@@ -192,7 +194,7 @@ fn any_octets_of_a_buffer() {
     }
 }
 
-/// A side in Block Mode, where its own region's list of pages is one of blocks.
+/// A side in Block Mode, whose own region has a list of blocks.
 fn block_side(settings: RnicSettings) -> Side {
     Side::with(settings, llp_settings(PLAIN, 1460, true), |_| ()).start()
 }
@@ -247,22 +249,22 @@ fn the_remote_access_flag() {
             let index = bench.side.rnic.allocate_stag(pd, 1, false).unwrap().stag.index;
             let stag = bench.side.rnic.reregister(index, &registration(&bench.side, 0, 3 * 4096)).unwrap().stag;
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let told = bench.side.rnic.query_region(index).unwrap();
-            (told.pbl_entries, told.pd, told.state) == (3, pd, StagState::Invalid)
+            let region = bench.side.rnic.query_region(index).unwrap();
+            (region.pbl_entries, region.pd, region.state) == (3, pd, StagState::Invalid)
         };
         "VERBS-7.7-1" => {
             let mut bench = Bench::new();
             let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
-            let told = bench.side.rnic.query_region(stag.index).unwrap();
-            (told.pd, told.key, told.state, told.remote, told.pbl_entries, told.access)
+            let region = bench.side.rnic.query_region(stag.index).unwrap();
+            (region.pd, region.key, region.state, region.remote, region.pbl_entries, region.access)
                 == (bench.side.pd, Some(StagKey(0x5a)), StagState::Valid, true, 1, Some(Access::ALL))
         };
         "VERBS-7.8-23" => {
             let mut bench = Bench::new();
             let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let told = bench.side.rnic.query_region(stag.index).unwrap();
-            told.access.is_none() && told.key.is_none() && told.pbl_entries == 1
+            let region = bench.side.rnic.query_region(stag.index).unwrap();
+            region.access.is_none() && region.key.is_none() && region.pbl_entries == 1
         };
     }
 }
@@ -359,7 +361,8 @@ fn checks_of_an_invalidation() {
             let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
             [spare, window].into_iter().all(|stag| done(&mut bench, Operation::InvalidateLocal(stag)) == CompletionStatus::Success)
         };
-        // Between two Writes of the peer the region is another one: the first lands in the old memory, the second in the new.
+        // The region is replaced between two Writes of the peer. The first lands in the old memory,
+        // the second in the new.
         "VERBS-7.3.2.3-17" => {
             let mut bench = Bench::new();
             let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;

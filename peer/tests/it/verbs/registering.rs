@@ -1,4 +1,5 @@
-//! Registering memory: new, again, shared, in blocks (draft sections 9.2.6.2, 9.2.6.5 and 9.2.6.6, Figure 33).
+//! Registering memory: first time, again, shared, in blocks (draft sections 9.2.6.2, 9.2.6.5 and
+//! 9.2.6.6, Figure 33).
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::memory::{
@@ -16,7 +17,7 @@ fn register() {
     let mut side = Side::new(|_| ());
     let good = registration(&side);
     let stale = dead(&mut side.rnic);
-    let told = side.rnic.register(&good).unwrap();
+    let registered = side.rnic.register(&good).unwrap();
     let fails = |side: &mut Side, change: &dyn Fn(&mut Registration)| {
         let mut registration = good.clone();
         change(&mut registration);
@@ -27,13 +28,13 @@ fn register() {
         InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidVirtualAddress,
     };
     shows! { proof:
-        "VERBS-9.2.6.2-2" => side.rnic.query_region(told.stag.index).unwrap() == RegionAttributes {
+        "VERBS-9.2.6.2-2" => side.rnic.query_region(registered.stag.index).unwrap() == RegionAttributes {
             pd: side.pd, key: Some(StagKey(0x5a)), state: StagState::Valid, kind: RegionKind::NonShared, remote: true,
             pbl_entries: 1, access: Some(Access::LOCAL),
         };
         "VERBS-9.2.6.2-3" => fails(&mut side, &|new| new.list.entry_size = 3000) == InvalidPhysicalBufferSize
             && fails(&mut side, &|new| new.list.entry_size = 6144) == InvalidPhysicalBufferSize;
-        "VERBS-9.2.6.2-10" => told.stag.key == StagKey(0x5a) && told.pbl_entries >= 1;
+        "VERBS-9.2.6.2-10" => registered.stag.key == StagKey(0x5a) && registered.pbl_entries >= 1;
         "VERBS-9.2.6.2-11" => [
             fails(&mut side, &|new| new.pd = stale),
             fails(&mut side, &|new| new.base = ToBase::VaBased(1)),
@@ -60,7 +61,7 @@ fn register() {
             long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
             narrow.rnic.register(&long) == Err(InsufficientResources)
         };
-        // What a failure took would be missing here.
+        // If a failure kept a resource, this would fail.
         "VERBS-7.3-5" => {
             let mut narrow = narrow();
             let good = registration(&narrow);
@@ -78,22 +79,22 @@ fn each_input_of_register_counts() {
     let mut side = Side::new(|_| ());
     let good = registration(&side);
     let other = side.rnic.allocate_pd().unwrap();
-    let mut told = |change: fn(&mut Registration, PdId)| {
+    let mut attributes_after = |change: fn(&mut Registration, PdId)| {
         let mut registration = good.clone();
         change(&mut registration, other);
         let new = side.rnic.register(&registration).unwrap();
         (side.rnic.query_region(new.stag.index).unwrap(), new)
     };
     shows! { proof:
-        "VERBS-9.2.6.2-8" => told(|new, pd| new.pd = pd).0.pd == other
-            && told(|new, _| new.key = StagKey(9)).0.key == Some(StagKey(9))
-            && !told(|new, _| new.remote = false).0.remote
-            && told(|new, _| new.list.length = 3).0.pbl_entries == 1;
-        "VERBS-9.2.6.2-9" => told(|new, _| new.access.bind = true).0.access == Some(Access { bind: true, ..Access::LOCAL });
-        "VERBS-7.6.2.1-5" => told(|new, _| {
+        "VERBS-9.2.6.2-8" => attributes_after(|new, pd| new.pd = pd).0.pd == other
+            && attributes_after(|new, _| new.key = StagKey(9)).0.key == Some(StagKey(9))
+            && !attributes_after(|new, _| new.remote = false).0.remote
+            && attributes_after(|new, _| new.list.length = 3).0.pbl_entries == 1;
+        "VERBS-9.2.6.2-9" => attributes_after(|new, _| new.access.bind = true).0.access == Some(Access { bind: true, ..Access::LOCAL });
+        "VERBS-7.6.2.1-5" => attributes_after(|new, _| {
             new.list = PhysicalBufferList { first_byte_offset: 17, length: 5, ..new.list.clone() };
         }).1.pbl_entries == 1;
-        "VERBS-7.5-2" => told(|_, _| ()).0.state == StagState::Valid;
+        "VERBS-7.5-2" => attributes_after(|_, _| ()).0.state == StagState::Valid;
     }
 }
 
@@ -111,8 +112,8 @@ fn reregister() {
         access: Access { local_read: true, ..Access::default() },
         ..good.clone()
     };
-    let told = side.rnic.reregister(index, &changed).unwrap();
-    let attributes = side.rnic.query_region(told.stag.index).unwrap();
+    let reregistered = side.rnic.reregister(index, &changed).unwrap();
+    let attributes = side.rnic.query_region(reregistered.stag.index).unwrap();
     let failing = |change: fn(&mut Registration)| {
         let mut side = Side::new(|_| ());
         let mut new = registration(&side);
@@ -128,7 +129,7 @@ fn reregister() {
     shows! { proof:
         "VERBS-9.2.6.5-2" => (attributes.pd, attributes.remote, attributes.access) == (other, false, changed.access.into());
         "VERBS-9.2.6.5-11" => attributes.key == Some(StagKey(0x77));
-        "VERBS-9.2.6.5-12" => told.pbl_entries >= 1 && side.rnic.query_region(told.stag.index).is_ok();
+        "VERBS-9.2.6.5-12" => reregistered.pbl_entries >= 1 && side.rnic.query_region(reregistered.stag.index).is_ok();
         "VERBS-9.2.6.5-4" => failing(|new| new.list.entry_size = 3000) == (InvalidPhysicalBufferSize, true);
         "VERBS-9.2.6.5-3" => {
             let window = bound(&mut side);
@@ -150,7 +151,7 @@ fn reregister() {
             let index = side.rnic.register(&good).unwrap().stag.index;
             (0..1000u32).all(|n| {
                 let key = StagKey(n as u8);
-                side.rnic.reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|told| told.stag == Stag { index, key })
+                side.rnic.reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|new| new.stag == Stag { index, key })
             })
         };
         "VERBS-8.3.1-6" => {
@@ -198,8 +199,8 @@ fn register_shared() {
         "VERBS-7.4.3-3" => {
             let pd = side.rnic.allocate_pd().unwrap();
             let one = side.rnic.register_shared(existing, &SharedRegistration { pd, ..good }).unwrap();
-            let told = |stag: Stag| side.rnic.query_region(stag.index).map(|told| (told.pd, told.access)).unwrap();
-            told(one) == (pd, Some(Access::LOCAL)) && told(existing).0 == side.pd
+            let rights = |stag: Stag| side.rnic.query_region(stag.index).map(|region| (region.pd, region.access)).unwrap();
+            rights(one) == (pd, Some(Access::LOCAL)) && rights(existing).0 == side.pd
         };
         "VERBS-7.2.2-13" => side.rnic.query_region(existing.index).unwrap().kind == RegionKind::Shared
             && side.rnic.reregister(existing.index, &based) == Err(InvalidStagIndex);
@@ -208,7 +209,7 @@ fn register_shared() {
     }
 }
 
-/// Blocks of any size, one size a list.
+/// Blocks of any size, with one size in each list.
 #[test]
 fn block_lists() {
     let mut proof = Proof::new(By::Test);

@@ -1,4 +1,5 @@
-//! Who may reach what: draft Figure 21 and the checks of sections 7.4, 7.5, 7.6.3 and 8.1.2.2, on the wire.
+//! Access rights: draft Figure 21 and the checks of sections 7.4, 7.5, 7.6.3 and 8.1.2.2, on the
+//! wire.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -10,7 +11,8 @@ use crate::verbs::world::{Bench, LENGTH, VA, register, shows, tagged, untagged};
 const R: Access = Access { local_read: true, local_write: false, remote_read: false, remote_write: false, bind: false };
 const W: Access = Access { local_read: false, local_write: true, remote_read: false, remote_write: false, bind: false };
 
-/// What a use came to: `None` for done, otherwise the event or the completion's status.
+/// The outcome of an access: `None` if it succeeded, otherwise the event or the status of the
+/// completion.
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
     Event(EventId),
@@ -33,7 +35,7 @@ fn region(bench: &mut Bench, access: Access) -> Stag {
     register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, access)
 }
 
-/// An inbound Write of one octet; whether it was placed.
+/// Sends an inbound Write of one octet; was it placed?
 fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access);
@@ -41,7 +43,7 @@ fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     (bench.side.octets()[0] == b'x', outcome(&mut bench))
 }
 
-/// An inbound Read of one octet; whether it was answered.
+/// Sends an inbound Read of one octet; was it answered?
 fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(enabled, true);
     let stag = region(&mut bench, access);
@@ -52,16 +54,16 @@ fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     (answered, outcome(&mut bench))
 }
 
-/// A Read of this side's own into a region; whether the request went out, the data came in, and the refusal.
+/// Posts a Read into a region. Was the request sent, did the data arrive, and what was the error?
 fn own_read(enabled: bool, access: Access) -> (bool, bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access).to_bits();
     let local = Sge { stag, tagged_offset: VA, length: 1 };
     let remote = RemoteAddress { stag: 9, tagged_offset: 0 };
     bench.side.post(SendWr::new(1, Operation::Read { local, remote, invalidate_local: false }));
-    let asked = bench.sent().0.first().is_some_and(|ulpdu| ulpdu[1] & 0xf == 1);
+    let sent_request = bench.sent().0.first().is_some_and(|ulpdu| ulpdu[1] & 0xf == 1);
     bench.hand_in(&tagged(Opcode::READ_RESPONSE, stag, VA, b"x"));
-    (asked, bench.side.octets()[0] == b'x', outcome(&mut bench))
+    (sent_request, bench.side.octets()[0] == b'x', outcome(&mut bench))
 }
 
 fn gather(access: Access, write: bool) -> Option<Refusal> {
@@ -134,7 +136,7 @@ fn a_reads_own_sink() {
             == (true, false, Some(Event(EventId::ProtectionAccessRights)));
         "VERBS-7.4.2-9" => own_read(true, R).0 && !own_read(true, R).1;
         "VERBS-7.5.2-2" => own_read(true, REMOTE_WRITE) == (true, true, None) && !own_read(true, W).1;
-        // A sink that could be neither gathered from nor read by peers.
+        // A sink from which the side could not gather, and which peers could not read.
         "VERBS-7.5.1-3" => own_read(true, REMOTE_WRITE).1 && gather(REMOTE_WRITE, false).is_some();
         "VERBS-8.1.2.2-4" => {
             let mut bench = Bench::new();
@@ -266,7 +268,7 @@ fn stag_zero_is_for_local_use() {
             });
             bench.side.post(send());
             bench.sent();
-            // A peer's wish to invalidate it changes nothing.
+            // A peer's request to invalidate it has no effect.
             bench.side.post_receive(2, 0, 9);
             bench.hand_in(&untagged(Opcode::SEND_INVALIDATE, 0, 1, 0, true, b"x"));
             bench.side.rnic.handle_reset(weft_peer::Instant::ORIGIN, bench.side.llp);

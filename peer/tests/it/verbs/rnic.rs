@@ -37,7 +37,7 @@ fn an_rnic_is_open_once() {
 }
 
 #[test]
-fn a_node_may_be_able_to_do_less() {
+fn a_node_may_lack_features() {
     let mut proof = Proof::new(By::Test);
     let limits = NodeLimits { max_open: 1, block_lists: false };
     let node = Node::with(["weft0", "weft1"], limits);
@@ -80,7 +80,7 @@ fn open_rnic() {
             y.query_cq(cq) == Err(CqError::InvalidCqHandle) && x.query_cq(cq).is_ok()
         };
         "VERBS-5.1-2" => {
-            // The first of each RNIC; whatever their numbers are, each is its own RNIC's.
+            // The first handle of each RNIC. Whatever its number is, it belongs to that RNIC.
             let (p, q) = (x.allocate_pd().unwrap(), y.allocate_pd().unwrap());
             x.deallocate_pd(p) == Ok(()) && y.allocate_window(q).is_ok()
         };
@@ -104,7 +104,7 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
             remote: false,
             access: weft_peer::memory::Access::LOCAL,
         };
-        // Twice: the first use does not settle it.
+        // Twice: the first use does not fix it.
         rnic.register(&registration).is_ok() && rnic.register(&registration).is_ok()
     };
     let pages = RnicSettings::default();
@@ -124,7 +124,7 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
 }
 
 #[test]
-fn query_tells_limits() {
+fn query_returns_limits() {
     let mut proof = Proof::new(By::Test);
     let settings = RnicSettings {
         max_qps: 3,
@@ -136,38 +136,38 @@ fn query_tells_limits() {
         max_cqes: 9,
         ..RnicSettings::default()
     };
-    let told = open(settings).query().unwrap();
+    let queried = open(settings).query().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-6" => told.settings.max_qps == 3;
-        "VERBS-9.2.1.2-7" => told.settings.max_wrs == 5;
-        "VERBS-9.2.1.2-8" => told.settings.max_srq_wrs == 7;
-        "VERBS-9.2.1.2-9" => told.settings.max_sges == 6;
-        "VERBS-9.2.1.2-11" => told.settings.max_cqs == 4;
-        "VERBS-9.2.1.2-12" => told.settings.max_cqes == 9;
-        "VERBS-9.2.1.2-30" => told.settings.max_srqs == 2;
+        "VERBS-9.2.1.2-6" => queried.settings.max_qps == 3;
+        "VERBS-9.2.1.2-7" => queried.settings.max_wrs == 5;
+        "VERBS-9.2.1.2-8" => queried.settings.max_srq_wrs == 7;
+        "VERBS-9.2.1.2-9" => queried.settings.max_sges == 6;
+        "VERBS-9.2.1.2-11" => queried.settings.max_cqs == 4;
+        "VERBS-9.2.1.2-12" => queried.settings.max_cqes == 9;
+        "VERBS-9.2.1.2-30" => queried.settings.max_srqs == 2;
     }
 }
 
 #[test]
-fn query_tells_read_resources_and_abilities() {
+fn query_returns_read_resources_and_abilities() {
     let mut proof = Proof::new(By::Test);
-    let told = open(RnicSettings::default()).query().unwrap();
-    let less = RnicSettings { modifies_ird: false, raises_ord: false, resizes_queues: false, ..told.settings };
+    let queried = open(RnicSettings::default()).query().unwrap();
+    let less = RnicSettings { modifies_ird: false, raises_ord: false, resizes_queues: false, ..queried.settings };
     let less = open(less).query().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-3" => told.settings.rnic_ird == 0;
-        "VERBS-9.2.1.2-18" => told.settings.rnic_ord == 0;
-        "VERBS-9.2.1.2-19" => told.settings.max_ird == 128;
-        "VERBS-9.2.1.2-20" => told.settings.max_ord == 128;
-        "VERBS-9.2.1.2-21" => told.settings.modifies_ird && !less.settings.modifies_ird;
-        "VERBS-9.2.1.2-22" => told.settings.raises_ord && !less.settings.raises_ord;
-        "VERBS-9.2.1.2-24" => told.settings.resizes_queues && !less.settings.resizes_queues;
-        "VERBS-9.2.1.2-29" => told.detects_cq_overflow;
+        "VERBS-9.2.1.2-3" => queried.settings.rnic_ird == 0;
+        "VERBS-9.2.1.2-18" => queried.settings.rnic_ord == 0;
+        "VERBS-9.2.1.2-19" => queried.settings.max_ird == 128;
+        "VERBS-9.2.1.2-20" => queried.settings.max_ord == 128;
+        "VERBS-9.2.1.2-21" => queried.settings.modifies_ird && !less.settings.modifies_ird;
+        "VERBS-9.2.1.2-22" => queried.settings.raises_ord && !less.settings.raises_ord;
+        "VERBS-9.2.1.2-24" => queried.settings.resizes_queues && !less.settings.resizes_queues;
+        "VERBS-9.2.1.2-29" => queried.detects_cq_overflow;
     }
 }
 
 #[test]
-fn query_tells_the_rest() {
+fn query_returns_the_remaining_attributes() {
     let mut proof = Proof::new(By::Test);
     let memory = MemorySettings {
         max_regions: 11,
@@ -177,40 +177,40 @@ fn query_tells_the_rest() {
         ..MemorySettings::default()
     };
     let settings = RnicSettings { memory, max_write_sges: 3, max_handlers: 10, rnic_ird: 70, ..Default::default() };
-    let told = open(settings).query().unwrap();
+    let queried = open(settings).query().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-5" => told.vendor.starts_with("weft ");
-        "VERBS-9.2.1.2-10" => told.settings.max_write_sges == 3;
-        "VERBS-9.2.1.2-13" => told.settings.max_handlers == 10;
-        "VERBS-9.2.1.2-14" => told.settings.memory.max_regions == 11;
-        "VERBS-9.2.1.2-15" => told.settings.memory.max_pbl_entries == 12;
-        "VERBS-9.2.1.2-16" => told.settings.memory.max_pds == 13;
-        "VERBS-9.2.1.2-17" => told.settings.rnic_ird == 70;
-        "VERBS-9.2.1.2-23" => told.settings.memory.max_windows == 14;
+        "VERBS-9.2.1.2-5" => queried.vendor.starts_with("weft ");
+        "VERBS-9.2.1.2-10" => queried.settings.max_write_sges == 3;
+        "VERBS-9.2.1.2-13" => queried.settings.max_handlers == 10;
+        "VERBS-9.2.1.2-14" => queried.settings.memory.max_regions == 11;
+        "VERBS-9.2.1.2-15" => queried.settings.memory.max_pbl_entries == 12;
+        "VERBS-9.2.1.2-16" => queried.settings.memory.max_pds == 13;
+        "VERBS-9.2.1.2-17" => queried.settings.rnic_ird == 70;
+        "VERBS-9.2.1.2-23" => queried.settings.memory.max_windows == 14;
     }
 }
 
 #[test]
-fn query_tells_sizes_of_buffers_and_the_order_of_receives() {
+fn query_returns_buffer_sizes_and_the_order_of_receives() {
     let mut proof = Proof::new(By::Test);
-    let told = open(block()).query().unwrap();
+    let queried = open(block()).query().unwrap();
     let without = open(RnicSettings { max_srqs: 0, ..Default::default() }).query().unwrap();
     let other = open(RnicSettings { dequeue: DequeueModel::Sequential, ..Default::default() }).query().unwrap();
     let mut closed = open(RnicSettings::default());
     closed.close().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-26" => told.block_sizes == BLOCK_SIZES && told.block_sizes.contains(&1);
-        "VERBS-9.2.1.2-27" => told.page_sizes == PAGE_SIZES && told.page_sizes.contains(&4096);
-        "VERBS-9.2.1.2-31" => told.settings.dequeue == DequeueModel::Arrival;
-        "VERBS-9.2.1.2-28" => told.srqs && !without.srqs;
-        "VERBS-9.2.1.2-32" => (told.srqs, closed.query()) == (true, Err(RnicError::InvalidRnicHandle));
-        "VERBS-6.3.5-19" => (told.settings.dequeue, other.settings.dequeue) == (DequeueModel::Arrival, DequeueModel::Sequential);
+        "VERBS-9.2.1.2-26" => queried.block_sizes == BLOCK_SIZES && queried.block_sizes.contains(&1);
+        "VERBS-9.2.1.2-27" => queried.page_sizes == PAGE_SIZES && queried.page_sizes.contains(&4096);
+        "VERBS-9.2.1.2-31" => queried.settings.dequeue == DequeueModel::Arrival;
+        "VERBS-9.2.1.2-28" => queried.srqs && !without.srqs;
+        "VERBS-9.2.1.2-32" => (queried.srqs, closed.query()) == (true, Err(RnicError::InvalidRnicHandle));
+        "VERBS-6.3.5-19" => (queried.settings.dequeue, other.settings.dequeue) == (DequeueModel::Arrival, DequeueModel::Sequential);
     }
 }
 
-/// Draft section 5.1.1: each limit is kept, for each resource alone.
+/// Draft section 5.1.1: each limit applies to its resource alone.
 #[test]
-fn limits_are_kept() {
+fn limits_are_enforced() {
     let mut proof = Proof::new(By::Test);
     let memory = MemorySettings { max_pds: 2, max_windows: 3, max_regions: 4, ..MemorySettings::default() };
     let settings = RnicSettings { memory, max_cqs: 1, max_qps: 2, rnic_ord: 5, max_handlers: 1, ..Default::default() };
@@ -225,7 +225,7 @@ fn limits_are_kept() {
             count(Box::new(|| rnic.allocate_stag(pd, 1, false).is_ok())),
             count(Box::new(|| rnic.create_cq(1, None).is_ok())),
         ) == (1, 3, 4, 0);
-        // Two Queue Pairs may have ORD 5 each for all that the limits say; the pool has only five.
+        // The limits allow ORD 5 for each of two Queue Pairs, but the pool has only five.
         "VERBS-5.1.1-1" => {
             let init = QpInit { ord: 5, ..QpInit::new(pd, cq, cq) };
             rnic.create_qp(init, None).is_ok() && rnic.create_qp(init, None).unwrap_err() == QpError::InsufficientResources
@@ -262,16 +262,16 @@ fn closing_leaves_nothing() {
             && again.deallocate_pd(pd) == Err(MemoryError::InvalidPdId);
         "VERBS-5.1.4-2" => rnic.buffer_mut(buffer).is_err();
     }
-    // The token of the first opening opens nothing on the second.
+    // The token of the first opening is invalid for the second.
     let pd = again.allocate_pd().unwrap();
     let cq = again.create_cq(1, None).unwrap().0;
     let qp = again.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap().0;
     shows! { proof: "VERBS-5.1-3" => !again.query_qp(qp).unwrap().privileged; }
 }
 
-/// Draft Figure 2: what has to be there first.
+/// Draft Figure 2: the objects that must exist first.
 #[test]
-fn things_are_made_in_order() {
+fn objects_are_created_in_order() {
     let mut proof = Proof::new(By::Test);
     let mut closed = open(RnicSettings::default());
     closed.close().unwrap();
@@ -299,7 +299,7 @@ fn things_are_made_in_order() {
         "VERBS-5.1.1.1-5" => rnic.create_qp(QpInit { srq: Some(srq), ..init }, None).unwrap_err()
             == QpError::InvalidSrqHandle;
         "VERBS-7.5-5" => {
-            // Each of them asks for the PD that it is to belong to.
+            // Each of them requires the PD to which it will belong.
             let (pd, other) = (side.pd, rnic.allocate_pd().unwrap());
             let windows = [pd, other].map(|pd| rnic.allocate_window(pd).unwrap());
             let stags = [pd, other].map(|pd| rnic.allocate_stag(pd, 1, true).unwrap().stag.index);

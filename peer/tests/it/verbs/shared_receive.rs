@@ -1,4 +1,5 @@
-//! Queue Pairs on a Shared Receive Queue: who gets what, limits, errors (draft sections 6.3.4 to 6.3.8).
+//! Queue Pairs on a Shared Receive Queue: order of receives, limits, errors (draft sections 6.3.4
+//! to 6.3.8).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -11,12 +12,12 @@ use weft_peer::verbs::{
 
 use crate::verbs::world::{PLAIN, Side, fpdu, llp_settings, number, register, shows, ulpdus, untagged};
 
-/// An S-RQ of one PD with two Queue Pairs of another; raw octets come in on either's stream.
+/// An S-RQ of one PD with two Queue Pairs of another. Raw octets arrive on the streams of both.
 struct Sharing {
     side: Side,
     srq: SrqHandle,
     pd: PdId,
-    /// Of the S-RQ's PD.
+    /// A region of the S-RQ's PD.
     stag: Stag,
     qps: [(QpHandle, weft_peer::memory::QpId, LlpHandle); 2],
     msn: [u32; 2],
@@ -75,7 +76,7 @@ impl Sharing {
     }
 
     fn count(&mut self, event: EventId) -> usize {
-        self.side.events.iter().filter(|told| told.event == event).count()
+        self.side.events.iter().filter(|raised| raised.event == event).count()
     }
 }
 
@@ -91,7 +92,7 @@ fn receives_go_where_messages_come() {
     let full = sharing.side.rnic.post_srq(sharing.srq, vec![ReceiveWr { wr_id: 7, scatter: Vec::new() }]);
     shows! { proof:
         "VERBS-6.3.5-3" => refused.unwrap_err().status == PostStatus::RqAssociatedWithSrq;
-        "VERBS-6.3.8-5" => sharing.side.events.iter().any(|told| told.resource == Resource::Srq(sharing.srq));
+        "VERBS-6.3.8-5" => sharing.side.events.iter().any(|raised| raised.resource == Resource::Srq(sharing.srq));
         "VERBS-6.3.8-18" => sharing.count(EventId::SrqLimitReached) == 1;
         "VERBS-6.3.8-13" => sharing.count(EventId::QpRqLimitReached) == 1;
         "VERBS-6.3.5-18" => full.unwrap_err().status == PostStatus::TooManyWrs;
@@ -118,7 +119,7 @@ fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
             sharing.side.statuses() == [(0, CompletionStatus::Success)] && sharing.state(1) == QpState::Rts
         };
     }
-    // The one that a message was arriving for is the Queue Pair's.
+    // The receive with a message in progress belongs to the Queue Pair.
     let mut sharing = Sharing::new(3);
     let sge = sharing.sge(sharing.stag, 9);
     sharing.post(4, vec![sge]);
@@ -134,7 +135,7 @@ fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
 }
 
 #[test]
-fn every_queue_pair_may_have_all() {
+fn every_queue_pair_may_use_all_receives() {
     let mut proof = Proof::new(By::Test);
     let one_takes_all = |sharing: &mut Sharing, count: u64| {
         (0..count).for_each(|_| sharing.send(1, b""));
@@ -204,9 +205,9 @@ fn every_queue_pair_may_have_all() {
 }
 
 #[test]
-fn whose_protection_domain_counts() {
+fn which_protection_domain_applies() {
     let mut proof = Proof::new(By::Test);
-    // Both PDs' regions, as the scatter list of a receive: how it ends.
+    // Regions of both PDs as the scatter list of a receive; returns its status.
     let received = |of_srq: bool| {
         let mut sharing = Sharing::new(2);
         let stag = if of_srq { sharing.stag } else { sharing.side.stag };
@@ -215,7 +216,7 @@ fn whose_protection_domain_counts() {
         sharing.send(0, b"x");
         sharing.side.statuses()[0].1
     };
-    // The same as the gather list of a Send.
+    // The same for the gather list of a Send.
     let sent = |of_srq: bool| {
         let mut sharing = Sharing::new(2);
         let stag = if of_srq { sharing.stag } else { sharing.side.stag };
@@ -256,7 +257,7 @@ fn stag_zero_is_the_queue_pairs_to_use() {
     let received = |privileged: bool| {
         let mut sharing = Sharing::new(2);
         if privileged {
-            // The side's own Queue Pair may use it; it joins the S-RQ in place of the first.
+            // The side's own Queue Pair may use it. It joins the S-RQ in place of the first.
             let (node, mut settings) = (weft_peer::verbs::Node::new(["p"]), weft_peer::verbs::RnicSettings::default());
             settings.max_qps = 1;
             let (mut rnic, token) = node.open("p", settings).unwrap();
@@ -286,7 +287,7 @@ fn stag_zero_is_the_queue_pairs_to_use() {
 }
 
 #[test]
-fn limits_tell_and_do_nothing_else() {
+fn a_limit_only_raises_its_event() {
     let mut proof = Proof::new(By::Test);
     let mut sharing = Sharing::with(4, 3, 0);
     sharing.fill(4);
@@ -344,7 +345,7 @@ fn both_limits_have_their_event() {
     sharing.fill(4);
     (0..2).for_each(|_| sharing.send(0, b""));
     shows! { proof:
-        "VERBS-6.3-19" => sharing.side.events.iter().map(|told| told.event)
+        "VERBS-6.3-19" => sharing.side.events.iter().map(|raised| raised.event)
             .eq([EventId::SrqLimitReached, EventId::QpRqLimitReached]);
     }
 }
@@ -357,7 +358,7 @@ fn errors_of_the_queue_itself() {
     sharing.post(6, vec![bad]);
     sharing.send(0, b"x");
     shows! { proof: "VERBS-6.3.6-1" => sharing.side.statuses() == [(6, CompletionStatus::InvalidStag)] && sharing.side.events.is_empty(); }
-    // A Queue Pair whose queues complete on CQs of their own.
+    // A Queue Pair with CQs of its own.
     let mut sharing = Sharing::new(1);
     let (sq_cq, rq_cq) = [(); 2].map(|()| sharing.side.rnic.create_cq(9, None).unwrap().0).into();
     let init = QpInit { srq: Some(sharing.srq), ..QpInit::new(sharing.side.pd, sq_cq, rq_cq) };
@@ -378,9 +379,9 @@ fn errors_of_the_queue_itself() {
     sharing.fill(3);
     assert!(sharing.side.rnic.fail(Instant::ORIGIN, Failure::Srq(sharing.srq)));
     sharing.side.settle();
-    let told = AsyncEvent { resource: Resource::Srq(sharing.srq), event: EventId::SrqCatastrophic };
+    let raised = AsyncEvent { resource: Resource::Srq(sharing.srq), event: EventId::SrqCatastrophic };
     shows! { proof:
-        "VERBS-6.3.6-2" => sharing.side.events == [told];
+        "VERBS-6.3.6-2" => sharing.side.events == [raised];
         "VERBS-6.3.6-10" => [sharing.state(0), sharing.state(1)] == [QpState::Rts; 2];
     }
     sharing.send(0, b"x");

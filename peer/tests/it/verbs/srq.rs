@@ -90,17 +90,17 @@ fn a_destroyed_one_is_gone() {
 }
 
 #[test]
-fn the_rnic_tells_whether_there_are_any() {
+fn the_rnic_reports_whether_it_supports_srqs() {
     let mut proof = Proof::new(By::Test);
     let mut without = without_any();
     let init = srq(&mut without, 1, 0);
-    let told = without.query().unwrap();
+    let queried = without.query().unwrap();
     let mut two = open(RnicSettings { max_srqs: 2, max_srq_wrs: 8, ..RnicSettings::default() });
     let of_two = srq(&mut two, 8, 0);
     shows! { proof:
-        "VERBS-6.3-2" => !told.srqs && without.create_srq(init).is_err() && two.query().unwrap().srqs;
-        "VERBS-6.3-5" => told.settings.max_srqs == 0;
-        "VERBS-6.3-7" => told.settings.max_srq_wrs == 0;
+        "VERBS-6.3-2" => !queried.srqs && without.create_srq(init).is_err() && two.query().unwrap().srqs;
+        "VERBS-6.3-5" => queried.settings.max_srqs == 0;
+        "VERBS-6.3-7" => queried.settings.max_srq_wrs == 0;
         "VERBS-6.3-6" => two.query().unwrap().settings.max_srq_wrs == 8
             && two.create_srq(SrqInit { max_wrs: 9, ..of_two }).is_err();
         "VERBS-6.3-4" => two.query().unwrap().settings.max_srqs == 2
@@ -203,7 +203,7 @@ fn results_of_each_verb() {
 }
 
 #[test]
-fn a_resize_is_told_by_its_own_result_alone() {
+fn only_the_result_of_a_resize_reports_it() {
     let mut proof = Proof::new(By::Test);
     let mut rnic = open(RnicSettings::default());
     let init = srq(&mut rnic, 4, 2);
@@ -242,8 +242,8 @@ fn each_part_of_modify_works_alone() {
     let handle = rnic.create_srq(init).unwrap().0;
     let mut modify = |max_wrs, limit| {
         rnic.modify_srq(handle, SrqModify { max_wrs, limit }).unwrap();
-        let told = rnic.query_srq(handle).unwrap();
-        (told.max_wrs, told.limit, told.armed)
+        let srq = rnic.query_srq(handle).unwrap();
+        (srq.max_wrs, srq.limit, srq.armed)
     };
     shows! { proof:
         "VERBS-9.2.4.3-1" => modify(None, None) == (4, 2, true);

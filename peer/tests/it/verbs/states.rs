@@ -1,4 +1,4 @@
-//! The life of a Queue Pair: starting, closing, terminating, aborting (draft sections 6.2 and 6.6).
+//! The life cycle of a Queue Pair: start, close, Terminate, abort (draft sections 6.2 and 6.6).
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn the_stream_message_goes_first_and_raw() {
     }
 }
 
-/// The MPA Responder, which is the draft's active side, is silent until the first FPDU arrived.
+/// The MPA Responder, which is the draft's active side, sends nothing until the first FPDU arrived.
 #[test]
 fn octets_from_before_rts_are_kept() {
     let mut proof = Proof::new(By::Test);
@@ -249,7 +249,7 @@ fn an_abort_resets_without_a_terminate() {
 }
 
 #[test]
-fn a_peer_that_closes_too_early_is_told() {
+fn reports_a_peer_that_closes_too_early() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     let read = weft_peer::verbs::Operation::Read {
@@ -269,7 +269,7 @@ fn a_peer_that_closes_too_early_is_told() {
 }
 
 #[test]
-fn a_lost_connection_in_terminate_is_told_where_nothing_was() {
+fn terminate_reports_a_lost_connection_without_earlier_event() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     bench.side.to(QpState::Terminate).unwrap();
@@ -291,9 +291,10 @@ fn a_lost_connection_in_terminate_is_told_where_nothing_was() {
     }
 }
 
-/// RFC 6581: each kind of ready-to-receive message lets the Responder speak, and no Queue Pair sees it.
+/// RFC 6581: each kind of ready-to-receive message allows the Responder to send, and no Queue Pair
+/// receives it.
 #[test]
-fn ready_to_receive_messages_are_start_ups_own() {
+fn queue_pairs_do_not_receive_ready_to_receive_messages() {
     use weft_peer::mpa::{Rtr, RtrKinds};
     use weft_peer::verbs::{LlpSettings, Operation, SendWr};
     for kind in Rtr::ALL {

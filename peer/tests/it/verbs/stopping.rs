@@ -1,4 +1,5 @@
-//! Where sending and receiving stop, and what the Terminate says (draft section 6.4, Figure 12).
+//! Where sending and receiving stop, and the contents of the Terminate (draft section 6.4, Figure
+//! 12).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -8,7 +9,7 @@ use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, S
 
 use crate::verbs::world::{Bench, VA, number, register, shows, tagged, ulpdus, untagged, write};
 
-/// Octets of the region that messages of many segments take.
+/// Octets of the region that messages of many segments use.
 const LONG: u32 = 20_000;
 
 fn opcodes(sent: &[Vec<u8>]) -> Vec<u8> {
@@ -21,7 +22,7 @@ fn request(msn: u32, stag: u32, length: u32) -> Vec<u8> {
     untagged(Opcode::READ_REQUEST, 1, msn, 0, true, &payload)
 }
 
-/// Octets of the first batch of what goes out, whole FPDUs; the rest is still to be made.
+/// Octets of the first batch of output, in complete FPDUs. The rest has not been built yet.
 fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     bench.side.rnic.poll_transmit(Instant::ORIGIN, bench.side.llp, |slices| {
@@ -31,7 +32,7 @@ fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
     ulpdus(&out)
 }
 
-/// A long Write from a region of its own, which is gone after the first batch.
+/// A long Write from a region of its own, which is destroyed after the first batch.
 fn source_gone() -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Bench) {
     let mut bench = Bench::new();
     let pd = bench.side.pd;
@@ -62,7 +63,7 @@ fn at_the_boundary_of_a_segment() {
 }
 
 #[test]
-fn at_the_consumers_wish() {
+fn at_the_consumers_request() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     let list =
@@ -109,7 +110,7 @@ fn in_a_read_response() {
 }
 
 #[test]
-fn for_what_came_in() {
+fn errors_of_inbound_messages() {
     let mut proof = Proof::new(By::Test);
     let record = |ulpdu: &[u8]| {
         let mut bench = Bench::new();
@@ -122,8 +123,8 @@ fn for_what_came_in() {
     let a_response = tagged(Opcode::READ_RESPONSE, 5, 0, b"");
     shows! { proof:
         "VERBS-6.4-28" => [&a_write, &a_send, &a_read, &a_response].into_iter().all(|ulpdu| {
-            let told = record(ulpdu);
-            told.ddp_header.is_some_and(|header| ulpdu.starts_with(header.as_octets()))
+            let terminate = record(ulpdu);
+            terminate.ddp_header.is_some_and(|header| ulpdu.starts_with(header.as_octets()))
         });
         "VERBS-6.4-2" => record(&a_write).segment_length == Some(15) && record(&a_read).read_request.is_some()
             && record(&a_write).read_request.is_none();
@@ -133,7 +134,7 @@ fn for_what_came_in() {
             bench.hand_in(&a_send);
             bench.side.event_ids() == [EventId::ProtectionInvalidStag] && bench.code() == Some(0x1100)
         };
-        // Half an FPDU is not delivered: nothing is done about it.
+        // Half an FPDU is not delivered and has no effect.
         "VERBS-6.4-16" => {
             let mut bench = Bench::new();
             let octets = crate::verbs::world::fpdu(&a_write);
@@ -149,7 +150,7 @@ fn for_what_came_in() {
             bench.sent().0.is_empty()
         };
     }
-    // An error of this side's own does not wait for the rest of a segment that is arriving.
+    // A local error does not wait for the rest of a segment that is arriving.
     let mut bench = Bench::new();
     let llp = bench.side.llp;
     bench.side.rnic.handle_octets(Instant::ORIGIN, llp, &crate::verbs::world::fpdu(&a_write)[..9]);
@@ -158,15 +159,15 @@ fn for_what_came_in() {
     shows! { proof: "VERBS-6.4-19" => bench.code() == Some(0) && bench.side.state() == QpState::Terminate; }
 }
 
-/// A CQ that is full stops sending behind the message in progress at the latest.
+/// A full CQ stops sending at the latest after the message in progress.
 #[test]
-fn for_a_completion_without_a_place() {
+fn for_a_completion_without_a_cq_entry() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     bench.side.rnic.modify_cq(bench.side.cq, 1).unwrap();
     let list: Vec<_> = (0..4).map(|n| write(&bench.side, n, 0, LONG, bench.side.remote(0))).collect();
     bench.side.rnic.post_send(bench.side.qp, list).unwrap();
     let (sent, _) = bench.sent();
-    let whole = sent.iter().filter(|ulpdu| ulpdu[1] & 0xf == 0 && ulpdu[0] & 0x40 != 0).count();
-    shows! { proof: "VERBS-6.4-14" => whole == 2 && sent.last().is_some_and(|ulpdu| ulpdu[1] & 0xf == 7); }
+    let complete = sent.iter().filter(|ulpdu| ulpdu[1] & 0xf == 0 && ulpdu[0] & 0x40 != 0).count();
+    shows! { proof: "VERBS-6.4-14" => complete == 2 && sent.last().is_some_and(|ulpdu| ulpdu[1] & 0xf == 7); }
 }

@@ -1,4 +1,4 @@
-//! Each verb of draft sections 9.2 to 9.4 does what it is named after.
+//! Each verb of draft sections 9.2 to 9.4 has the effect of its name.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::Instant;

@@ -1,4 +1,5 @@
-//! Terminate and Error (draft sections 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4, 6.6.2.2 to 6.6.2.5, Figures 8 to 10).
+//! Terminate and Error (draft sections 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4, 6.6.2.2 to 6.6.2.5, Figures
+//! 8 to 10).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -54,7 +55,7 @@ fn the_consumer_terminates() {
 }
 
 #[test]
-fn what_terminate_does_with_work() {
+fn terminate_stops_the_work_requests() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
@@ -118,15 +119,15 @@ fn terminate_ends_in_error_without_a_stream() {
 }
 
 #[test]
-fn a_terminate_came() {
+fn a_received_terminate() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
     bench.hand_in(&terminate());
-    let told = (bench.side.state(), bench.side.event_ids());
+    let reported = (bench.side.state(), bench.side.event_ids());
     let (sent, end) = bench.sent();
     shows! { proof:
-        "VERBS-6.2.2.3-11" => told.0 == QpState::Terminate;
+        "VERBS-6.2.2.3-11" => reported.0 == QpState::Terminate;
         "VERBS-6.6.2.4-2" => (sent.len(), end) == (0, Some(Sent::Fin));
     }
     let mut open = Bench::new();
@@ -136,7 +137,8 @@ fn a_terminate_came() {
     open.side.rnic.handle_timeout(deadline, open.side.llp);
     shows! { proof:
         "VERBS-6.6.2-1" => {
-            // Normal close, termination and abort by the Consumer, termination by the peer, an error of this side.
+            // Normal close, Terminate and abort by the Consumer, Terminate by the peer, an error of
+            // this side.
             let ways: [fn(&mut Bench); 5] = [
                 |bench| bench.side.to(QpState::Closing).unwrap(),
                 |bench| bench.side.to(QpState::Terminate).unwrap(),
@@ -154,7 +156,7 @@ fn a_terminate_came() {
                 (sent.len(), end)
             }) == [(0, Some(Sent::Fin)), (1, Some(Sent::Fin)), (0, Some(Sent::Reset)), (0, Some(Sent::Fin)), (1, Some(Sent::Fin))]
         };
-        // Sent or received, it can be read in Error, with where it came from.
+        // The Terminate can be queried in Error with its direction, sent or received.
         "VERBS-6.2.4-8" => {
             let received = open.side.rnic.query_qp(open.side.qp).unwrap().terminate.unwrap();
             let mut own = Bench::new();
@@ -191,7 +193,7 @@ fn a_local_error() {
         "VERBS-6.4-11" => opcodes.iter().filter(|opcode| **opcode == 3).count() == 1;
         "VERBS-6.4-12" => opcodes.last() == Some(&7);
     }
-    // A Read that is out when a later Send fails.
+    // A Read that is outstanding when a later Send fails.
     let mut bench = Bench::new();
     let list =
         vec![read(&bench.side, 1, 0, 4, bench.side.remote(0)), bad_send(&bench.side, 2), bench.side.send_of(3, 0, 1)];
@@ -208,16 +210,16 @@ fn the_consumer_aborts() {
     let wr = write(&bench.side, 1, 0, 4, bench.side.remote(0));
     bench.side.post(wr);
     let result = bench.side.to(QpState::Error);
-    let told = bench.side.rnic.query_qp(bench.side.qp).unwrap();
+    let queried = bench.side.rnic.query_qp(bench.side.qp).unwrap();
     bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), VA, b"late"));
     let sent = bench.sent();
     shows! { proof:
         "VERBS-6.2.2.4-1" => result == Ok(()) && sent == (Vec::new(), Some(Sent::Reset));
         "VERBS-6.2.2.4-3" => bench.side.octets()[..4] == [0; 4];
         "VERBS-6.2.2.4-4" => sent.1 == Some(Sent::Reset);
-        "VERBS-6.2.2.4-5" => told.llp.is_none();
-        "VERBS-6.2.2.4-7" => told.state == QpState::Error && bench.side.state() == QpState::Error;
-        "VERBS-6.4-24" => sent.0.is_empty() && told.terminate.is_none();
+        "VERBS-6.2.2.4-5" => queried.llp.is_none();
+        "VERBS-6.2.2.4-7" => queried.state == QpState::Error && bench.side.state() == QpState::Error;
+        "VERBS-6.4-24" => sent.0.is_empty() && queried.terminate.is_none();
         "VERBS-6.2.2.4-14" => bench.side.rnic.is_stream_over(bench.side.llp);
         "VERBS-6.2.4-19" => lets_a_send(&mut bench) == Some(PostStatus::InvalidQpState) && bench.side.state() == QpState::Error;
     }
@@ -308,7 +310,7 @@ fn flushing() {
 }
 
 #[test]
-fn completions_from_before_stay_what_they_were() {
+fn earlier_completions_keep_their_status() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     let wr = write(&world.a, 1, 0, 4, world.b.remote(0));
@@ -319,7 +321,7 @@ fn completions_from_before_stay_what_they_were() {
     shows! { proof: "VERBS-6.2.1.3-3" => world.a.statuses() == [(1, CompletionStatus::Success)]; }
 }
 
-/// Regions and windows outlive a Queue Pair's error.
+/// Regions and windows survive an error of a Queue Pair.
 #[test]
 fn memory_after_an_error() {
     let mut proof = Proof::new(By::Test);
@@ -347,7 +349,7 @@ fn memory_after_an_error() {
     }
 }
 
-/// Draft Figure 8, the rows of inbound messages; Figure 23's and 24's code on the wire.
+/// Draft Figure 8, the rows of inbound messages; the codes of Figures 23 and 24 on the wire.
 #[test]
 fn inbound_errors_end_in_terminate() {
     let mut proof = Proof::new(By::Test);

@@ -76,7 +76,7 @@ fn scatter_and_gather() {
 }
 
 #[test]
-fn inline_payload_is_the_work_requests_own() {
+fn inline_payload_is_copied_into_the_work_request() {
     let mut world = World::new();
     world.b.post_receive(1, 0, 4000);
     world.a.post(SendWr::new(1, send(Payload::Inline(Bytes::from(pattern(4000, 9))))));
@@ -89,7 +89,7 @@ fn inline_payload_is_the_work_requests_own() {
 }
 
 #[test]
-fn a_write_is_placed_and_not_told() {
+fn a_write_is_placed_without_completion() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::new();
     world.a.octets()[..20_000].copy_from_slice(&pattern(20_000, 5));
@@ -225,7 +225,7 @@ fn a_local_fence_waits_for_all_work() {
         "VERBS-8.2.2.2-21" => world.a.rnic.query_region(other.index).unwrap().state == StagState::Invalid;
         "VERBS-7.8-1" => world.a.rnic.query_region(stag.index).unwrap().state == StagState::Valid;
     }
-    // Without the fence it runs while the Read is outstanding.
+    // Without the fence it starts while the Read is outstanding.
     let again = register(&mut world.a.rnic, pd, buffer, Access::ALL);
     let list = vec![read(&world.a, 1, 0, 4, world.b.remote(0)), SendWr::new(2, Operation::InvalidateLocal(again))];
     world.a.rnic.post_send(world.a.qp, list).unwrap();
@@ -236,7 +236,7 @@ fn a_local_fence_waits_for_all_work() {
 }
 
 #[test]
-fn reads_keep_to_ord() {
+fn reads_stay_within_ord() {
     let mut proof = Proof::new(By::Test);
     let mut world = World::with(Framing { markers: false, crc: false }, 1460, |init| init.ord = 2);
     let list = (0..5).map(|n| read(&world.a, n, n * 10, 10, world.b.remote(0)));
@@ -350,7 +350,7 @@ fn bind_and_fast_register_take_effect_in_order() {
     }
 }
 
-/// Markers, CRC and every way in which TCP takes and cuts make no difference.
+/// Markers, CRC, and the way in which TCP accepts and splits the octets make no difference.
 #[test]
 fn framing_and_cuts_change_nothing() {
     for markers in [false, true] {
@@ -379,9 +379,9 @@ fn framing_and_cuts_change_nothing() {
     }
 }
 
-/// Regions of many scattered pages, more than one write has slices for.
+/// Regions of many scattered pages, more than one write call has slices for.
 #[test]
-fn scattered_memory_is_sent_whole() {
+fn scattered_memory_is_sent_as_one_message() {
     let mut world = World::with(Framing { markers: false, crc: true }, 65_495, |_| ());
     let buffer = world.a.rnic.allocate_buffer(300 * 4096).unwrap();
     world.a.rnic.buffer_mut(buffer).unwrap().copy_from_slice(&pattern(300 * 4096, 0));

@@ -1,4 +1,5 @@
-//! Memory Windows as peers see them: access, invalidation, and what happens when they go (draft sections 7.10.4 and 7.10.6).
+//! Memory Windows as peers use them: access, invalidation, and the effects of a deallocation (draft
+//! sections 7.10.4 and 7.10.6).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -12,7 +13,7 @@ use crate::verbs::world::{Bench, VA, fpdu, register, shows, tagged, untagged};
 #[test]
 fn access_through_a_window() {
     let mut proof = Proof::new(By::Test);
-    // By the Queue Pair's and the window's right to write: placed, and told.
+    // The Queue Pair and the window allow the Write: it is placed, without an event.
     let rights = |enabled: bool, write: bool| {
         let mut bench = Bench::with(|init| init.inbound_write = enabled);
         let index = window(&mut bench);
@@ -128,7 +129,8 @@ fn invalidation() {
 #[test]
 fn invalidation_is_the_queue_pairs_own() {
     let mut proof = Proof::new(By::Test);
-    // A window bound on one Queue Pair, invalidated on another of the same PD or a foreign one.
+    // A window bound on one Queue Pair and invalidated on another one, of the same PD or of a
+    // different PD.
     let from = |foreign: bool, bound_first: bool| {
         let mut bench = Bench::new();
         let index = window(&mut bench);
@@ -162,16 +164,16 @@ fn invalidation_is_the_queue_pairs_own() {
         "VERBS-7.10.4-6" => {
             let (stag, mut bench) = bound(|_| ());
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let told = bench.side.rnic.query_window(stag.index).unwrap();
-            (told.state, told.pd, told.key) == (StagState::Invalid, bench.side.pd, None)
+            let window = bench.side.rnic.query_window(stag.index).unwrap();
+            (window.state, window.pd, window.key) == (StagState::Invalid, bench.side.pd, None)
                 && bench.side.rnic.deallocate_stag(bench.side.stag.index).is_ok()
         };
     }
 }
 
-/// A Read of the peer's that is being answered when its window goes.
+/// A Read of the peer that is being answered when its window is deallocated.
 #[test]
-fn a_window_goes_while_it_is_read() {
+fn a_window_is_deallocated_during_a_read() {
     let mut proof = Proof::new(By::Test);
     let reading = || {
         let mut bench = Bench::new();

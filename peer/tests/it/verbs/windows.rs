@@ -1,4 +1,5 @@
-//! Memory Windows: what they can be bound to, and what a Bind makes (draft section 7.10, Figures 17, 19 and 20).
+//! Memory Windows: which regions they can be bound to, and the effects of a Bind (draft section
+//! 7.10, Figures 17, 19 and 20).
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::Opcode;
@@ -49,7 +50,7 @@ pub(crate) fn state(bench: &Bench, stag: Stag) -> StagState {
     bench.side.rnic.query_window(stag.index).unwrap().state
 }
 
-/// Where octets of a Write to the window land, and what is told.
+/// Where octets of a Write to the window land, and which events it raises.
 pub(crate) fn written(bench: &mut Bench, stag: Stag, to: u64, payload: &[u8]) -> (Option<usize>, Vec<EventId>) {
     bench.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), to, payload));
     (bench.side.octets().iter().position(|octet| *octet != 0), bench.side.event_ids())
@@ -61,7 +62,7 @@ pub(crate) fn done(bench: &mut Bench, operation: Operation) -> CompletionStatus 
     bench.side.rnic.poll_cq(bench.side.cq).unwrap().status
 }
 
-/// Another Queue Pair of the side, of its PD or another one, in RTS.
+/// Another Queue Pair of the side, in RTS, of its PD or of another one.
 pub(crate) fn sibling(side: &mut Side, pd: Option<PdId>) -> (QpHandle, LlpHandle) {
     let pd = pd.unwrap_or(side.pd);
     let qp = side.rnic.create_qp(QpInit::new(pd, side.cq, side.cq), None).unwrap().0;
@@ -70,7 +71,7 @@ pub(crate) fn sibling(side: &mut Side, pd: Option<PdId>) -> (QpHandle, LlpHandle
     (qp, llp)
 }
 
-/// The bench with its other Queue Pair in front.
+/// The bench with its other Queue Pair selected.
 pub(crate) fn on(mut bench: Bench, (qp, llp): (QpHandle, LlpHandle)) -> Bench {
     (bench.side.qp, bench.side.llp) = (qp, llp);
     bench.side.id = bench.side.rnic.query_qp(qp).unwrap().id;
@@ -105,7 +106,7 @@ fn both_ways_to_count() {
 }
 
 #[test]
-fn what_a_window_can_be_bound_to() {
+fn regions_that_a_window_can_be_bound_to() {
     let mut proof = Proof::new(By::Test);
     let to_region = |base: ToBase, va_based: bool, shared: bool| {
         let mut bench = Bench::new();
@@ -142,7 +143,7 @@ fn what_a_window_can_be_bound_to() {
 }
 
 #[test]
-fn what_a_bind_makes() {
+fn a_bind_makes_the_window_valid() {
     let mut proof = Proof::new(By::Test);
     let (stag, mut bench) = bound(|_| ());
     let other = window(&mut bench);
@@ -168,7 +169,8 @@ fn what_a_bind_makes() {
             let (again, _) = bind(&mut bench, stag.index, 9, |_| ());
             written(&mut bench, again, 0, b"x").0 == Some(100) && written(&mut bench, stag, 1, b"x").1 == [EventId::ProtectionInvalidStag]
         };
-        // The right to write comes from the region's local right; that peers may not write to the region itself does not matter.
+        // The right to write requires the region's local right to write. The region's remote right
+        // is irrelevant.
         "VERBS-8.1.2.2-10" => {
             let mut bench = Bench::new();
             let region = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access { bind: true, ..Access::LOCAL });
@@ -206,7 +208,7 @@ fn a_bind_fails() {
         bench.side.rnic.handle_fin(Instant::ORIGIN, bench.side.llp);
         (status, state, bench.side.state())
     };
-    // Which rights a window can have on a region with these.
+    // The rights that a window can have on a region with these rights.
     let with = |access: Access| {
         [RemoteAccess { read: true, write: false }, RemoteAccess { read: false, write: true }, BOTH].map(|rights| {
             let mut bench = Bench::new();
@@ -245,7 +247,7 @@ fn a_bind_fails() {
 #[test]
 fn domains_and_rights_of_a_bind() {
     let mut proof = Proof::new(By::Test);
-    // The PD of the window, the region and the Queue Pair: a foreign one of each.
+    // The PD of the window, the region and the Queue Pair: a different one for each.
     let status = |of: usize| {
         let mut bench = Bench::new();
         let pd = bench.side.rnic.allocate_pd().unwrap();

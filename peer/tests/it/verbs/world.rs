@@ -1,4 +1,5 @@
-//! A side: an RNIC with one Queue Pair, one CQ, one region. Two of them make a world; one against raw octets makes a bench.
+//! A side is an RNIC with one Queue Pair, one CQ and one region. Two sides make a world; one side
+//! and raw octets make a bench.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use weft_peer::verbs::{
     WorkCompletion,
 };
 
-/// `proof` shows each id by the truth of its expression.
+/// `proof` proves each id if its expression is true.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
@@ -26,7 +27,7 @@ pub(crate) fn open(settings: RnicSettings) -> Rnic {
     Node::new(["weft0"]).open("weft0", settings).unwrap().0
 }
 
-/// Where each side's region begins.
+/// The address at which each side's region begins.
 pub(crate) const VA: u64 = 0x10_0000;
 /// Octets of each side's region.
 pub(crate) const LENGTH: u64 = 1 << 16;
@@ -101,7 +102,7 @@ impl Side {
         Sge { stag: self.stag.to_bits(), tagged_offset: VA + offset, length }
     }
 
-    /// The region's octet `offset` as a peer names it.
+    /// The region's octet `offset`, as a peer addresses it.
     pub(crate) fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: VA + offset }
     }
@@ -119,7 +120,7 @@ impl Side {
         assert_eq!(self.rnic.post_receive(self.qp, vec![wr]), Ok(1));
     }
 
-    /// All completions that are there.
+    /// Polls all completions.
     pub(crate) fn poll(&mut self) -> Vec<WorkCompletion> {
         std::iter::from_fn(|| self.rnic.poll_cq(self.cq).ok()).collect()
     }
@@ -128,7 +129,7 @@ impl Side {
         self.poll().into_iter().map(|completion| (completion.wr_id, completion.status)).collect()
     }
 
-    /// Notes the handler calls that are due.
+    /// Records the handler calls that are due.
     pub(crate) fn settle(&mut self) {
         while let Some(notification) = self.rnic.poll_notification() {
             match notification {
@@ -143,7 +144,7 @@ impl Side {
         self.events.drain(..).map(|event| event.event).collect()
     }
 
-    /// What it sends until it has nothing more; `take` octets at a time are taken.
+    /// Everything that it sends until it has no more output; TCP accepts `take` octets at a time.
     pub(crate) fn transmit(&mut self, now: Instant, take: usize) -> (Vec<u8>, Option<Sent>) {
         let mut out = Vec::new();
         loop {
@@ -180,7 +181,7 @@ pub(crate) struct World {
     pub(crate) b: Side,
     /// Octets of a TCP segment.
     pub(crate) segment: usize,
-    /// Octets that TCP takes at a time.
+    /// Octets that TCP accepts at a time.
     pub(crate) take: usize,
     /// All octets that `a` sent.
     pub(crate) from_a: Vec<u8>,
@@ -195,11 +196,11 @@ impl World {
         let settings = RnicSettings::default();
         let a = Side::with(settings, llp_settings(framing, emss, true), &change).start();
         let b = Side::with(settings, llp_settings(framing, emss, true), &change).start();
-        let whole = usize::MAX;
-        World { now: Instant::ORIGIN, a, b, segment: whole, take: whole, from_a: Vec::new() }
+        let unlimited = usize::MAX;
+        World { now: Instant::ORIGIN, a, b, segment: unlimited, take: unlimited, from_a: Vec::new() }
     }
 
-    /// Passes on all that is sent until both are silent.
+    /// Passes on everything that is sent until both sides are silent.
     pub(crate) fn run(&mut self) {
         loop {
             let there = self.a.transmit(self.now, self.take);
@@ -267,7 +268,7 @@ pub(crate) fn ulpdus(mut octets: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// One side against octets made by hand.
+/// One side and synthetic octets.
 pub(crate) struct Bench {
     pub(crate) side: Side,
 }
@@ -286,12 +287,12 @@ impl Bench {
         self.side.settle();
     }
 
-    /// Leaves the handler calls to whoever asks for them.
+    /// Leaves the handler calls to the caller.
     pub(crate) fn hand_in_quietly(&mut self, ulpdu: &[u8]) {
         self.side.rnic.handle_octets(Instant::ORIGIN, self.side.llp, &fpdu(ulpdu));
     }
 
-    /// What it sends now, as ULPDUs, and how it ends.
+    /// The ULPDUs that it sends now, and how the stream ends.
     pub(crate) fn sent(&mut self) -> (Vec<Vec<u8>>, Option<Sent>) {
         let (octets, end) = self.side.transmit(Instant::ORIGIN, usize::MAX);
         (ulpdus(&octets), end)

@@ -1,4 +1,4 @@
-//! Streams of messages, each carrier in each direction.
+//! Streams of messages, by each carrier in each direction.
 
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// A device whose tasks look again before they sleep, or never do, moves the same; its ends are among it.
+/// A device whose tasks poll again before they sleep, or never do, moves the same octets, including
+/// the ends.
 #[tokio::test]
 async fn busily() {
     let there = device();

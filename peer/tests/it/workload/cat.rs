@@ -1,4 +1,4 @@
-//! Streams of octets, by each carrier, both ways.
+//! Streams of octets, by each carrier, in both directions.
 
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::Carrier;
@@ -6,7 +6,7 @@ use weft_peer::workload::cat::{Ask, Cat, PART, Totals};
 
 use super::{device, listener, settings};
 
-/// Gives `octets` in pieces of odd sizes.
+/// Sends `octets` in pieces of odd sizes.
 async fn give(cat: &mut Cat, mut octets: &[u8]) -> Result<Totals, WorkloadError> {
     let mut piece = 0;
     cat.give(&mut |room| {
@@ -40,7 +40,7 @@ async fn every_carrier_both_ways() {
                 let octets: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
                 let mut expected = Totals::default();
                 expected.add(&octets);
-                let asking = async {
+                let initiator = async {
                     let ask = Ask { carrier, pull };
                     let mut cat = Cat::connect(&here, listener.local_addr(), settings(), ask).await.unwrap();
                     let taken = if pull {
@@ -54,7 +54,7 @@ async fn every_carrier_both_ways() {
                     cat.disconnect().await.unwrap();
                     taken
                 };
-                let asked = async {
+                let responder = async {
                     let (mut cat, ask) = Cat::accept(&there, listener.next().await.unwrap()).await.unwrap();
                     assert_eq!(ask, Ask { carrier, pull });
                     let taken = if pull {
@@ -68,28 +68,28 @@ async fn every_carrier_both_ways() {
                     cat.ended().await.unwrap();
                     taken
                 };
-                let (at_asker, at_asked) = tokio::join!(asking, asked);
-                assert_eq!(at_asker.or(at_asked).unwrap(), octets, "{carrier:?} {length} {pull}");
+                let (at_initiator, at_responder) = tokio::join!(initiator, responder);
+                assert_eq!(at_initiator.or(at_responder).unwrap(), octets, "{carrier:?} {length} {pull}");
             }
         }
     }
 }
 
-/// A source that fails ends the connection, and the sink hears that it is not whole.
+/// A source that fails ends the connection, and the sink learns that the data is incomplete.
 #[tokio::test]
 async fn a_source_that_fails() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
-    let asking = async {
+    let initiator = async {
         let ask = Ask { carrier: Carrier::Send, pull: false };
         let mut cat = Cat::connect(&here, listener.local_addr(), settings(), ask).await.unwrap();
         cat.give(&mut |_| Err("the disk is gone".to_owned())).await
     };
-    let asked = async {
+    let responder = async {
         let (mut cat, _) = Cat::accept(&there, listener.next().await.unwrap()).await.unwrap();
         take(&mut cat).await.1
     };
-    let (given, taken) = tokio::join!(asking, asked);
+    let (given, taken) = tokio::join!(initiator, responder);
     assert_eq!(given.unwrap_err().to_string(), "the disk is gone");
     assert!(matches!(taken, Err(WorkloadError::Ended { .. })), "{taken:?}");
 }

@@ -1,4 +1,4 @@
-//! What all workloads stand on.
+//! The endpoint under all workloads.
 
 use weft_peer::memory::Access;
 use weft_peer::mpa::PrivateData;
@@ -7,9 +7,9 @@ use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 use super::{device, listener, settings};
 
-/// Nobody would ever do it: who waited for its completion would wait for ever.
+/// Nothing would complete this work, so a task that waits for its completion would wait forever.
 #[tokio::test]
-async fn work_behind_a_graceful_end_is_told_of_the_end() {
+async fn work_after_a_graceful_end_fails() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
     let mut endpoint = Endpoint::new(&here, EndpointSettings::default()).unwrap();
@@ -24,7 +24,7 @@ async fn work_behind_a_graceful_end_is_told_of_the_end() {
     let (connected, ()) = tokio::join!(endpoint.connect(listener.local_addr(), settings(), &none), peer);
     connected.unwrap();
     assert_eq!(endpoint.ended().await.unwrap(), QpState::Idle);
-    for told in [endpoint.send(&b"too late"[..]), endpoint.post_receive(0, memory.part(0, 64))] {
-        assert!(matches!(told, Err(WorkloadError::Ended { .. })), "{told:?}");
+    for result in [endpoint.send(&b"too late"[..]), endpoint.post_receive(0, memory.part(0, 64))] {
+        assert!(matches!(result, Err(WorkloadError::Ended { .. })), "{result:?}");
     }
 }

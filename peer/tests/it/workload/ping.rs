@@ -1,4 +1,4 @@
-//! rping's ritual.
+//! The exchange of rping.
 
 use bytes::Bytes;
 use weft_peer::driver::Device;
@@ -10,7 +10,7 @@ use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 use super::{device, listener, settings};
 
-/// Serves one client to its end; gives the rounds.
+/// Serves one client until it ends; returns the number of rounds.
 async fn serve(device: &Device, listener: &Listener, size: u32) -> Result<u64, WorkloadError> {
     let mut server = Server::new(device, size)?;
     server.accept(listener.next().await?)?;
@@ -45,15 +45,15 @@ async fn every_kind_of_size() {
     }
 }
 
-/// More rounds than there are letters to begin with, and than a queue has places.
+/// More rounds than there are letters to begin with, and than a queue has entries.
 #[tokio::test]
 async fn many_rounds() {
     ping(64, 300).await;
 }
 
-/// A server that was made for less refuses, and the client hears of it.
+/// A server with smaller limits rejects, and the client gets the reason.
 #[tokio::test]
-async fn a_client_that_asks_for_too_much() {
+async fn rejects_a_client_over_the_limits() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
     let mut client = Client::new(&here, 101, true).unwrap();
@@ -66,9 +66,9 @@ async fn a_client_that_asks_for_too_much() {
     assert!(matches!(pinged, Err(WorkloadError::Ended { .. })), "{pinged:?}");
 }
 
-/// Peers that say nothing hold up nobody: the listener serves a good one meanwhile.
+/// Silent peers block nobody: the listener serves a good one meanwhile.
 #[tokio::test]
-async fn silent_peers_hold_up_nobody() {
+async fn silent_peers_do_not_block_others() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
     let address = listener.local_addr();
@@ -86,7 +86,7 @@ async fn silent_peers_hold_up_nobody() {
     assert_eq!(served.unwrap(), 1);
 }
 
-/// A Send that is none of rping's is told as such.
+/// A Send that rping does not use is reported as such.
 #[tokio::test]
 async fn a_peer_with_another_protocol() {
     let (here, there) = (device(), device());

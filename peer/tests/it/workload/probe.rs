@@ -1,4 +1,4 @@
-//! Probes: what each operation leaves on both sides, and what each wrong one is answered with.
+//! Probes: the effect of each operation on both sides, and the answer to each wrong one.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::driver::cm::{CmError, CmSettings};
@@ -7,7 +7,7 @@ use weft_peer::workload::probe::{Arrived, Done, Ended, Op, Probe, ProbeSettings}
 
 use super::{device, listener, settings};
 
-/// What both sides saw of a connection.
+/// What both sides observed of a connection.
 struct Seen {
     done: Vec<Done>,
     client: Ended,
@@ -23,7 +23,7 @@ async fn play(client: ProbeSettings, server: ProbeSettings, mpa: CmSettings, ops
         probe.connect(listener.local_addr(), mpa).await.unwrap();
         let mut done = Vec::new();
         for op in ops {
-            // A refused Read or Atomic Operation fails; what follows is the end all the same.
+            // A rejected Read or Atomic Operation fails. The end follows nevertheless.
             done.push(probe.run(Op::parse(op).unwrap()).await.unwrap_or_default());
         }
         (done, probe.finish().await.unwrap())
@@ -48,7 +48,7 @@ fn fnv(octets: impl IntoIterator<Item = u8>) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What Sends and Writes carry, and what regions begin as.
+/// The contents of Sends and Writes, and the initial contents of regions.
 fn source(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 13 + 5) as u8).collect()
 }
@@ -58,7 +58,7 @@ fn region() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn every_operation_leaves_what_the_patterns_give() {
+async fn every_operation_leaves_the_pattern_in_memory() {
     let ops = [
         "send:0",
         "send:1",
@@ -119,15 +119,15 @@ async fn wrong_operations_are_answered_by_their_terminate() {
         ("sendinvz:1", normal(), TerminateError::RDMAP_INVALID_STAG),
     ] {
         let seen = play(normal(), server, settings(), &[op, "end"]).await;
-        let told = seen.server.terminate.map(|record| (record.terminate.error, record.local));
-        assert_eq!(told, Some((error, true)), "{op}");
-        let heard = seen.client.terminate.map(|record| (record.terminate.error, record.local));
-        assert_eq!(heard, Some((error, false)), "{op}");
+        let at_server = seen.server.terminate.map(|record| (record.terminate.error, record.local));
+        assert_eq!(at_server, Some((error, true)), "{op}");
+        let at_client = seen.client.terminate.map(|record| (record.terminate.error, record.local));
+        assert_eq!(at_client, Some((error, false)), "{op}");
         assert_eq!((seen.server.hash, seen.received.len()), (fnv(region()), 0), "{op}");
     }
 }
 
-/// An echo comes back as it went, and its receive is posted again: more messages than receives.
+/// An echo returns unchanged, and its receive is posted again: more messages than receives.
 #[tokio::test]
 async fn echoes_come_back() {
     let ops: Vec<&str> = ["send:70", "recv"].into_iter().cycle().take(20).collect();
@@ -140,22 +140,22 @@ async fn echoes_come_back() {
 
 /// RFC 5040 section 5.1: a Tagged message of no octets names no memory.
 #[tokio::test]
-async fn nothing_is_not_looked_up() {
+async fn an_empty_tagged_message_names_no_memory() {
     let ops = ["write:0:0:0xabcd00", "read:0:0:0xabcd00"];
     let seen = play(ProbeSettings::default(), ProbeSettings::default(), settings(), &ops).await;
     assert!(seen.client.graceful && seen.server.graceful, "{:?}", seen.server);
 }
 
-/// A client that resets the connection, and one that only closes, are told apart.
+/// Distinguishes a client that resets the connection from one that only closes.
 #[tokio::test]
 async fn an_abort_is_no_graceful_end() {
     let seen = play(ProbeSettings::default(), ProbeSettings::default(), settings(), &["send:1", "abort"]).await;
     assert!(!seen.server.graceful && seen.server.terminate.is_none(), "{:?}", seen.server);
 }
 
-/// Wrong numbers are refused here, before anything is sent.
+/// Wrong numbers are rejected here, before anything is sent.
 #[tokio::test]
-async fn more_than_the_region_is_refused_here() {
+async fn rejects_lengths_beyond_the_region() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
     let mut probe = Probe::new(&here, ProbeSettings { region: 100, ..ProbeSettings::default() }).unwrap();

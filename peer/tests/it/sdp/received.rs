@@ -1,4 +1,5 @@
-//! What section 6 lets a peer say: the machine takes it as it is meant, and does not stumble over what it must not look at.
+//! Messages that section 6 allows a peer to send. The machine interprets them correctly and ignores
+//! the fields that it must ignore.
 
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::sdp::Mode;
@@ -7,7 +8,7 @@ use weft_peer::sdp::{
     Connection, Event, Half, OpId, Policy, Profile, ReceiveEnd, ReceiveId, SendId, Settings, SrcAvailAnswer,
 };
 
-use crate::sdp::bench::{Bench, said};
+use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::{Host, Item};
 use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, Hello, sink_ah, src_ah, word};
@@ -23,17 +24,17 @@ fn flags_that_a_peer_sets() {
     let gets = |flags: u8, octets: &[u8]| {
         let mut bench = bench(POLICY);
         bench.receive(1, 50);
-        bench.hear_so(flags, DATA, 0, octets, None);
+        bench.deliver_with(flags, DATA, 0, octets, None);
         (!bench.is_aborted()).then(|| (bench.events(), bench.host.receives[&ReceiveId(1)][..octets.len()].to_vec()))
     };
     let urgent = Event::Received { receive: ReceiveId(1), octets: 3, urgent: true, end: ReceiveEnd::More };
     let mut later = bench(POLICY);
     later.receive(1, 50);
     later.receive(2, 50);
-    later.hear_so(2, DATA, 0, &[], None);
+    later.deliver_with(2, DATA, 0, &[], None);
     let first = later.events();
-    later.hear_so(0, DATA, 0, &[1, 2], None);
-    later.hear_so(1, DATA, 0, &[3], None);
+    later.deliver_with(0, DATA, 0, &[1, 2], None);
+    later.deliver_with(1, DATA, 0, &[3], None);
     let second = later.events();
     shows!(proof:
         "SDP-6.1.2-6" => (3..8).all(|bit| gets(1 << bit, &[1, 2, 3]) == Some((vec![received(1, 3, ReceiveEnd::More)], vec![1, 2, 3])));
@@ -42,49 +43,54 @@ fn flags_that_a_peer_sets() {
             && matches!(second[1], Event::Received { octets: 1, urgent: true, .. });
         "SDP-6.1.2-10" => {
             let mut any = pipelined(POLICY);
-            any.hear_so(2, SRC_AVAIL, 1, &src_ah(50, 7, 0), None);
-            any.hear_so(2, SINK_AVAIL, 1, &sink_ah(300, 8, 0, 0), None);
+            any.deliver_with(2, SRC_AVAIL, 1, &src_ah(50, 7, 0), None);
+            any.deliver_with(2, SINK_AVAIL, 1, &sink_ah(300, 8, 0, 0), None);
             let mut reading = bench(POLICY);
             reading.send(1, 150);
-            reading.said();
-            reading.hear_so(2, RDMA_RD_COMPL, 1, &word(140), None);
+            reading.messages();
+            reading.deliver_with(2, RDMA_RD_COMPL, 1, &word(140), None);
             any.events() == [Event::UrgentPending; 2] && reading.events().contains(&Event::UrgentPending)
         };
     );
 }
 
-/// What a wish for Pipelined Mode leads to, where it is followed.
+/// The Modes after a request for Pipelined Mode that the policy follows.
 #[test]
-fn the_wish_for_pipelined_mode_is_about_one_half() {
+fn a_request_for_pipelined_mode_concerns_one_half() {
     let mut proof = Proof::new(By::Test);
     let policy = Policy { follows_hints: true, ..POLICY };
     let changes = |bench: &mut Bench| {
-        bench.said().iter().filter(|said| said.mid == MODE_CHANGE).map(|said| said.word(0)).collect::<Vec<u32>>()
+        bench
+            .messages()
+            .iter()
+            .filter(|message| message.mid == MODE_CHANGE)
+            .map(|message| message.word(0))
+            .collect::<Vec<u32>>()
     };
-    // A RdmaWrCompl for this side's SinkAvail, and its own half in this Mode.
+    // A RdmaWrCompl for the SinkAvail of this side, whose own half is in this Mode.
     let written = |own: Option<Mode>, flags: u8| {
         let mut bench = bench(policy);
-        bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
+        bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
         if let Some(mode) = own {
             bench.host.machine.set_mode(Half::Out, mode).unwrap();
-            bench.said();
+            bench.messages();
         }
         bench.receive(1, 100);
-        bench.said();
-        bench.hear_so(flags, RDMA_WR_COMPL, 1, &word(20), None);
+        bench.messages();
+        bench.deliver_with(flags, RDMA_WR_COMPL, 1, &word(20), None);
         let changes = changes(&mut bench);
         assert!(!bench.is_aborted());
         changes
     };
     let mut read = bench(policy);
     read.send(1, 150);
-    read.said();
-    read.hear_so(4, RDMA_RD_COMPL, 1, &word(140), None);
+    read.messages();
+    read.deliver_with(4, RDMA_RD_COMPL, 1, &word(140), None);
     let mut other = bench(Policy { answer: SrcAvailAnswer::SendSm, ..policy });
     other.send(1, 150);
-    other.said();
-    other.hear_so(4, SEND_SM, 1, &[], None);
-    other.hear_so(4, DATA, 1, &[1], None);
+    other.messages();
+    other.deliver_with(4, SEND_SM, 1, &[], None);
+    other.deliver_with(4, DATA, 1, &[1], None);
     shows!(proof:
         "SDP-6.1.2-15" => written(Some(Mode::Buffered), 4).is_empty();
         "SDP-6.1.2-20" => changes(&mut read) == [TO_PIPELINED];
@@ -118,7 +124,7 @@ fn versions_and_limits_of_the_peers_hello() {
         of.iter().map(|version| takes(Hello { version: *version, ..HELLO })).collect::<Vec<bool>>()
     };
     shows!(proof:
-        // MinV in the high nibble, MajV in the low one.
+        // MinV is in the high nibble, MajV in the low one.
         "SDP-6.2.1.1-2" => versions(&accepts, &[0x00, 0x22, 0xff, 0x11]) == [false, false, false, true];
         "SDP-6.2.1.2-2" => versions(&accepts, &[0x01, 0x21, 0xf1]) == [true; 3];
         "SDP-6.2.1.3-2" => !accepts(Hello { max_adverts: 0, ..HELLO }) && accepts(Hello { max_adverts: 1, ..HELLO });
@@ -135,9 +141,9 @@ fn the_peers_max_adverts_bounds_both_kinds_together() {
     let open = |mut bench: Bench, piped: bool| {
         if piped {
             bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
-            bench.hear(MODE_CHANGE, &word(TO_PIPELINED));
+            bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
         }
-        bench.said();
+        bench.messages();
         bench.receive(1, 100);
         bench.receive(2, 100);
         (1..=3).for_each(|id| bench.send(id, 150));
@@ -152,36 +158,36 @@ fn the_peers_max_adverts_bounds_both_kinds_together() {
     );
 }
 
-/// Where the advertised octets are.
+/// The addresses of the advertised octets.
 #[test]
-fn advertised_buffers_are_where_they_are_said_to_be() {
+fn advertised_addresses_lead_to_the_buffers() {
     let mut proof = Proof::new(By::Test);
     let mut source = pipelined(POLICY);
     source.send(1, 150);
-    let said = source.said().remove(0);
-    let (len, stag) = (said.word(0), said.word(4));
-    let va = u64::from(said.word(8)) << 32 | u64::from(said.word(12));
+    let advert = source.messages().remove(0);
+    let (len, stag) = (advert.word(0), advert.word(4));
+    let va = u64::from(advert.word(8)) << 32 | u64::from(advert.word(12));
     let mut read = |at: u64, len: u32| {
         source.host.arrive(source.now, Item::ReadRequest { op: OpId(0), stag, va: va + at, len });
         source.all()
     };
-    let whole = read(0, len);
+    let all = read(0, len);
     let mut combined = bench(POLICY);
     combined.send(1, 150);
-    let advert = combined.said().remove(0);
+    let advert = combined.messages().remove(0);
     let at = u64::from(advert.word(8)) << 32 | u64::from(advert.word(12));
     combined.host.arrive(combined.now, Item::ReadRequest { op: OpId(0), stag: advert.word(4), va: at, len: 10 });
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
-    let sink_avail = sink.said().remove(0);
+    let sink_avail = sink.messages().remove(0);
     let to = u64::from(sink_avail.word(8)) << 32 | u64::from(sink_avail.word(12));
     let octets: Vec<u8> = (1..=100).collect();
     sink.host.arrive(sink.now, Item::Write { stag: sink_avail.word(4), va: to, octets: octets.clone() });
     let landed = sink.host.receives[&ReceiveId(1)].clone();
-    sink.hear(RDMA_WR_COMPL, &word(100));
+    sink.deliver(RDMA_WR_COMPL, &word(100));
     shows!(proof:
         "SDP-6.3.2-4" => read(149, 1) == [Item::ReadResponse { op: OpId(0), octets: vec![150] }] && va >> 32 == 0 && va == 0x2010_0003;
-        "SDP-6.3.2.3-1" => whole == [Item::ReadResponse { op: OpId(0), octets: (1..=150).collect() }];
+        "SDP-6.3.2.3-1" => all == [Item::ReadResponse { op: OpId(0), octets: (1..=150).collect() }];
         "SDP-6.3.2.2-2" => combined.all() == [Item::ReadResponse { op: OpId(0), octets: advert.rest[16..].to_vec() }];
         "SDP-6.3.3.1-1" => sink_avail.word(0) == 100 && sink.events() == [received(1, 100, ReceiveEnd::More)];
         "SDP-6.3.3.2-1" => landed == octets;
@@ -190,20 +196,20 @@ fn advertised_buffers_are_where_they_are_said_to_be() {
     );
 }
 
-/// The peer's buffers begin anywhere.
+/// The peer's buffers begin at any address.
 #[test]
 fn any_alignment_of_the_peers_buffers() {
     let mut proof = Proof::new(By::Test);
     let odd = [0x1_0000_0001, 0x2_0000_0003, 0xffff_ffff_ffff_0007];
     let reads = |va: u64| {
         let mut bench = pipelined(POLICY);
-        bench.hear(SRC_AVAIL, &src_ah(40, 7, va));
+        bench.deliver(SRC_AVAIL, &src_ah(40, 7, va));
         bench.receive(1, 50);
         serve_read(&mut bench)
     };
     let writes = |va: u64| {
         let mut bench = pipelined(POLICY);
-        bench.hear(SINK_AVAIL, &sink_ah(150, 7, va, 0));
+        bench.deliver(SINK_AVAIL, &sink_ah(150, 7, va, 0));
         bench.send(1, 150);
         bench.all().remove(0)
     };
@@ -214,15 +220,15 @@ fn any_alignment_of_the_peers_buffers() {
 }
 
 #[test]
-fn sizes_of_what_was_read_and_written() {
+fn completion_messages_carry_the_transferred_sizes() {
     let mut proof = Proof::new(By::Test);
     let mut bench = bench(POLICY);
-    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 30]].concat());
+    bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 30]].concat());
     bench.receive(1, 200);
     serve_read(&mut bench);
-    let told = bench.said();
+    let completions = bench.messages();
     let mut parts = self::bench(Policy { max_read: 25, read_batch: 25, ..POLICY });
-    parts.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 30]].concat());
+    parts.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 30]].concat());
     parts.receive(1, 200);
     let mut sum = 0;
     for _ in 0..4 {
@@ -231,49 +237,49 @@ fn sizes_of_what_was_read_and_written() {
                 Item::ReadRequest { op, len, .. } => {
                     parts.host.arrive(parts.now, Item::ReadResponse { op, octets: vec![0; len as usize] });
                 }
-                item => sum += said(item).unwrap().word(0),
+                item => sum += parse_message(item).unwrap().word(0),
             }
         }
     }
     let mut short = pipelined(POLICY);
     short.receive(1, 100);
-    short.said();
-    short.hear(RDMA_WR_COMPL, &word(1));
+    short.messages();
+    short.deliver(RDMA_WR_COMPL, &word(1));
     let mut big = pipelined(Policy { max_src_avail: u32::MAX, ..POLICY });
     big.host.sends.insert(SendId(1), Vec::new());
     big.host.machine.send(SendId(1), 3 << 30, false).unwrap();
-    let most = big.said()[0].word(0);
+    let most = big.messages()[0].word(0);
     big.host.machine.receive(ReceiveId(1), 3 << 30, false).unwrap();
-    big.hear(RDMA_RD_COMPL, &word(1 << 31));
+    big.deliver(RDMA_RD_COMPL, &word(1 << 31));
     let mut sink = pipelined(POLICY);
     sink.host.machine.receive(ReceiveId(1), 3 << 30, false).unwrap();
     shows!(proof:
-        "SDP-6.3.7.1-3" => told.len() == 1 && told[0].word(0) == 70;
-        "SDP-6.3.7.1-2" => sum == 70 && parts.said().is_empty();
+        "SDP-6.3.7.1-3" => completions.len() == 1 && completions[0].word(0) == 70;
+        "SDP-6.3.7.1-2" => sum == 70 && parts.messages().is_empty();
         "SDP-6.3.6.1-2" => !short.is_aborted() && short.events() == [received(1, 1, ReceiveEnd::More)];
         "SDP-6.3.2.1-2" => most == 1 << 31;
-        "SDP-6.3.3.1-3" => sink.said()[0].word(0) == 1 << 31;
+        "SDP-6.3.3.1-3" => sink.messages()[0].word(0) == 1 << 31;
     );
 }
 
 #[test]
-fn a_mode_change_is_obeyed_whatever_its_reserved_bits() {
+fn obeys_a_mode_change_with_any_reserved_bits() {
     let mut proof = Proof::new(By::Test);
     let mut out_of_buffered = bench(POLICY);
     out_of_buffered.host.machine.set_mode(Half::Out, Mode::Buffered).unwrap();
-    out_of_buffered.said();
+    out_of_buffered.messages();
     out_of_buffered.send(1, 150);
     let before = out_of_buffered.mids();
-    out_of_buffered.hear(MODE_CHANGE, &word(TO_COMBINED | S));
+    out_of_buffered.deliver(MODE_CHANGE, &word(TO_COMBINED | S));
     out_of_buffered.send(2, 150);
     let mut piped = bench(POLICY);
-    piped.hear(MODE_CHANGE, &word(0xffff_fff0 | TO_PIPELINED));
+    piped.deliver(MODE_CHANGE, &word(0xffff_fff0 | TO_PIPELINED));
     piped.receive(1, 50);
     let rsvd = piped.host.machine.mode(Half::In);
-    piped.hear(SRC_AVAIL, &src_ah(40, 7, 0));
+    piped.deliver(SRC_AVAIL, &src_ah(40, 7, 0));
     let modes = |change: u32| {
         let mut bench = bench(POLICY);
-        bench.hear(MODE_CHANGE, &word(change));
+        bench.deliver(MODE_CHANGE, &word(change));
         (bench.host.machine.mode(Half::In), bench.host.machine.mode(Half::Out))
     };
     shows!(proof:
@@ -286,24 +292,24 @@ fn a_mode_change_is_obeyed_whatever_its_reserved_bits() {
 }
 
 #[test]
-fn a_revocation_covers_all_that_is_open() {
+fn a_revocation_covers_all_open_advertisements() {
     let mut proof = Proof::new(By::Test);
     let mut sink = pipelined(POLICY);
     for stag in 1..=3 {
-        sink.hear(SRC_AVAIL, &src_ah(100, stag, 0));
+        sink.deliver(SRC_AVAIL, &src_ah(100, stag, 0));
     }
-    sink.hear(SRC_AVAIL_CANCEL, &[]);
+    sink.deliver(SRC_AVAIL_CANCEL, &[]);
     sink.receive(1, 500);
     let answered = sink.all();
     let mut source = pipelined(POLICY);
     for stag in 1..=3 {
-        source.hear(SINK_AVAIL, &sink_ah(150, stag, 0, 0));
+        source.deliver(SINK_AVAIL, &sink_ah(150, stag, 0, 0));
     }
-    source.hear(SINK_AVAIL_CANCEL, &[]);
+    source.deliver(SINK_AVAIL_CANCEL, &[]);
     let acknowledged = source.mids();
     source.send(1, 150);
     let mut declines = bench(Policy { answer: SrcAvailAnswer::SendSm, ..POLICY });
-    declines.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    declines.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     declines.receive(1, 100);
     shows!(proof:
         "SDP-6.3.9-2" => matches!(&answered[0], Item::Message { octets, .. } if octets[3] == SEND_SM)
@@ -315,29 +321,29 @@ fn a_revocation_covers_all_that_is_open() {
 }
 
 #[test]
-fn data_and_sizes_that_a_peer_asks_for() {
+fn sends_the_data_and_sizes_that_a_peer_requests() {
     let mut proof = Proof::new(By::Test);
     let mut data = bench(POLICY);
     data.receive(1, 50);
-    data.hear(DATA, &[1, 2, 3]);
+    data.deliver(DATA, &[1, 2, 3]);
     data.send(1, 1);
-    let ack = data.said()[0].mseq_ack;
+    let ack = data.messages()[0].mseq_ack;
     let answer = |wanted: u32| {
         let settings = Settings { recv_size: 64, max_recv_size: 64, policy: POLICY, ..Settings::default() };
         let mut bench = Bench::with(settings, Hello { bufs: 16, local: 200, ..HELLO });
-        bench.hear(0x0b, &word(wanted));
-        bench.said().iter().map(|said| (said.mid, said.word(0))).collect::<Vec<_>>()
+        bench.deliver(0x0b, &word(wanted));
+        bench.messages().iter().map(|message| (message.mid, message.word(0))).collect::<Vec<_>>()
     };
-    // The peer may answer with the size that there was.
+    // The peer may answer with the present size.
     let mut same = bench(POLICY);
     same.host.machine.resize(500);
-    same.said();
-    same.hear(0x0c, &word(200));
-    // Private Buffers of 64 octets: a message for each credit, as long as it may be.
+    same.messages();
+    same.deliver(0x0c, &word(200));
+    // Private Buffers of 64 octets: one message of maximum length for each credit.
     let mut full = bench(POLICY);
     full.receive(1, 4096);
     for _ in 0..16 {
-        full.hear(DATA, &[7; 48]);
+        full.deliver(DATA, &[7; 48]);
     }
     shows!(proof:
         "SDP-6.3.1-2" => data.events()[0] == received(1, 3, ReceiveEnd::More) && ack == 1;

@@ -1,4 +1,5 @@
-//! Deviations in what the user is told of start-up and of ends, and of the octets of ULPDUs.
+//! Deviations in the events of start-up and of ends that the user gets, and in the octets of
+//! ULPDUs.
 
 use weft_core::wire::mpa::Framing;
 use weft_peer::Deviations;
@@ -10,8 +11,8 @@ use weft_peer::mpa::{
 use crate::connection::machine::mpa;
 use crate::hostile::Check;
 
-/// What the user is told of a Request with these octets behind its key.
-fn told(deviations: &Deviations, tail: &[u8]) -> PeerFrame {
+/// The frame reported to the user for a Request with these octets after its key.
+fn reported_frame(deviations: &Deviations, tail: &[u8]) -> PeerFrame {
     let waiting = WaitRequest::start(MpaSettings::default(), deviations.clone());
     match waiting.handle_octets(&[b"MPA ID Req Frame", tail].concat()) {
         Ok(AfterRequest::Arrived(decision)) => decision.request().clone(),
@@ -19,11 +20,12 @@ fn told(deviations: &Deviations, tail: &[u8]) -> PeerFrame {
     }
 }
 
-fn told_octets(deviations: &Deviations, tail: &[u8]) -> usize {
-    told(deviations, tail).private_data.as_octets().len()
+fn reported_length(deviations: &Deviations, tail: &[u8]) -> usize {
+    reported_frame(deviations, tail).private_data.as_octets().len()
 }
 
-/// What an Initiator that asks for four Reads each way makes of a Reply with these words.
+/// The decision of an Initiator that requests four Reads in each direction, for a Reply with these
+/// words.
 fn concluded(deviations: &Deviations, words: [u8; 4]) -> AfterReply {
     let settings = mpa(|mpa| {
         mpa.enhanced = EnhancedUse::Ask;
@@ -38,8 +40,8 @@ const WITH_WORDS: &[u8] = b"\x50\x02\0\x06\0\x03\0\x05hi";
 pub(crate) const CHECKS: &[Check] = &[
     ("mpa.conceals-end", |d| conceals(d, Fate::Disconnected)),
     ("mpa.conceals-failure", |d| conceals(d, Fate::Failed) && conceals(d, Fate::Rejected)),
-    ("mpa.conceals-private-data", |d| told_octets(d, b"\x40\x01\0\x02hi") == 0),
-    ("mpa.pads-private-data", |d| told_octets(d, b"\x40\x01\0\x02hi") == 196),
+    ("mpa.conceals-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 0),
+    ("mpa.pads-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 196),
     ("mpa.passes-trailer", |d| {
         // A ULPDU of one octet, one of PAD.
         let mut octets = b"\x00\x01U\x00".to_vec();
@@ -47,11 +49,13 @@ pub(crate) const CHECKS: &[Check] = &[
         let mut deframer = Deframer::deviating(Framing { markers: false, crc: true }, d.clone());
         deframer.next(&mut &octets[..]).unwrap().unwrap() == &octets[2..]
     }),
-    ("p2p.swaps-told-depths", |d| told(d, WITH_WORDS).enhanced.is_some_and(|words| (words.ird, words.ord) == (5, 3))),
+    ("p2p.swaps-told-depths", |d| {
+        reported_frame(d, WITH_WORDS).enhanced.is_some_and(|words| (words.ird, words.ord) == (5, 3))
+    }),
     ("p2p.takes-open-ird-for-none", |d| match concluded(d, [0x3f, 0xff, 0, 1]) {
         AfterReply::Accepted(negotiated, _) => negotiated.enhanced.unwrap().ord == 0,
         other => panic!("{other:?}"),
     }),
     ("p2p.takes-open-ord-for-a-number", |d| matches!(concluded(d, [0, 4, 0x3f, 0xff]), AfterReply::Impossible(..))),
-    ("p2p.tells-words", |d| told_octets(d, WITH_WORDS) == 6),
+    ("p2p.tells-words", |d| reported_length(d, WITH_WORDS) == 6),
 ];

@@ -1,4 +1,5 @@
-//! The tester as port mapper and service: the same exchanges with the client in process and with one over UDP and TCP on the loopback.
+//! The tester as port mapper and service: the same exchanges with a client in process and with one
+//! over UDP and TCP on the loopback.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -10,7 +11,7 @@ use weft_peer::driver::portmap::{PmClient, connect};
 use weft_peer::driver::{Call, Desk, Direction, Link, Received, TesterConnection, VirtualLink, What};
 use weft_peer::portmap::ClientSettings;
 
-/// A target that asks.
+/// A target that sends requests.
 enum Target {
     Virtual,
     Real(PmClient),
@@ -25,7 +26,7 @@ impl Target {
         (link, Target::Real(PmClient::bind(ClientSettings::default(), None).unwrap()))
     }
 
-    /// Has it connect to a service.
+    /// Makes it connect to a service.
     fn start(&self, link: &mut Link, service: SocketAddr) {
         link.ask(service).unwrap();
         if let Target::Real(client) = self {
@@ -76,20 +77,21 @@ async fn answer(link: &mut Link, (to, request): (SocketAddr, Message), kind: Mes
     link.answer(false, to, &octets).await.unwrap();
 }
 
-/// PMReq, PMAccept, PMAck, and a connection from where the PMReq told to where the PMAccept sent it.
+/// PMReq, PMAccept, PMAck, and a connection from the address in the PMReq to the address in the
+/// PMAccept.
 #[tokio::test]
-async fn a_client_is_sent_where_the_tester_wants_it() {
+async fn a_client_connects_to_the_address_from_the_tester() {
     for over_udp in [false, true] {
         let (mut link, target) = Target::open(over_udp);
         let service = link.place(false, false, true).unwrap();
         let place = link.place(false, false, true).unwrap();
         target.start(&mut link, service);
-        let asked = datagram(&mut link).await;
-        let Addresses::V4 { connecting, accepting } = asked.1.addresses else { panic!("of IPv6") };
-        assert_eq!((asked.1.message_type, asked.1.ap_port), (MessageType::PM_REQ, service.port()));
-        assert_eq!(SocketAddr::from((accepting, asked.1.ap_port)), service);
-        let from = SocketAddr::from((connecting, asked.1.cp_port));
-        answer(&mut link, asked, MessageType::PM_ACCEPT, place).await;
+        let request = datagram(&mut link).await;
+        let Addresses::V4 { connecting, accepting } = request.1.addresses else { panic!("of IPv6") };
+        assert_eq!((request.1.message_type, request.1.ap_port), (MessageType::PM_REQ, service.port()));
+        assert_eq!(SocketAddr::from((accepting, request.1.ap_port)), service);
+        let from = SocketAddr::from((connecting, request.1.cp_port));
+        answer(&mut link, request, MessageType::PM_ACCEPT, place).await;
         let (_, ack) = datagram(&mut link).await;
         assert_eq!((ack.message_type, ack.ap_port), (MessageType::PM_ACK, place.port()));
         let (to, connection) = connection(&mut link).await;
@@ -99,21 +101,22 @@ async fn a_client_is_sent_where_the_tester_wants_it() {
         let directions: Vec<Direction> = tape.iter().map(|event| event.direction).take(4).collect();
         use Direction::{FromTarget, ToTarget};
         assert_eq!(directions, [FromTarget, ToTarget, FromTarget, FromTarget]);
-        // Whatever its port is.
+        // Its port may be any.
         assert!(matches!(tape[0].what, What::Datagram { tester, .. } if tester.port() == 3935), "{:?}", tape[0]);
     }
 }
 
-/// Nobody listens at the SDP Address; then the service itself is connected to, and plain words come.
+/// No listener at the SDP Address: the client then connects to the service itself, and sends plain
+/// octets.
 #[tokio::test]
-async fn a_client_that_is_refused_goes_to_the_service() {
+async fn a_refused_client_connects_to_the_service() {
     for over_udp in [false, true] {
         let (mut link, target) = Target::open(over_udp);
         let service = link.place(false, false, true).unwrap();
         let nowhere = link.place(false, false, false).unwrap();
         target.start(&mut link, service);
-        let asked = datagram(&mut link).await;
-        answer(&mut link, asked, MessageType::PM_ACCEPT, nowhere).await;
+        let request = datagram(&mut link).await;
+        answer(&mut link, request, MessageType::PM_ACCEPT, nowhere).await;
         assert_eq!(datagram(&mut link).await.1.message_type, MessageType::PM_ACK);
         let (to, mut connection) = connection(&mut link).await;
         assert_eq!(to, service);
@@ -127,21 +130,21 @@ async fn a_client_that_is_refused_goes_to_the_service() {
     }
 }
 
-/// An answer that nobody gives: the virtual client asks five times, and connects to the service.
+/// Without an answer, the virtual client sends five requests and connects to the service.
 #[tokio::test]
 async fn a_client_without_an_answer_gives_up() {
     let (mut link, target) = Target::open(false);
     let service = link.place(true, false, true).unwrap();
     target.start(&mut link, service);
-    let mut asked = 0;
+    let mut requests = 0;
     let to = loop {
         match call(&mut link).await {
             Call::Datagram { to, octets, .. } => {
                 assert_eq!((to, octets[0]), (link.desk(true), 0x06));
-                asked += 1;
+                requests += 1;
             }
             Call::Connection { to, .. } => break to,
         }
     };
-    assert_eq!((asked, to), (5, service));
+    assert_eq!((requests, to), (5, service));
 }
