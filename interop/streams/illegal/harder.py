@@ -41,7 +41,7 @@ def no_rtr_type(s):
     s.request(rev=2, s=1, private=s.enhanced(0x8002, 0x8002), poke=(22, b'\x00'))
     s.reply(rev=2, s=1, private=s.enhanced(0x8002, 0x8002))
     s.fpdu('a', tagged(WRITE, 0, 0))
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -53,17 +53,17 @@ def rtr_not_agreed(s):
     else:
         s.read('a', 0, 0, 0, 0, 0)
         s.fpdu('b', tagged(READ_RESP, 0, 0))
-    s.say('a')
-    s.say('b')
+    s.rdma_send('a')
+    s.rdma_send('b')
     s.close()
 
 
 @stream('MPA-4.3-15 MPA-4.3-7 MPA-4.2-4 MPA-4.3-5 MPA-4.3-14', 'A Marker between two FPDUs is not zero', 'markers')
 def marker_between(s):
     s.start()
-    s.say('a', 512 - 4 - 2 - 18 - 4)                     # this FPDU ends at octet 512
-    s.say('b')
-    s.say('a', marker=lambda n, value: b'\0\0\0\x10', mark='marker')
+    s.rdma_send('a', 512 - 4 - 2 - 18 - 4)                     # this FPDU ends at octet 512
+    s.rdma_send('b')
+    s.rdma_send('a', marker=lambda n, value: b'\0\0\0\x10', mark='marker')
     frame, at = s.wrong or (0, 0)
     s.wrong = frame, at + 3
     s.close()
@@ -73,8 +73,8 @@ def marker_between(s):
         'The CRC leaves out the Marker directly before the FPDU', 'markers')
 def crc_without_marker(s):
     s.start()
-    s.say('a', 512 - 4 - 2 - 18 - 4)
-    s.say('b')
+    s.rdma_send('a', 512 - 4 - 2 - 18 - 4)
+    s.rdma_send('b')
     segment = untagged(SEND, s.next('a', SEND), text(16))
     s.fpdu('a', segment, crc=lambda value: crc32c(struct.pack('>H', len(segment)) + segment), mark='crc')
     if s.bad:
@@ -100,7 +100,7 @@ def last_segment_first(s):
     msn = s.next('a', SEND)
     swap(s, lambda: s.fpdu('a', untagged(SEND, msn, text(32), last=0)),
          lambda: s.fpdu('a', untagged(SEND, msn, text(16, 32), mo=32), mark=0))
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -124,7 +124,7 @@ def terminate_not_last(s):
 def immediate_msn(s):
     s.start()
     s.greet()
-    s.say('a')
+    s.rdma_send('a')
     s.message('a', IMM, text(8), poke=(13, b'\x01'))
     s.stop()
 
@@ -148,7 +148,7 @@ def read_request_msn_twice(s):
 
 
 # ---- RDMAP ----
-@stream('RDMAP-4.4-8 DDP-5.2-6 RDMAP-3.1-4 RDMAP-5.2.1-18', 'The Read Response begins 8 octets behind the SinkTO')
+@stream('RDMAP-4.4-8 DDP-5.2-6 RDMAP-3.1-4 RDMAP-5.2.1-18', 'The Read Response begins 8 octets after the SinkTO')
 def read_response_to(s):
     s.start()
     s.read('a', 0x900, 0x4000, 16, 0x5100, 0x2000)
@@ -174,7 +174,7 @@ def read_response_twice(s):
     s.stop()
 
 
-@stream('RDMAP-5.2.1-14 RDMAP-7306.7-14 RDMAP-5.2.2-8 RDMAP-7306.5.2.2-11 RDMAP-7306.5.4-11', 'Atomic Response before the Read Response asked for first')
+@stream('RDMAP-5.2.1-14 RDMAP-7306.7-14 RDMAP-5.2.2-8 RDMAP-7306.5.2.2-11 RDMAP-7306.5.4-11', 'Atomic Response before the Read Response that was requested first')
 def atomic_before_read(s):
     s.start()
     s.read('a', 0x900, 0x4000, 16, 0x5100, 0x2000)
@@ -202,7 +202,7 @@ def atomic_order(s):
     s.stop()
 
 
-@stream('RDMAP-7306.5.2-3 RDMAP-6.1-7 P2P-9.1-9 P2P-9.1-4 P2P-4.1-2', 'A Read and an Atomic outstanding, the Responder said IRD 1')
+@stream('RDMAP-7306.5.2-3 RDMAP-6.1-7 P2P-9.1-9 P2P-9.1-4 P2P-4.1-2', 'A Read and an Atomic outstanding, the Responder sent IRD 1')
 def atomic_above_ird(s):
     enhanced(s, (1, 1), (1, 1))
     s.read('a', 0x900, 0x4000, 16, 0x5100, 0x2000)
@@ -221,7 +221,7 @@ def read_refused(s, change=lambda header: header, **more):
     s.close('b')
 
 
-@stream('RDMAP-4.8-12 RDMAP-4.8-1 RDMAP-4.8-5', 'Terminate says R=1 but has no RDMA header')
+@stream('RDMAP-4.8-12 RDMAP-4.8-1 RDMAP-4.8-5', 'Terminate has R=1 but no RDMA header')
 def terminate_no_rdma_header(s):
     read_refused(s, change=lambda header: header[:-28], mark=18 + 2)
 
@@ -253,7 +253,7 @@ def sink_avail_small(s):
     d.mode('a', 4)
     d.sink_avail('b', 1025, 0x7100, 0x8000, 0, poke=(19, b'\x00'))
     s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
-    d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
+    d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
     d.close()
 
 
@@ -304,7 +304,7 @@ def rd_compl_len(s):
     d.src_avail('a', 64, 0x5100, 0x2000, 8)
     s.read('b', 0x900, 0x4000, 56, 0x5100, 0x2008)
     s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(56)))
-    d.say('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100, poke=(19, b'\x40'))
+    d.message('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100, poke=(19, b'\x40'))
     s.stop()
 
 
@@ -314,17 +314,17 @@ def rd_compl_early(s):
     d.src_avail('a', 64, 0x5100, 0x2000, 8)
     s.read('b', 0x900, 0x4000, 56, 0x5100, 0x2008)
     swap(s, lambda: s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(56))),
-         lambda: d.say('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100, mark=3))
+         lambda: d.message('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100, mark=3))
     s.stop()
 
 
-@stream('SDP-6.3.6.1-1 SDP-9.3-14', 'RdmaWrCompl says 48 octets, 40 were written')
+@stream('SDP-6.3.6.1-1 SDP-9.3-14', 'RdmaWrCompl reports 48 octets, 40 were written')
 def wr_compl_len(s):
     d = Sdp(s)
     d.mode('a', 4)
     d.sink_avail('b', 4096, 0x7100, 0x8000, 0)
     s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
-    d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100, poke=(19, b'\x30'))
+    d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100, poke=(19, b'\x30'))
     s.stop()
 
 
@@ -334,7 +334,7 @@ def write_other_stag(s):
     d.mode('a', 4)
     d.sink_avail('b', 4096, 0x7100, 0x8000, 0)
     s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)), poke=(4, b'\x72'))
-    d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
+    d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
     s.stop()
 
 
@@ -352,12 +352,12 @@ def src_avail_after_cancel(s):
     d.mode('a', 4)
     d.data('b', 0)
     d.src_avail('a', 64, 0x5100, 0x2000)
-    d.say('a', 8, op=SEND_SE)
-    swap(s, lambda: d.say('b', sdp.SENDSM), lambda: d.src_avail('a', 64, 0x5200, 0x3000, mark=3))
+    d.message('a', 8, op=SEND_SE)
+    swap(s, lambda: d.message('b', sdp.SENDSM), lambda: d.src_avail('a', 64, 0x5200, 0x3000, mark=3))
     s.stop()
 
 
-@stream('SDP-11.3-23', 'Two SrcAvails open, the peer said MaxAdverts 1')
+@stream('SDP-11.3-23', 'Two SrcAvails open, the peer sent MaxAdverts 1')
 def above_max_adverts(s):
     d = Sdp(s, adverts=1)
     d.mode('b', 4)
@@ -367,7 +367,7 @@ def above_max_adverts(s):
     s.stop()
 
 
-@stream('SDP-8.1.1-27 RDMAP-6.1-7', 'Two Reads outstanding, the Hello said LocIRD 1')
+@stream('SDP-8.1.1-27 RDMAP-6.1-7', 'Two Reads outstanding, the Hello had LocIRD 1')
 def reads_above_locird(s):
     d = Sdp(s, ird=1)
     d.src_avail('a', 64, 0x5100, 0x2000, 8)
@@ -375,7 +375,7 @@ def reads_above_locird(s):
     swap(s, lambda: s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(20))),
          lambda: s.read('b', 0x900, 0x4014, 36, 0x5100, 0x201C, mark=1))
     s.fpdu('a', tagged(READ_RESP, 0x900, 0x4014, text(36)))
-    d.say('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100)
+    d.message('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100)
     d.close()
 
 
@@ -411,8 +411,8 @@ def data_after_susp_ack(s):
     d = Sdp(s)
     d.data('b')
     d.data('a')
-    d.say('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1))
-    swap(s, lambda: d.data('b', mark=3), lambda: d.say('b', sdp.SUSP_ACK))
+    d.message('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1))
+    swap(s, lambda: d.data('b', mark=3), lambda: d.message('b', sdp.SUSP_ACK))
     s.close('b')
 
 
@@ -422,27 +422,27 @@ def abort_first(s):
     d.data('a')
     d.data('b')
     if not s.bad:
-        d.say('a', sdp.DISCONN)
-    d.say('a', sdp.ABORT, mark=3)
+        d.message('a', sdp.DISCONN)
+    d.message('a', sdp.ABORT, mark=3)
     s.close('a')
 
 
-@stream('SDP-10.6-9', 'ChRcvBufAck shrinks the buffers to 256, below the 512 asked for')
+@stream('SDP-10.6-9', 'ChRcvBufAck shrinks the buffers to 256, below the requested 512')
 def resize_below(s):
     d = Sdp(s)
-    d.say('a', sdp.CH_BUF, struct.pack('>I', 512))
-    d.say('b', sdp.CH_BUF_ACK, struct.pack('>I', 512), poke=(18, b'\x01'))
+    d.message('a', sdp.CH_BUF, struct.pack('>I', 512))
+    d.message('b', sdp.CH_BUF_ACK, struct.pack('>I', 512), poke=(18, b'\x01'))
     d.close()
 
 
-@stream('SDP-10.6-18', 'A second decrease is asked for after the first was answered with the old size')
+@stream('SDP-10.6-18', 'A second decrease is requested after the first was answered with the old size')
 def resize_again(s):
     d = Sdp(s)
-    d.say('a', sdp.CH_BUF, struct.pack('>I', 512))
-    d.say('b', sdp.CH_BUF_ACK, struct.pack('>I', sdp.BUFFER))
+    d.message('a', sdp.CH_BUF, struct.pack('>I', 512))
+    d.message('b', sdp.CH_BUF_ACK, struct.pack('>I', sdp.BUFFER))
     if s.bad:
-        d.say('a', sdp.CH_BUF, struct.pack('>I', 600), mark=3)
-        d.say('b', sdp.CH_BUF_ACK, struct.pack('>I', sdp.BUFFER))
+        d.message('a', sdp.CH_BUF, struct.pack('>I', 600), mark=3)
+        d.message('b', sdp.CH_BUF_ACK, struct.pack('>I', sdp.BUFFER))
     d.close()
 
 
@@ -450,9 +450,9 @@ def resize_again(s):
 def send_sm_twice(s):
     d = Sdp(s)
     d.src_avail('a', 64, 0x5100, 0x2000, 8)
-    d.say('b', sdp.SENDSM)
+    d.message('b', sdp.SENDSM)
     if s.bad:
-        d.say('b', sdp.SENDSM, mark=3)
+        d.message('b', sdp.SENDSM, mark=3)
     d.data('a', 56)
     d.close()
 

@@ -69,7 +69,7 @@ def request_reserved(s):
     s.close()
 
 
-@stream('MPA-7.1.1-20 MPA-7.1.2-1', 'Request says Rev 3')
+@stream('MPA-7.1.1-20 MPA-7.1.2-1', 'Request has Rev 3')
 def request_revision(s):
     s.connect()
     s.request(poke=(17, b'\x03'))
@@ -83,7 +83,7 @@ def private_data_513(s):
     refused(s)
 
 
-@stream('MPA-7.1.1-24 MPA-7.1.1-26 MPA-7.1.2-1 MPA-7.1.2-26', 'Request has 8 octets of Private Data, PD_Length says 4')
+@stream('MPA-7.1.1-24 MPA-7.1.1-26 MPA-7.1.2-1 MPA-7.1.2-26', 'Request has 8 octets of Private Data, PD_Length is 4')
 def private_data_length(s):
     s.connect()
     s.request(private=text(8), size=4 if s.bad else 8, mark=18)
@@ -97,25 +97,25 @@ def fpdu_before_reply(s):
     known = s.a.seq
     s.a.markers = s.use_markers
     if s.bad:                                            # the Reply crosses it and acknowledges the Request only
-        s.say('a', mark='len')
+        s.rdma_send('a', mark='len')
         s.reply(ack=known)
         s.ack('b')
     else:
         s.reply()
-        s.say('a')
-    s.say('b')
+        s.rdma_send('a')
+    s.rdma_send('b')
     s.close()
 
 
 @stream('MPA-7.1.2-17 P2P-3-4', 'Responder sends an FPDU before it has one from the Initiator')
 def responder_first(s):
     s.start()
-    swap(s, lambda: s.say('a'), lambda: s.say('b', 12, mark='len'))
-    s.say('a')
+    swap(s, lambda: s.rdma_send('a'), lambda: s.rdma_send('b', 12, mark='len'))
+    s.rdma_send('a')
     s.close()
 
 
-@stream('P2P-6-6 MPA-7.1.1-18', 'Enhanced Request (S=1) says Rev 1')
+@stream('P2P-6-6 MPA-7.1.1-18', 'Enhanced Request (S=1) has Rev 1')
 def enhanced_revision_1(s):
     s.connect()
     s.request(rev=2, s=1, private=s.enhanced(0x8002, 0x8002), poke=(17, b'\x01'))
@@ -124,7 +124,7 @@ def enhanced_revision_1(s):
     else:
         s.reply(rev=2, s=1, private=s.enhanced(0x8002, 0x8002))
     s.fpdu('a', tagged(WRITE, 0, 0))
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -143,7 +143,7 @@ def reply_without_a(s):
     s.request(rev=2, s=1, private=s.enhanced(0xC002, 0x0002))
     s.reply(rev=2, s=1, private=s.enhanced(0xC002, 0x0002), poke=(20, b'\x00'))
     s.message('a', SEND)
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -162,7 +162,7 @@ def reply_not_enhanced(s):
     s.request(rev=2, s=1, private=s.enhanced(0x8002, 0x8002))
     s.reply(rev=2, s=1, private=s.enhanced(0x8002, 0x8002), poke=(16, bytes([s.use_markers << 7 | s.crc << 6])))
     s.fpdu('a', tagged(WRITE, 0, 0))
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -173,8 +173,8 @@ def no_rtr(s):
     s.reply(rev=2, s=1, private=s.enhanced(0x8002, 0x8002))
     if not s.bad:
         s.fpdu('a', tagged(WRITE, 0, 0))
-    s.say('a', mark=1)
-    s.say('b')
+    s.rdma_send('a', mark=1)
+    s.rdma_send('b')
     s.close()
 
 
@@ -183,8 +183,8 @@ def no_rtr(s):
 def pad_not_zero(s):
     s.start()
     s.greet()
-    s.say('a', 13, pad=lambda fill: b'\x20' + fill[1:], mark='pad')
-    s.say('b')
+    s.rdma_send('a', 13, pad=lambda fill: b'\x20' + fill[1:], mark='pad')
+    s.rdma_send('b')
     s.close()
 
 
@@ -195,7 +195,7 @@ CRC_IDS = 'MPA-4.4-14 MPA-4.4-15 MPA-4.4-9 MPA-7.1.1-12 MPA-4.1-6 MPA-4.4-18 MPA
 def crc_wrong(s):
     s.start()
     s.greet()
-    s.say('a', 20, crc=lambda value: bytes([value[0] ^ 4]) + value[1:], mark='crc')
+    s.rdma_send('a', 20, crc=lambda value: bytes([value[0] ^ 4]) + value[1:], mark='crc')
     if s.bad:
         s.message('b', TERM, term_header(0x20, 2))
     s.close('b')
@@ -205,7 +205,7 @@ def crc_wrong(s):
 def crc_byte_order(s):
     s.start()
     s.greet()
-    s.say('a', 20, crc=lambda value: value[::-1], mark='crc')
+    s.rdma_send('a', 20, crc=lambda value: value[::-1], mark='crc')
     if s.bad:
         s.message('b', TERM, term_header(0x20, 2))
     s.close('b')
@@ -215,8 +215,8 @@ def crc_byte_order(s):
 def marker_reserved(s):
     s.start()
     s.greet()
-    s.say('a', 500, marker=lambda n, value: b'\x80' + value[1:], mark='marker')
-    s.say('b')
+    s.rdma_send('a', 500, marker=lambda n, value: b'\x80' + value[1:], mark='marker')
+    s.rdma_send('b')
     s.close()
 
 
@@ -224,10 +224,10 @@ def last_octet(s, change):
     """A 500-octet Send with one Marker inside whose FPDUPTR low octet is changed."""
     s.start()
     s.greet()
-    s.say('a', 500, marker=lambda n, value: value[:3] + bytes([value[3] + change]), mark='marker')
+    s.rdma_send('a', 500, marker=lambda n, value: value[:3] + bytes([value[3] + change]), mark='marker')
     frame, at = s.wrong or (0, 0)
     s.wrong = (frame, at + 3)
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -245,7 +245,7 @@ def fpduptr_off(s):
 def marker_missing(s):
     s.start()
     s.greet()
-    s.say('a', 500, marker=lambda n, value: b'', mark='marker')
+    s.rdma_send('a', 500, marker=lambda n, value: b'', mark='marker')
     s.stop()
 
 
@@ -263,8 +263,8 @@ def marker_unasked(s):
 def length_counts_crc(s):
     s.start()
     s.greet()
-    s.say('a', 8, length=lambda size: size + 4, mark='len')
-    s.say('a', 8)
+    s.rdma_send('a', 8, length=lambda size: size + 4, mark='len')
+    s.rdma_send('a', 8)
     s.stop()
 
 
@@ -273,8 +273,8 @@ def above_mulpdu(s):
     s.start()
     s.greet()
     fit = (522 if s.use_markers else 530) - 18
-    s.say('a', fit + (40 if s.bad else 0), mark='len')
-    s.say('b')
+    s.rdma_send('a', fit + (40 if s.bad else 0), mark='len')
+    s.rdma_send('b')
     s.close()
 
 
@@ -282,7 +282,7 @@ def above_mulpdu(s):
 def crc_field_missing(s):
     s.start()
     s.greet()
-    s.say('a', 16, crc=lambda value: b'', mark='len')
+    s.rdma_send('a', 16, crc=lambda value: b'', mark='len')
     s.close()
 
 
@@ -291,8 +291,8 @@ def crc_field_missing(s):
 def ddp_reserved(s):
     s.start()
     s.greet()
-    s.say('a', poke=(0, b'\x51'))
-    s.say('b')
+    s.rdma_send('a', poke=(0, b'\x51'))
+    s.rdma_send('b')
     s.close()
 
 
@@ -300,7 +300,7 @@ def ddp_reserved(s):
 def ddp_version(s):
     s.start()
     s.greet()
-    segment = s.say('a', poke=(0, b'\x42'))
+    segment = s.rdma_send('a', poke=(0, b'\x42'))
     s.react('b', 0x12, 6, segment)
 
 
@@ -317,8 +317,8 @@ def tagged_send(s):
 def last_flag_missing(s):
     s.start()
     s.greet()
-    s.say('a', poke=(0, b'\x01'))
-    s.say('a')
+    s.rdma_send('a', poke=(0, b'\x01'))
+    s.rdma_send('a')
     s.stop()
 
 
@@ -335,8 +335,8 @@ def last_flag_early(s):
 @stream('DDP-4.3-7', 'The first Send of the Responder has MSN 0')
 def first_msn_0(s):
     s.start()
-    s.say('a')
-    segment = s.say('b', poke=(6 + 4, bytes(4)))
+    s.rdma_send('a')
+    segment = s.rdma_send('b', poke=(6 + 4, bytes(4)))
     s.react('a', 0x12, 3, segment)
 
 
@@ -344,7 +344,7 @@ def first_msn_0(s):
 def msn_skips(s):
     s.start()
     s.greet()
-    s.say('a', poke=(10, struct.pack('>I', 3)))
+    s.rdma_send('a', poke=(10, struct.pack('>I', 3)))
     s.stop()
 
 
@@ -362,7 +362,7 @@ def msn_changes(s):
 def first_mo_4(s):
     s.start()
     s.greet()
-    s.say('a', poke=(14, struct.pack('>I', 4)))
+    s.rdma_send('a', poke=(14, struct.pack('>I', 4)))
     s.stop()
 
 
@@ -391,8 +391,8 @@ def to_gap(s):
     s.greet()
     s.fpdu('a', tagged(WRITE, 0x5100, 0x2000, text(32), last=0))
     s.fpdu('a', tagged(WRITE, 0x5100, 0x2020, text(16, 32)), poke=(6, struct.pack('>Q', 0x2028)))
-    s.say('a')
-    s.say('b')
+    s.rdma_send('a')
+    s.rdma_send('b')
     s.close()
 
 
@@ -414,7 +414,7 @@ def zero_length_twice(s):
     if s.bad:
         s.fpdu('a', untagged(SEND, msn, last=0))
     s.fpdu('a', untagged(SEND, msn), mark=0)
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -423,7 +423,7 @@ def zero_length_twice(s):
 def rdmap_version(s):
     s.start()
     s.greet()
-    segment = s.say('a', poke=(1, b'\x03'))
+    segment = s.rdma_send('a', poke=(1, b'\x03'))
     s.react('b', 0x02, 5, segment)
 
 
@@ -431,8 +431,8 @@ def rdmap_version(s):
 def rdmap_reserved(s):
     s.start()
     s.greet()
-    s.say('a', poke=(1, b'\x53'))
-    s.say('b')
+    s.rdma_send('a', poke=(1, b'\x53'))
+    s.rdma_send('b')
     s.close()
 
 
@@ -440,7 +440,7 @@ def rdmap_reserved(s):
 def opcode_reserved(s):
     s.start()
     s.greet()
-    segment = s.say('a', poke=(1, b'\x4d'))
+    segment = s.rdma_send('a', poke=(1, b'\x4d'))
     s.react('b', 0x02, 6, segment)
 
 
@@ -448,8 +448,8 @@ def opcode_reserved(s):
 def send_reserved_field(s):
     s.start()
     s.greet()
-    s.say('a', poke=(2, struct.pack('>I', 0x5100)))
-    s.say('b')
+    s.rdma_send('a', poke=(2, struct.pack('>I', 0x5100)))
+    s.rdma_send('b')
     s.close()
 
 
@@ -471,7 +471,7 @@ def read_response_wrong_stag(s):
     s.react('a', 0x11, 0, put(segment, 2, struct.pack('>I', 0x901)))
 
 
-@stream('RDMAP-4.4-9 RDMAP-5.2.1-18 DDP-5.2-3', 'The Read Response ends (L=1) after 32 of the 48 octets asked for')
+@stream('RDMAP-4.4-9 RDMAP-5.2.1-18 DDP-5.2-3', 'The Read Response ends (L=1) after 32 of the 48 requested octets')
 def read_response_short(s):
     s.start()
     s.read('a', 0x900, 0x4000, 48, 0x5100, 0x2000)
@@ -491,7 +491,7 @@ def read_response_order(s):
     s.stop()
 
 
-@stream('RDMAP-6.1-7 P2P-9.1-9 P2P-9.1-4 P2P-4.1-2 P2P-3-2', 'Two Reads outstanding, the Responder said IRD 1')
+@stream('RDMAP-6.1-7 P2P-9.1-9 P2P-9.1-4 P2P-4.1-2 P2P-3-2', 'Two Reads outstanding, the Responder sent IRD 1')
 def reads_above_ird(s):
     s.connect()
     s.request(rev=2, s=1, private=s.enhanced(1, 1))
@@ -507,7 +507,7 @@ def given_up(s, change=lambda header: header, before=lambda: None, **more):
     """'b' fails on a Send for reasons of its own: Terminate 02 07 with the DDP header of the Send."""
     s.start()
     s.greet()
-    segment = s.say('a')
+    segment = s.rdma_send('a')
     before()
     header = term_header(0x02, 7, segment)
     s.message('b', TERM, change(header) if s.bad else header, **more)
@@ -531,7 +531,7 @@ def terminate_length(s):
     s.close('b')
 
 
-@stream('RDMAP-4.8-10 RDMAP-4.8-1 RDMAP-4.8-5', 'Terminate says D=1 but has no DDP header')
+@stream('RDMAP-4.8-10 RDMAP-4.8-1 RDMAP-4.8-5', 'Terminate has D=1 but no DDP header')
 def terminate_header_missing(s):
     given_up(s, change=lambda header: header[:6], mark=18 + 2)
     s.close('b')
@@ -539,9 +539,9 @@ def terminate_header_missing(s):
 
 @stream('RDMAP-5.4-12', 'A Send follows the own Terminate')
 def send_after_terminate(s):
-    given_up(s, before=lambda: s.bad or s.say('b'))
+    given_up(s, before=lambda: s.bad or s.rdma_send('b'))
     if s.bad:
-        s.say('b', mark=1)
+        s.rdma_send('b', mark=1)
     s.close('b')
 
 
@@ -556,7 +556,7 @@ def write_after_invalidate(s):
     s.react('b', 0x11, 0, put(segment, 2, struct.pack('>I', 0x5100)))
 
 
-@stream('RDMAP-7306.5.1.1-3 RDMAP-7306.5.2.1-13', 'FetchAdd 4 octets behind an aligned place of the same STag')
+@stream('RDMAP-7306.5.1.1-3 RDMAP-7306.5.2.1-13', 'FetchAdd 4 octets after an aligned place of the same STag')
 def fetch_add_unaligned(s):
     s.start()
     s.message('a', ATOMIC_REQ, fetch_add(1, 0x5100, 0x2000, 5))
@@ -685,7 +685,7 @@ def non_discards(s):
         d.data('a', 40)
     else:
         s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
-        d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
+        d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
     d.close()
 
 
@@ -700,10 +700,10 @@ def mode_in_force(s):
 @stream('SDP-10.6-19', 'A second ChRcvBuf before the first is acknowledged')
 def resize_twice(s):
     d = Sdp(s)
-    d.say('a', sdp.CH_BUF, struct.pack('>I', 512))
-    swap(s, lambda: d.say('b', sdp.CH_BUF_ACK, struct.pack('>I', 512)),
-         lambda: d.say('a', sdp.CH_BUF, struct.pack('>I', 256), mark=3))
-    d.say('b', sdp.CH_BUF_ACK, struct.pack('>I', 256))
+    d.message('a', sdp.CH_BUF, struct.pack('>I', 512))
+    swap(s, lambda: d.message('b', sdp.CH_BUF_ACK, struct.pack('>I', 512)),
+         lambda: d.message('a', sdp.CH_BUF, struct.pack('>I', 256), mark=3))
+    d.message('b', sdp.CH_BUF_ACK, struct.pack('>I', 256))
     d.close()
 
 
@@ -711,8 +711,8 @@ def resize_twice(s):
 def data_after_suspend(s):
     d = Sdp(s)
     d.data('b')
-    swap(s, lambda: d.data('a', mark=3), lambda: d.say('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1)))
-    d.say('b', sdp.SUSP_ACK)
+    swap(s, lambda: d.data('a', mark=3), lambda: d.message('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1)))
+    d.message('b', sdp.SUSP_ACK)
     s.close('b')
 
 
@@ -720,8 +720,8 @@ def data_after_suspend(s):
 def data_after_disconn(s):
     d = Sdp(s)
     d.data('b')
-    swap(s, lambda: d.data('a', mark=3), lambda: d.say('a', sdp.DISCONN))
-    d.say('b', sdp.DISCONN)
+    swap(s, lambda: d.data('a', mark=3), lambda: d.message('a', sdp.DISCONN))
+    d.message('b', sdp.DISCONN)
     s.close('b')
 
 
@@ -729,12 +729,12 @@ def data_after_disconn(s):
 def abort_unsolicited(s):
     d = Sdp(s)
     d.data('a')
-    d.say('a', sdp.DISCONN)
-    d.say('a', sdp.ABORT, poke=(1 - 18, b'\x43'))
+    d.message('a', sdp.DISCONN)
+    d.message('a', sdp.ABORT, poke=(1 - 18, b'\x43'))
     s.close('a')
 
 
-# ---- Port mapper: UDP, so one mode says all ----
+# ---- Port mapper: UDP, so one mode is enough ----
 def mapping(s, accept=(None, None), ack=(None, None)):
     """PMReq, PMAccept, PMAck; (offset, octets) pairs are the faults."""
     s.b.port = 3935
@@ -780,7 +780,7 @@ def mapper_handle(s):
         mapper_message(s, 'a', 2, 7000)
 
 
-@stream('PM-7.4-38 PM-7.3.1.6-3 PM-7.4-32', 'ApPort of the PMAck is the one asked for, not the one of the PMAccept', 'crc')
+@stream('PM-7.4-38 PM-7.3.1.6-3 PM-7.4-32', 'ApPort of the PMAck is the requested one, not the one of the PMAccept', 'crc')
 def mapper_ack_port(s):
     mapping(s, ack=(4, struct.pack('>H', 80)))
 

@@ -13,7 +13,7 @@ ALL = 'crc plain markers'
 
 
 # ---- start-up and FPDU ----
-@stream('MPA-7.1.1-24 MPA-7.1.1-26 MPA-7.1.2-26 MPA-7.1.1-25 MPA-7.1.1-29', 'Reply says PD_Length 0, 8 octets of Private Data follow')
+@stream('MPA-7.1.1-24 MPA-7.1.1-26 MPA-7.1.2-26 MPA-7.1.1-25 MPA-7.1.1-29', 'Reply has PD_Length 0, 8 octets of Private Data follow')
 def reply_surplus(s):
     s.connect()
     s.request()
@@ -33,7 +33,7 @@ def crc_by_reply_only(s):
     s.crc = True
     s.reply()
     s.greet()
-    s.say('a', crc=lambda value: bytes(4), mark='crc')
+    s.rdma_send('a', crc=lambda value: bytes(4), mark='crc')
     if s.bad:
         s.message('b', TERM, term_header(0x20, 2))
     s.close('b')
@@ -51,10 +51,10 @@ def one_way_markers(s, who):
 @stream('MPA-7.1.1-6 MPA-7.1.1-9 MPA-4.3-10 MPA-4.3-3 MPA-7.1.2-21 MPA-4.3-4 MPA-4.3-11', 'Request M=1, Reply M=0: the Responder sends no Markers', 'crc')
 def responder_no_markers(s):
     one_way_markers(s, 'a')
-    s.say('a')
+    s.rdma_send('a')
     if s.bad:
         s.b.markers = False
-    s.say('b', 12, mark='len')
+    s.rdma_send('b', 12, mark='len')
     s.stop()
 
 
@@ -63,7 +63,7 @@ def initiator_markers(s):
     one_way_markers(s, 'a')
     if s.bad:
         s.a.markers = True
-    s.say('a', mark='marker' if s.bad else None)
+    s.rdma_send('a', mark='marker' if s.bad else None)
     s.stop()
 
 
@@ -71,8 +71,8 @@ def initiator_markers(s):
 def above_mulpdu_markers(s):
     s.start()
     s.greet()
-    s.say('a', 526 - 18 if s.bad else 522 - 18, mark='len')
-    s.say('b')
+    s.rdma_send('a', 526 - 18 if s.bad else 522 - 18, mark='len')
+    s.rdma_send('b')
     s.close()
 
 
@@ -80,10 +80,10 @@ def above_mulpdu_markers(s):
 def fpduptr_second(s):
     s.start()
     s.greet()
-    s.say('a', 1000, marker=lambda n, value: b'\0\0\x02\0' if n == 1 else value, mark='marker')
+    s.rdma_send('a', 1000, marker=lambda n, value: b'\0\0\x02\0' if n == 1 else value, mark='marker')
     if s.wrong:
         s.wrong = s.wrong[0], s.wrong[1] + 3
-    s.say('b')
+    s.rdma_send('b')
     s.close()
 
 
@@ -101,12 +101,12 @@ def payload_flipped(s):
     s.close('b')
 
 
-@stream('P2P-9.1-20 P2P-9.1-5 P2P-4.1-2 P2P-3-2 RDMAP-6.1-7', 'The Responder has two Reads outstanding, the Request said IRD 1')
+@stream('P2P-9.1-20 P2P-9.1-5 P2P-4.1-2 P2P-3-2 RDMAP-6.1-7', 'The Responder has two Reads outstanding, the Request had IRD 1')
 def responder_reads(s):
     s.connect()
     s.request(rev=2, s=1, private=s.enhanced(1, 4))
     s.reply(rev=2, s=1, private=s.enhanced(4, 1))
-    s.say('a')
+    s.rdma_send('a')
     s.read('b', 0x900, 0x4000, 16, 0x5100, 0x2000)
     swap(s, lambda: s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(16))),
          lambda: s.read('b', 0xA00, 0x6000, 24, 0x5100, 0x3000, mark=1))
@@ -149,8 +149,8 @@ def write_not_ended(s):
     s.start()
     s.greet()
     s.fpdu('a', tagged(WRITE, 0x5100, 0x2000, text(16)), poke=(0, b'\x81'))
-    s.say('a')
-    s.say('b')
+    s.rdma_send('a')
+    s.rdma_send('b')
     s.close()
 
 
@@ -164,7 +164,7 @@ def response_not_ended(s):
     s.stop()
 
 
-@stream('RDMAP-4.4-9 RDMAP-5.2.1-18', 'The Read Response has 20 octets, 16 were asked for')
+@stream('RDMAP-4.4-9 RDMAP-5.2.1-18', 'The Read Response has 20 octets, 16 were requested')
 def response_long(s):
     s.start()
     s.read('a', 0x900, 0x4000, 16, 0x5100, 0x2000)
@@ -196,7 +196,7 @@ def response_unasked(s):
     s.greet()
     if s.bad:
         s.fpdu('b', tagged(READ_RESP, 0x900, 0x4000, text(16)), mark=1)
-    s.say('b')
+    s.rdma_send('b')
     s.stop()
 
 
@@ -206,7 +206,7 @@ def atomic_response_unasked(s):
     s.greet()
     if s.bad:
         s.message('b', ATOMIC_RESP, struct.pack('>IQ', 1, 7), mark=1)
-    s.say('b')
+    s.rdma_send('b')
     s.stop()
 
 
@@ -227,11 +227,11 @@ def terminate_llp_code(s):
     s.close('b')
 
 
-@stream('RDMAP-4.8-8 RDMAP-4.8-9', 'Terminate says D=1, M=0 and has no DDP Segment Length, only the DDP header')
+@stream('RDMAP-4.8-8 RDMAP-4.8-9', 'Terminate has D=1, M=0 and no DDP Segment Length, only the DDP header')
 def terminate_no_length(s):
     s.start()
     s.greet()
-    segment = s.say('a')
+    segment = s.rdma_send('a')
     header = term_header(0x02, 7, segment)
     s.message('b', TERM, header[:2] + b'\x40\0' + header[6:] if s.bad else header, mark=18 + 2)
     s.close('b')
@@ -252,7 +252,7 @@ def response_last_first(s):
     s.read('a', 0x900, 0x4000, 48, 0x5100, 0x2000)
     swap(s, lambda: s.fpdu('b', tagged(READ_RESP, 0x900, 0x4000, text(32), last=0)),
          lambda: s.fpdu('b', tagged(READ_RESP, 0x900, 0x4020, text(16, 32)), mark=0))
-    s.say('a')
+    s.rdma_send('a')
     s.close()
 
 
@@ -262,8 +262,8 @@ def write_last_first(s):
     s.greet()
     swap(s, lambda: s.fpdu('a', tagged(WRITE, 0x5100, 0x2000, text(32), last=0)),
          lambda: s.fpdu('a', tagged(WRITE, 0x5100, 0x2020, text(16, 32)), mark=0))
-    s.say('a')
-    s.say('b')
+    s.rdma_send('a')
+    s.rdma_send('b')
     s.close()
 
 
@@ -271,10 +271,10 @@ def write_last_first(s):
 def length_counts_crc_once(s):
     s.start()
     s.greet()
-    s.say('a', 8, length=lambda size: size + 4, mark='len')
+    s.rdma_send('a', 8, length=lambda size: size + 4, mark='len')
     for _ in range(4):
-        s.say('a', 8)
-    s.say('b')
+        s.rdma_send('a', 8)
+    s.rdma_send('b')
     s.close()
 
 
@@ -326,9 +326,9 @@ def before_hello_ack(s):
     if s.bad:
         d.data('a', mark=3)
         d.last['b'] = 0                                  # MSeqAck of a HelloAck is zero
-        d.say('b', sdp.HELLO_ACK, ack)
+        d.message('b', sdp.HELLO_ACK, ack)
     else:
-        d.say('b', sdp.HELLO_ACK, ack)
+        d.message('b', sdp.HELLO_ACK, ack)
         d.data('a')
     s.stop()
 
@@ -356,10 +356,10 @@ def mid_reserved(s):
     s.stop()
 
 
-@stream('SDP-6.2.3-1 SDP-6.1.1-4', 'DisConn has 4 octets behind the BSDH')
+@stream('SDP-6.2.3-1 SDP-6.1.1-4', 'DisConn has 4 octets after the BSDH')
 def disconn_payload(s):
     d = Sdp(s)
-    d.say('a', sdp.DISCONN, payload=text(4) if s.bad else b'', mark=7)
+    d.message('a', sdp.DISCONN, payload=text(4) if s.bad else b'', mark=7)
     s.stop()
 
 
@@ -367,8 +367,8 @@ def disconn_payload(s):
 def susp_constant(s):
     d = Sdp(s)
     d.data('b')
-    d.say('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1), poke=(19, b'\x01'))
-    d.say('b', sdp.SUSP_ACK)
+    d.message('a', sdp.SUSP, struct.pack('>IHH', 0, 7001, 1), poke=(19, b'\x01'))
+    d.message('b', sdp.SUSP_ACK)
     s.close('b')
 
 
@@ -387,10 +387,10 @@ def wr_compl_twice(s):
     d.sink_avail('b', 4096, 0x7100, 0x8000, 0)
     s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
     if s.bad:
-        d.say('a', sdp.WR_COMPL, struct.pack('>I', 20))
-        d.say('a', sdp.WR_COMPL, struct.pack('>I', 20), inval=0x7100, mark=3)
+        d.message('a', sdp.WR_COMPL, struct.pack('>I', 20))
+        d.message('a', sdp.WR_COMPL, struct.pack('>I', 20), inval=0x7100, mark=3)
     else:
-        d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
+        d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
     s.stop()
 
 
@@ -400,12 +400,12 @@ def write_after_cancel(s):
     d.mode('a', 4)
     d.sink_avail('b', 4096, 0x7100, 0x8000, 0)
     if s.bad:
-        d.say('b', 9, op=SEND_SE)
-        d.say('a', 0xA, op=SEND_SE)
+        d.message('b', 9, op=SEND_SE)
+        d.message('a', 0xA, op=SEND_SE)
         s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)), mark=1)
     else:
         s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
-        d.say('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
+        d.message('a', sdp.WR_COMPL, struct.pack('>I', 40), inval=0x7100)
     s.stop()
 
 
@@ -460,12 +460,12 @@ def sink_avail_after_cancel(s):
     d = Sdp(s)
     d.mode('a', 4)
     d.sink_avail('b', 4096, 0x7100, 0x8000, 0)
-    d.say('b', 9, op=SEND_SE)
-    swap(s, lambda: d.say('a', 0xA, op=SEND_SE), lambda: d.sink_avail('b', 4096, 0x7200, 0x9000, 0, mark=3))
+    d.message('b', 9, op=SEND_SE)
+    swap(s, lambda: d.message('a', 0xA, op=SEND_SE), lambda: d.sink_avail('b', 4096, 0x7200, 0x9000, 0, mark=3))
     s.stop()
 
 
-@stream('SDP-9.2-36 SDP-9.2-34', 'RdmaRdCompl after SendSm, before the Data that SendSm asked for')
+@stream('SDP-9.2-36 SDP-9.2-34', 'RdmaRdCompl after SendSm, before the Data that SendSm requested')
 def rd_compl_after_send_sm(s):
     d = Sdp(s)
     d.mode('a', 4)
@@ -474,8 +474,8 @@ def rd_compl_after_send_sm(s):
     d.src_avail('a', 32, 0x5200, 0x3000)
     s.read('b', 0x900, 0x4000, 32, 0x5200, 0x3000)
     s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(32)))
-    d.say('b', sdp.SENDSM)
-    swap(s, lambda: d.data('a', 64), lambda: d.say('b', sdp.RD_COMPL, struct.pack('>I', 32), inval=0x5200, mark=3))
+    d.message('b', sdp.SENDSM)
+    swap(s, lambda: d.data('a', 64), lambda: d.message('b', sdp.RD_COMPL, struct.pack('>I', 32), inval=0x5200, mark=3))
     s.stop()
 
 
@@ -484,13 +484,13 @@ def ack_of_cancel(s):
     d = Sdp(s)
     d.src_avail('a', 64, 0x5100, 0x2000, 8)
     s.read('b', 0x900, 0x4000, 56, 0x5100, 0x2008)
-    d.say('a', 8, op=SEND_SE)
+    d.message('a', 8, op=SEND_SE)
     if not s.bad:
         d.last['b'] = 1
     d.data('b', 0, mark=15)
     s.fpdu('a', tagged(READ_RESP, 0x900, 0x4000, text(56)))
     d.last['b'] = 2
-    d.say('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100)
+    d.message('b', sdp.RD_COMPL, struct.pack('>I', 56), inval=0x5100)
     s.stop()
 
 
@@ -544,7 +544,7 @@ def hello_ack_again(s):
     d.data('a')
     if s.bad:
         d.last['b'] = 0
-        d.say('b', sdp.HELLO_ACK, struct.pack('>HBBIHH', 8, 0, 0x11, sdp.BUFFER, 4, 4), mark=3)
+        d.message('b', sdp.HELLO_ACK, struct.pack('>HBBIHH', 8, 0, 0x11, sdp.BUFFER, 4, 4), mark=3)
         d.last['b'] = 1
         d.last['a'] = 0
     d.data('b')

@@ -15,7 +15,7 @@ BUFFER = 1024
 
 class Sdp:
     def __init__(self, stream, bufs=16, hello_poke=None, adverts=8, ird=4):
-        """bufs, adverts (MaxAdverts) and ird (LocIRD) are what the Hello of 'a' says."""
+        """bufs, adverts (MaxAdverts) and ird (LocIRD) are values in the Hello of 'a'."""
         self.s, self.bufs = stream, {'a': bufs, 'b': 16}
         self.mseq, self.last = {'a': 0, 'b': 0}, {'a': 0, 'b': 0}
         stream.connect()
@@ -26,12 +26,12 @@ class Sdp:
         stream.send('a', hello, mark)
         stream.request('b')
         stream.reply('a')
-        self.say('b', HELLO_ACK, struct.pack('>HBBIHH', 8, 0, 0x11, BUFFER, 4, 4))
+        self.message('b', HELLO_ACK, struct.pack('>HBBIHH', 8, 0, 0x11, BUFFER, 4, 4))
 
     def header(self, who, mid, more, flags=0):
         return struct.pack('>HBBIII', self.bufs[who], flags, mid, 16 + more, self.mseq[who], self.last[who])
 
-    def say(self, who, mid, extra=b'', payload=b'', op=None, inval=0, flags=0, poke=None, mark=None):
+    def message(self, who, mid, extra=b'', payload=b'', op=None, inval=0, flags=0, poke=None, mark=None):
         """One message; poke and mark count from its first octet."""
         if mid > HELLO_ACK:
             self.mseq[who] += 1
@@ -45,27 +45,27 @@ class Sdp:
         return self.s.message(who, op, body, inval=inval, poke=poke, mark=mark)
 
     def data(self, who, size=8, **more):
-        return self.say(who, DATA, payload=stack.text(size), **more)
+        return self.message(who, DATA, payload=stack.text(size), **more)
 
     def mode(self, who, word, **more):
-        return self.say(who, MODE, struct.pack('>I', word), **more)
+        return self.message(who, MODE, struct.pack('>I', word), **more)
 
     def src_avail(self, who, size, stag, va, payload=0, **more):
-        return self.say(who, SRC_AVAIL, struct.pack('>IIQ', size, stag, va), stack.text(payload), **more)
+        return self.message(who, SRC_AVAIL, struct.pack('>IIQ', size, stag, va), stack.text(payload), **more)
 
     def sink_avail(self, who, size, stag, va, discards, **more):
-        return self.say(who, SINK_AVAIL, struct.pack('>IIQI', size, stag, va, discards), **more)
+        return self.message(who, SINK_AVAIL, struct.pack('>IIQI', size, stag, va, discards), **more)
 
     def fetch(self, who, size, stag, va, **more):
         """RDMA Read of `size` octets by `who`, answered, with its RdmaRdCompl."""
         self.s.read(who, 0x900, 0x4000, size, stag, va, **more)
         self.s.fpdu(self.s.other(who), stack.tagged(stack.READ_RESP, 0x900, 0x4000, stack.text(size)))
-        self.say(who, RD_COMPL, struct.pack('>I', size), inval=stag)
+        self.message(who, RD_COMPL, struct.pack('>I', size), inval=stag)
 
     def close(self):
         """Graceful: DisConn both ways, then the LLP goes."""
-        self.say('a', DISCONN)
-        self.say('b', DISCONN)
+        self.message('a', DISCONN)
+        self.message('b', DISCONN)
         self.s.close('b')
 
 

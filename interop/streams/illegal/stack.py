@@ -31,7 +31,7 @@ def checksum(data):
     return total ^ 0xFFFF
 
 
-# ---- DDP segments: the whole ULPDU ----
+# ---- DDP segments: complete ULPDUs ----
 WRITE, READ_REQ, READ_RESP, SEND, SEND_INV, SEND_SE, SEND_SE_INV, TERM, IMM, IMM_SE, ATOMIC_REQ, ATOMIC_RESP = range(12)
 QUEUE = {READ_REQ: 1, ATOMIC_REQ: 1, TERM: 2, ATOMIC_RESP: 3}
 
@@ -165,7 +165,7 @@ class Stream:
             right, data = data, put(data, poke[0], poke[1])
             mark = next(n for n, octet in enumerate(data) if octet != right[n])
         self.send(who, data, mark, ack)
-        self.hosts[self.other(who)].markers = self.use_markers      # the peer must send what we asked for
+        self.hosts[self.other(who)].markers = self.use_markers      # the peer must send what we requested
 
     def request(self, who='a', **more):
         self.startup(who, b'Req', **more)
@@ -241,13 +241,13 @@ class Stream:
         self.fpdu(who, segment, **more)
         return put(segment, *more['poke']) if self.bad and more.get('poke') else segment
 
-    def say(self, who, size=16, **more):
+    def rdma_send(self, who, size=16, **more):
         return self.message(who, SEND, text(size), **more)
 
     def greet(self):
         """The first Send each way, so that both sides may send."""
-        self.say('a')
-        self.say('b', 12)
+        self.rdma_send('a')
+        self.rdma_send('b', 12)
 
     def read(self, who, sink, sink_to, size, source, source_to, **more):
         return self.message(who, READ_REQ, read_header(sink, sink_to, size, source, source_to), **more)
@@ -257,7 +257,7 @@ class Stream:
         if self.bad:
             self.message(who, TERM, term_header(layer_type, code, segment))
         else:
-            self.say(who, 8)
+            self.rdma_send(who, 8)
         self.close(who)
 
 

@@ -296,7 +296,7 @@ def _(c):
     c.close()
 
 
-@stream("enhanced-rtr-extra-flags", "the Reply adds RTR types that were not asked for; the Initiator picks its own",
+@stream("enhanced-rtr-extra-flags", "the Reply adds RTR types that were not requested; the Initiator picks its own",
         "6581 9.2: 'MAY include additional RTR indication options'")
 def _(c):
     c.start2(("AC", 3, 3), ("ABCD", 3, 3))
@@ -1262,7 +1262,7 @@ def _(c):
 def _(c):
     s = Sdp(c, size=(200, 200))
     s.word(A, CHBUF, 50)
-    s.word(B, CHBUFACK, 100)                   # smaller, but not as small as asked
+    s.word(B, CHBUFACK, 100)                   # smaller, but larger than requested
     s.data(A, pattern(84))
     s.word(B, CHBUF, 400)
     s.word(A, CHBUFACK, 200)                   # unchanged
@@ -1283,7 +1283,7 @@ def _(c):
     s.bye()
 
 
-@stream("sdp-resize-crossing", "both ask at once: the Connecting Peer answers, the Accepting Peer disregards; asked again later", "SDP 10.6.1")
+@stream("sdp-resize-crossing", "both request at once: the Connecting Peer answers, the Accepting Peer disregards; a later request repeats it", "SDP 10.6.1")
 def _(c):
     s = Sdp(c, size=(100, 100))
     s.data(A)
@@ -1661,7 +1661,7 @@ def _(c):
     c.close()
 
 
-@stream("initiator-half-closes-before-reply", "FIN behind the Request; the Reply still comes, then the other FIN", "5044 7.1.2 rule 3, 7.2 (each half closes alone)")
+@stream("initiator-half-closes-before-reply", "FIN after the Request; the Reply still comes, then the other FIN", "5044 7.1.2 rule 3, 7.2 (each half closes alone)")
 def _(c):
     c.open()
     c.req()
@@ -2452,7 +2452,7 @@ def _(c):
     c.close(B)
 
 
-@stream("sdp-srcavail-carries-all", "a Combined SrcAvail carries the whole buffer: zero-length Read, RdmaRdCompl of 0", "SDP 6.3.7.1, 9.2 ('some or all of the ULP payload')")
+@stream("sdp-srcavail-carries-all", "a Combined SrcAvail carries the complete buffer: zero-length Read, RdmaRdCompl of 0", "SDP 6.3.7.1, 9.2 ('some or all of the ULP payload')")
 def _(c):
     s = Sdp(c)
     s.src(A, 20, 0x500, 0, pattern(20))
@@ -2655,7 +2655,7 @@ def _(c):
 
 # Found by shaking the streams above (shake.py, recut.py); each is legal traffic in a poor capture
 
-@stream("late-fin-of-old-connection", "a delayed FIN of the old connection arrives behind the SYN of the next on the same ports; TCP drops it",
+@stream("late-fin-of-old-connection", "a delayed FIN of the old connection arrives after the SYN of the next on the same ports; TCP drops it",
         "RFC 793 3.3, 3.9 (segments outside the window), 5044 7.1.5 note")
 def _(c):
     c.start()
@@ -2695,7 +2695,7 @@ def _(c):
     c.close(B)
 
 
-@stream("capture-lost-end-of-atomic-response", "the capture saw a Read Response and the first 26 octets of the Atomic Response's FPDU behind it, not the rest",
+@stream("capture-lost-end-of-atomic-response", "the capture saw a Read Response and the first 26 octets of the Atomic Response's FPDU after it, not the rest",
         "7306 5.4; nothing forbids it")
 def _(c):
     c.start()
@@ -2895,7 +2895,7 @@ def _(c):
     c.close()
 
 
-@stream("markers-capture-from-the-middle", "the capture begins behind the start-up frames; the first Marker comes after eleven FPDUs, inside the twelfth",
+@stream("markers-capture-from-the-middle", "the capture begins after the start-up frames; the first Marker comes after eleven FPDUs, inside the twelfth",
         "5044 4.3; nothing forbids it", "m")
 def _(c):
     c.start()
