@@ -221,7 +221,7 @@ check_capture() {
 check_statuses() {
     local user
     user=$(id -u):$(id -g)
-    # Root's files say little: take a user that neither this machine nor the image knows.
+    # Root's files prove little: take a user that neither this machine nor the image knows.
     [ "$user" != 0:0 ] || user=12345:12346
     folder work "$user"
     as_caller() {

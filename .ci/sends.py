@@ -20,12 +20,12 @@ SEND, STARTUP = 3, 20
 
 
 def read(sock, octets):
-    """So many octets."""
+    """Reads exactly `octets` octets."""
     got = bytearray()
     while len(got) < octets:
         piece = sock.recv(octets - len(got))
         if not piece:
-            sys.exit(f"the peer ended behind {len(got)} of {octets} octets")
+            sys.exit(f"the peer ended after {len(got)} of {octets} octets")
         got += piece
     return bytes(got)
 

@@ -28,7 +28,7 @@ def uploads(page, file):
 def finds_what_is_wrong(person, capture):
     page = person.page
     page.goto("/captures")
-    check("no capture in the folder yet" in page.locator("main").inner_text(), "an empty folder is not told of")
+    check("no capture in the folder yet" in page.locator("main").inner_text(), "the page does not report an empty folder")
     person.look("captures-none")
     address = uploads(page, capture)
     with page.expect_download() as download:

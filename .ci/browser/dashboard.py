@@ -16,8 +16,8 @@ from playwright.sync_api import sync_playwright
 def signs_in(person, token):
     page = person.page
     page.goto("/matrix")
-    check(page.get_by_label("Token").is_visible(), "a stranger is not asked for a token")
-    check("builtin" not in page.content(), "a stranger is told of targets")
+    check(page.get_by_label("Token").is_visible(), "the page does not request a token from a stranger")
+    check("builtin" not in page.content(), "the page shows targets to a stranger")
     person.look("login")
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
@@ -92,7 +92,7 @@ def main(url, out):
         captures.pages_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
         person.goes_by_keyboard(["/", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
         person.without_scripts(["/", "/matrix"])
-        print(person.told())
+        print(person.summary())
         person.close()
 
 

@@ -26,9 +26,9 @@ class Person:
         self.page = self.context.new_page()
         self.looked_at = []
         self.reached = 0
-        self.asked_for = set()
+        self.requested_hosts = set()
         # Whatever a page asks for is the dashboard's, and no script of it fails.
-        self.page.on("request", lambda request: self.asked_for.add(request.url.split("/")[2]))
+        self.page.on("request", lambda request: self.requested_hosts.add(request.url.split("/")[2]))
         self.page.on("pageerror", lambda error: check(False, f"{self.page.url}: {error}"))
 
     def look(self, name, narrow=True, themes=("light", "dark")):
@@ -84,11 +84,11 @@ class Person:
         for path in paths:
             page = plain.new_page()
             page.goto(path)
-            check("builtin" in page.locator("main").inner_text(), f"{path} says nothing without scripts")
+            check("builtin" in page.locator("main").inner_text(), f"{path} shows nothing without scripts")
         plain.close()
 
-    def told(self):
-        check(len(self.asked_for) == 1, f"pages ask for other hosts: {json.dumps(sorted(self.asked_for))}")
+    def summary(self):
+        check(len(self.requested_hosts) == 1, f"pages request other hosts: {json.dumps(sorted(self.requested_hosts))}")
         return f"looked at {', '.join(self.looked_at)}; {self.reached} elements by keyboard; no barrier, no other host"
 
     def close(self):

@@ -1,4 +1,4 @@
-"""An operator at the dashboard: starts a run and watches it to its end, stops one, goes on with it, looks at targets from run to run."""
+"""An operator at the dashboard: starts, watches, stops and resumes a run, and compares targets over several runs."""
 
 from person import check
 from playwright.sync_api import expect
@@ -16,8 +16,8 @@ def begins(page, target, select, tier="default"):
     page.wait_for_url("**/runs/*")
 
 
-def told_after(page, done):
-    """Waits until other than `done` cases are told as finished; says how many."""
+def wait_for_progress(page, done):
+    """Waits until the count of finished cases differs from `done`; returns the count."""
     expect(page.locator("#done")).not_to_have_text(str(done))
     return int(page.locator("#done").inner_text())
 
@@ -33,23 +33,23 @@ def starts_a_run_and_watches_it(person):
     check(page.url.endswith("/targets/bad"), "a seed that is no number is sent")
     person.look("target")
     begins(page, "bad", "mpa rdmap")
-    # Whatever is told from here on is told without loading the page again.
+    # From here on the page shows the progress without being loaded again.
     page.evaluate("window.stayed = true")
     planned = page.locator("tr[data-key]").count()
     check(planned > 50, f"{planned} cases are planned")
-    done = told_after(page, 0)
+    done = wait_for_progress(page, 0)
     check(done < planned, "the run is over before it is watched")
     check(page.get_by_role("button", name="Stop the run").is_visible(), "a run that goes on cannot be stopped")
     person.picture("run-live")
     expect(page.locator("#status")).to_have_text("done", timeout=RUN)
-    told = page.locator("tr[data-key] .verdict")
-    check(told.count() == planned, f"{told.count()} verdicts of {planned} are told")
+    verdicts = page.locator("tr[data-key] .verdict")
+    check(verdicts.count() == planned, f"{verdicts.count()} verdicts of {planned} are shown")
     failed = page.locator("tr[data-key] .verdict.fail").count()
     wrong_keys = page.locator("tr[data-key^='mpa/7.1.1-key/wrong-octet'] .verdict.fail").count()
     check(wrong_keys == 16, f"{wrong_keys} of the 16 cases of the deviation fail")
     check(f"{failed} fail" in page.locator("#counts").inner_text(), f"the {failed} cases that fail are not counted")
     check(page.locator("#done").inner_text() == str(planned), "the count is not that of the plan")
-    check("exit code 1" in page.locator("#code").inner_text(), "the exit code is not told")
+    check("exit code 1" in page.locator("#code").inner_text(), "the exit code is not shown")
     check(page.locator("#bar").get_attribute("class") == "fail", "the bar is not that of a run that failed")
     check(page.get_by_role("button", name="Stop the run").is_hidden(), "a run that is over can still be stopped")
     check(page.evaluate("window.stayed === true"), "the page was loaded again meanwhile")
@@ -74,7 +74,7 @@ def runs_again_what_failed(person, failed):
 def stops_a_run_and_goes_on_with_it(person):
     page = person.page
     begins(page, "builtin-tcp", "", tier="full")
-    told_after(page, 0)
+    wait_for_progress(page, 0)
     page.goto("/targets/builtin-tcp")
     person.look("target-running", narrow=False, themes=["light"])
     page.get_by_role("link", name="Running").click()
@@ -90,7 +90,7 @@ def stops_a_run_and_goes_on_with_it(person):
     page.goto("/targets/builtin-tcp")
     page.get_by_role("button", name="Resume it").click()
     page.wait_for_url(run)
-    told_after(page, done)
+    wait_for_progress(page, done)
     page.get_by_role("button", name="Stop the run").click()
     expect(page.locator("#status")).to_have_text("cancelled", timeout=RUN)
 
@@ -102,7 +102,7 @@ def looks_at_targets_from_run_to_run(person):
     person.look("trend")
     page.get_by_role("link", name="Baseline").click()
     page.wait_for_url("**/baseline")
-    check("stale" in page.locator("main").inner_text(), "what is stale in the baseline is not told")
+    check("stale" in page.locator("main").inner_text(), "stale entries of the baseline are not shown")
     person.look("baseline")
     page.goto("/matrix")
     page.get_by_role("link", name="Initiators against responders").click()
