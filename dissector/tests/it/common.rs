@@ -1,4 +1,4 @@
-//! Streams and frames made by hand, and the units that the dissector finds in them.
+//! Streams and frames that the tests make, and the units that the dissector finds in them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     ulpdu
 }
 
-/// FPDUs around `ulpdus`, one behind the other.
+/// FPDUs around `ulpdus`, one after the other.
 pub(crate) fn fpdus(ulpdus: &[Vec<u8>], markers: bool, crc: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for ulpdu in ulpdus {
@@ -126,7 +126,7 @@ impl Watch {
         self.dissector.joined().count
     }
 
-    /// Octets of a direction from `offset` behind its SYN.
+    /// Octets of a direction from `offset` after its SYN.
     pub(crate) fn data(&mut self, from: usize, offset: usize, octets: &[u8]) {
         let seq = [1000, 2000][from] + u32::try_from(offset).unwrap();
         self.packet(&tcp(from, seq, ACK, octets));
@@ -139,7 +139,7 @@ impl Watch {
 }
 
 /// Kind and one more value of each unit of a direction (0: the one from port 49152).
-pub(crate) fn told(units: &[Value], from: usize, key: &str) -> Vec<String> {
+pub(crate) fn unit_fields(units: &[Value], from: usize, key: &str) -> Vec<String> {
     let port = [":49152", ":4210"][from];
     let mine = units.iter().filter(|unit| unit["src"].as_str().is_some_and(|src| src.ends_with(port)));
     mine.map(|unit| format!("{} {}", unit["kind"].as_str().unwrap(), unit[key])).collect()

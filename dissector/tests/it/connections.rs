@@ -8,13 +8,13 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Dropped, Finding, Sink};
 
-use crate::common::{ACK, FIN, RAW, RST, SYN, Watch, fpdus, send, startup, tcp, told};
+use crate::common::{ACK, FIN, RAW, RST, SYN, Watch, fpdus, send, startup, tcp, unit_fields};
 
 fn streams(units: &[serde_json::Value]) -> Vec<u64> {
     units.iter().map(|unit| unit["stream"].as_u64().unwrap()).collect()
 }
 
-/// Frames of one whole connection: from the port given, a GET or an MPA start-up with one FPDU.
+/// Frames of one complete connection: from the given port, a GET or an MPA start-up with one FPDU.
 fn short_lived(watch: &mut Watch, port: u16, iwarp: bool, end: u8) {
     let from = |from: usize, seq, flags, payload: &[u8]| {
         let mut packet = tcp(from, seq, flags, payload);
@@ -79,8 +79,9 @@ fn a_repetition_long_after_the_end_is_no_new_connection() {
     watch.packet(&again(ACK, 78, b"new"));
     let units = watch.finish();
     let of_first: Vec<_> = units.iter().filter(|u| u["src"].as_str().unwrap().ends_with(":9999")).collect();
-    let told: Vec<_> = of_first.iter().map(|u| (u["stream"].as_u64().unwrap(), u["len"].as_u64().unwrap())).collect();
-    assert_eq!(told, [(0, 5), (0, 4), (2001, 3)]);
+    let lengths: Vec<_> =
+        of_first.iter().map(|u| (u["stream"].as_u64().unwrap(), u["len"].as_u64().unwrap())).collect();
+    assert_eq!(lengths, [(0, 5), (0, 4), (2001, 3)]);
 }
 
 #[test]
@@ -92,18 +93,18 @@ fn a_syn_with_another_sequence_number_is_another_connection() {
     watch.packet(&tcp(0, 70_001, ACK, b"three"));
     let units = watch.finish();
     assert_eq!(streams(&units), [0, 1]);
-    assert_eq!(told(&units, 0, "len"), ["streaming 3", "streaming 5"]);
+    assert_eq!(unit_fields(&units, 0, "len"), ["streaming 3", "streaming 5"]);
 }
 
 #[test]
-fn octets_behind_fin_and_reset_still_count_when_they_were_captured_late() {
+fn octets_captured_after_fin_and_reset_still_count() {
     let mut watch = Watch::opened();
     watch.data(0, 3, b"de");
     watch.packet(&tcp(0, 1005, FIN | ACK, &[]));
     watch.packet(&tcp(1, 2000, FIN | ACK, &[]));
     watch.packet(&tcp(1, 2001, RST, &[]));
     watch.data(0, 0, b"abc");
-    assert_eq!(told(&watch.finish(), 0, "len"), ["streaming 5"]);
+    assert_eq!(unit_fields(&watch.finish(), 0, "len"), ["streaming 5"]);
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
         packet[20..22].copy_from_slice(&9999_u16.to_be_bytes());
         packet
     };
-    // Close to the end they are of the same connection, behind its FIN.
+    // Close to the end they are of the same connection, after its FIN.
     watch.packet(&again(1101));
     watch.packet(&again(1101 + (2 << 20)));
     let units = watch.finish();
@@ -123,9 +124,10 @@ fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
     assert_eq!((streams(&units), lengths), (vec![0, 1], vec![106, 5]));
 }
 
-/// Two taps with skewed clocks, or two files that were appended: what one end sent is all behind what the other sent.
+/// Two taps with skewed clocks, or two files that were appended: all that one end sent comes after
+/// what the other sent.
 #[test]
-fn a_syn_behind_the_octets_it_begins_is_of_the_same_connection() {
+fn a_syn_captured_after_its_octets_belongs_to_the_same_connection() {
     let request = startup(false, 0x40, 1, b"");
     let fpdu = fpdus(&[send(1, b"hi")], false, true);
     let from = [
@@ -139,7 +141,7 @@ fn a_syn_behind_the_octets_it_begins_is_of_the_same_connection() {
     let [forth, back] = &from;
     let orders: [Vec<&Vec<u8>>; 3] = [
         back.iter().chain(forth).collect(),
-        // The SYN comes last, and the octets behind it out of order.
+        // The SYN comes last, and the octets that follow it are out of order.
         vec![&back[0], &forth[2], &forth[1], &back[1], &forth[0]],
         vec![&forth[1], &back[0], &forth[0], &forth[2], &back[1]],
     ];
@@ -247,7 +249,7 @@ fn a_port_scan_costs_the_connection_beside_it_nothing() {
     assert_eq!(tally.alarms, [""; 0]);
 }
 
-/// Without CRC nothing but the start-up frames tells that octets are iWARP.
+/// Without CRC only the start-up frames show that octets are iWARP.
 #[test]
 fn more_connections_than_are_kept_lose_no_fpdu() {
     let mut crowd = Crowd::default();
@@ -270,7 +272,8 @@ fn more_connections_than_are_kept_lose_no_fpdu() {
     assert_eq!((dropped.units, dropped.others, dropped.forgotten), (0, 0, 0));
 }
 
-/// 90 connections wait behind a hole, each with less than it may keep alone, all with more than there is room for.
+/// 90 connections wait at a hole, each with less than it may keep alone, all with more than there
+/// is room for.
 #[test]
 fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     let mut crowd = Crowd::default();
@@ -345,7 +348,7 @@ fn before() -> Vec<u8> {
     fpdus(&[send(1, b"before it was put aside")], false, false)
 }
 
-/// Without CRC nothing but the record tells that octets are FPDUs.
+/// Without CRC only the record shows that octets are FPDUs.
 #[test]
 fn a_stray_syn_or_segment_costs_a_connection_that_was_put_aside_nothing() {
     let mut crowd = Crowd::default();

@@ -16,7 +16,7 @@ use crate::tunnels::{TUNNELS, connections, ethernet, without_offsets};
 /// One frame over Ethernet, as a record of a file.
 #[derive(Clone)]
 struct Record {
-    /// Milliseconds after `BEGIN`: every format can say that exactly.
+    /// Milliseconds after `BEGIN`: every format can hold that exactly.
     after: u32,
     octets: Vec<u8>,
     wire_len: u32,

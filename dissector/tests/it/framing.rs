@@ -1,7 +1,7 @@
 //! From TCP segments to units: start-up, every split, roles, gaps, captures that begin in mid-stream.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
-use crate::common::{Watch, fpdus, hex, send, startup, told};
+use crate::common::{Watch, fpdus, hex, send, startup, unit_fields};
 use serde_json::Value;
 
 const CRC: u8 = 0x40;
@@ -40,18 +40,18 @@ fn every_split_in_two_or_three_gives_the_same_units() {
             }
             without_frames(watch.finish())
         };
-        let whole = read(&[]);
-        let statuses = told(&whole, 0, "crc_status");
+        let unsplit = read(&[]);
+        let statuses = unit_fields(&unsplit, 0, "crc_status");
         assert_eq!(statuses[0], "mpa_request null");
         assert_eq!(statuses[1..], vec!["fpdu \"good\""; 4]);
         for cut in 1..stream.len() {
-            assert_eq!(read(&[cut]), whole, "cut at {cut}");
+            assert_eq!(read(&[cut]), unsplit, "cut at {cut}");
             let second = (cut * 7919) % stream.len();
             if second > cut {
-                assert_eq!(read(&[cut, second]), whole, "cuts at {cut}, {second}");
+                assert_eq!(read(&[cut, second]), unsplit, "cuts at {cut}, {second}");
             }
         }
-        assert_eq!(read(&(1..stream.len()).collect::<Vec<_>>()), whole, "octet by octet");
+        assert_eq!(read(&(1..stream.len()).collect::<Vec<_>>()), unsplit, "octet by octet");
     }
 }
 
@@ -69,30 +69,30 @@ fn any_order_of_segments_gives_the_same_units() {
         without_frames(watch.finish())
     };
     let forward: Vec<usize> = (0..pieces.len()).collect();
-    let whole = read(&forward);
-    assert_eq!(told(&whole, 0, "crc_status").len(), 7);
-    assert_eq!(read(&forward.iter().rev().copied().collect::<Vec<_>>()), whole);
+    let in_order = read(&forward);
+    assert_eq!(unit_fields(&in_order, 0, "crc_status").len(), 7);
+    assert_eq!(read(&forward.iter().rev().copied().collect::<Vec<_>>()), in_order);
     for step in [3, 5, 7] {
         // Each step is coprime to the count or leaves pieces out, which then follow.
         let mut order: Vec<usize> = (0..pieces.len()).map(|n| n * step % pieces.len()).collect();
         order.extend(&forward);
-        assert_eq!(read(&order), whole, "step {step}");
+        assert_eq!(read(&order), in_order, "step {step}");
     }
 }
 
-/// A marker's direction is asked for by its receiver (RFC 5044 7.1.1, M).
+/// The receiver requests the markers of a direction (RFC 5044 7.1.1, M).
 #[test]
-fn markers_stand_in_the_direction_that_the_peer_asked_for() {
+fn markers_are_in_the_direction_that_the_peer_requested() {
     let mut watch = Watch::opened();
     watch.data(0, 0, &startup(false, CRC, 1, b""));
     watch.data(1, 0, &startup(true, CRC | MARKERS, 1, b""));
     watch.data(0, 20, &fpdus(&sends(2, 600), true, true));
     watch.data(1, 20, &fpdus(&sends(2, 600), false, true));
     let units = watch.finish();
-    assert_eq!(told(&units, 0, "marker_status"), ["mpa_request null", "fpdu \"good\"", "fpdu \"good\""]);
-    assert_eq!(told(&units, 1, "marker_status"), ["mpa_reply null", "fpdu \"none\"", "fpdu \"none\""]);
-    // RFC 5044 4.3: at 0, 512 and so on, each pointing back to ULPDU_Length behind the first marker.
-    assert_eq!(told(&units, 0, "iwarp_mpa.marker_fpduptr")[1], "fpdu [0,508]");
+    assert_eq!(unit_fields(&units, 0, "marker_status"), ["mpa_request null", "fpdu \"good\"", "fpdu \"good\""]);
+    assert_eq!(unit_fields(&units, 1, "marker_status"), ["mpa_reply null", "fpdu \"none\"", "fpdu \"none\""]);
+    // RFC 5044 4.3: at 0, 512 and so on, each pointing back to ULPDU_Length after the first marker.
+    assert_eq!(unit_fields(&units, 0, "iwarp_mpa.marker_fpduptr")[1], "fpdu [0,508]");
 }
 
 /// RFC 5044 7.1.1: the MPA Initiator need not be the TCP one.
@@ -103,8 +103,8 @@ fn the_listener_may_send_the_request() {
     watch.data(0, 0, &startup(true, 0, 1, b""));
     watch.data(1, 20, &fpdus(&sends(1, 5), false, true));
     let units = watch.finish();
-    assert_eq!(told(&units, 1, "crc_status"), ["mpa_request null", "fpdu \"good\""]);
-    assert_eq!(told(&units, 0, "iwarp_mpa.rev"), ["mpa_reply 1"]);
+    assert_eq!(unit_fields(&units, 1, "crc_status"), ["mpa_request null", "fpdu \"good\""]);
+    assert_eq!(unit_fields(&units, 0, "iwarp_mpa.rev"), ["mpa_reply 1"]);
 }
 
 /// RFC 5044 Appendix C: revision 0 with M set means markers and CRC both ways.
@@ -118,22 +118,22 @@ fn rdma_consortium_mode_has_markers_and_crc_both_ways() {
     }
     let units = watch.finish();
     for from in [0, 1] {
-        assert_eq!(told(&units, from, "marker_status")[1], "fpdu \"good\"");
-        assert_eq!(told(&units, from, "crc_status")[1], "fpdu \"good\"");
+        assert_eq!(unit_fields(&units, from, "marker_status")[1], "fpdu \"good\"");
+        assert_eq!(unit_fields(&units, from, "crc_status")[1], "fpdu \"good\"");
     }
 }
 
 /// RFC 5044 7.1.1, R: the connection falls back to streaming mode.
 #[test]
-fn behind_a_reject_all_octets_are_streaming() {
+fn after_a_reject_all_octets_are_streaming() {
     let mut watch = Watch::opened();
     watch.data(0, 0, &startup(false, CRC, 1, b""));
     watch.data(1, 0, &startup(true, REJECT | CRC, 1, b"no"));
     watch.data(0, 20, &fpdus(&sends(1, 5), false, true));
     watch.data(1, 22, b"bye");
     let units = watch.finish();
-    assert_eq!(told(&units, 0, "len"), ["mpa_request null", "streaming 32"]);
-    assert_eq!(told(&units, 1, "len"), ["mpa_reply null", "streaming 3"]);
+    assert_eq!(unit_fields(&units, 0, "len"), ["mpa_request null", "streaming 32"]);
+    assert_eq!(unit_fields(&units, 1, "len"), ["mpa_reply null", "streaming 3"]);
 }
 
 #[test]
@@ -142,11 +142,11 @@ fn without_crc_the_field_is_not_looked_at() {
     watch.data(0, 0, &startup(false, 0, 1, b""));
     watch.data(1, 0, &startup(true, 0, 1, b""));
     watch.data(0, 20, &fpdus(&sends(2, 5), false, false));
-    assert_eq!(told(&watch.finish(), 0, "crc_status")[1..], ["fpdu \"unchecked\"", "fpdu \"unchecked\""]);
+    assert_eq!(unit_fields(&watch.finish(), 0, "crc_status")[1..], ["fpdu \"unchecked\"", "fpdu \"unchecked\""]);
 }
 
 #[test]
-fn a_lost_segment_is_a_gap_and_fpdus_go_on_behind_it() {
+fn a_lost_segment_is_a_gap_and_fpdus_continue_after_it() {
     let stream = fpdus(&sends(5, 30), false, true);
     let length = stream.len() / 5;
     let mut watch = Watch::opened();
@@ -158,8 +158,8 @@ fn a_lost_segment_is_a_gap_and_fpdus_go_on_behind_it() {
     let units = watch.finish();
     let lost = 2 * length;
     let expected = ["mpa_request null", "fpdu null", &format!("gap {lost}"), "fpdu null", "fpdu null"];
-    assert_eq!(told(&units, 0, "len"), expected);
-    assert_eq!(told(&units, 0, "iwarp_ddp.msn")[3..], ["fpdu 4", "fpdu 5"]);
+    assert_eq!(unit_fields(&units, 0, "len"), expected);
+    assert_eq!(unit_fields(&units, 0, "iwarp_ddp.msn")[3..], ["fpdu 4", "fpdu 5"]);
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn part_of_an_fpdu_lost_leaves_it_incomplete() {
     watch.data(0, 20, &stream[..100]);
     watch.data(0, 20 + 200, &stream[200..]);
     let units = watch.finish();
-    assert_eq!(told(&units, 0, "crc_status")[1..], ["fpdu \"truncated\"", "fpdu \"good\""]);
-    assert_eq!(told(&units, 0, "incomplete")[1], "fpdu 1");
+    assert_eq!(unit_fields(&units, 0, "crc_status")[1..], ["fpdu \"truncated\"", "fpdu \"good\""]);
+    assert_eq!(unit_fields(&units, 0, "incomplete")[1], "fpdu 1");
 }
 
 #[test]
@@ -187,9 +187,12 @@ fn framing_lost_by_a_wrong_length_is_found_again_by_crc() {
     // Enough that the wrong length ends within the data, in nothing that makes sense.
     watch.data(0, 20 + stream.len(), &vec![0xee; 40_000]);
     let units = watch.finish();
-    let told = told(&units, 0, "len");
-    assert_eq!(told[..5], ["mpa_request null", "fpdu null", &format!("unparsed {length}"), "fpdu null", "fpdu null"]);
-    assert_eq!(told[5..], ["unparsed 40000"]);
+    let lengths = unit_fields(&units, 0, "len");
+    assert_eq!(
+        lengths[..5],
+        ["mpa_request null", "fpdu null", &format!("unparsed {length}"), "fpdu null", "fpdu null"]
+    );
+    assert_eq!(lengths[5..], ["unparsed 40000"]);
 }
 
 /// Two FPDUs in a row prove themselves by CRC32c, wherever the capture begins.
@@ -200,11 +203,11 @@ fn captures_that_begin_in_mid_stream_lock_with_and_without_markers() {
         let mut watch = Watch::default();
         watch.data(0, 0, &stream[61..]);
         let units = watch.finish();
-        let (kinds, statuses) = (told(&units, 0, "len"), told(&units, 0, "marker_status"));
+        let (kinds, statuses) = (unit_fields(&units, 0, "len"), unit_fields(&units, 0, "marker_status"));
         assert!(kinds[0].starts_with("unparsed"), "{kinds:?}");
         assert_eq!(kinds.len(), 12, "the first FPDU is cut, the others are there");
         assert_eq!(statuses[11], if markers { "fpdu \"good\"" } else { "fpdu \"none\"" });
-        assert_eq!(told(&units, 0, "crc_status")[1..], vec!["fpdu \"good\""; 11]);
+        assert_eq!(unit_fields(&units, 0, "crc_status")[1..], vec!["fpdu \"good\""; 11]);
     }
 }
 
@@ -220,7 +223,7 @@ fn octets_full_of_headers_do_not_hide_fpdus_at_the_start_of_a_segment() {
             watch.data(0, index * 1000, segment);
         }
         let units = watch.finish();
-        let (lengths, statuses) = (told(&units, 0, "len"), told(&units, 0, "crc_status"));
+        let (lengths, statuses) = (unit_fields(&units, 0, "len"), unit_fields(&units, 0, "crc_status"));
         assert_eq!(lengths[0], format!("unparsed {}", junk.len()), "markers: {markers}");
         assert_eq!(statuses[1..], vec!["fpdu \"good\""; 40], "markers: {markers}");
     }
@@ -231,7 +234,7 @@ fn octets_that_prove_nothing_are_streaming() {
     let mut watch = Watch::opened();
     watch.data(0, 0, b"GET / HTTP/1.1\r\n");
     watch.data(0, 16, b"\r\n");
-    assert_eq!(told(&watch.finish(), 0, "len"), ["streaming 18"]);
+    assert_eq!(unit_fields(&watch.finish(), 0, "len"), ["streaming 18"]);
 }
 
 /// SDP draft 5.1: a Hello (MID 0, Len 32) in streaming mode; with mirrored words the order of fields is the InfiniBand one.
@@ -249,15 +252,15 @@ fn a_mirrored_hello_turns_the_fields_of_all_messages_around() {
         watch.data(0, 32, &startup(true, CRC, 1, b""));
         watch.data(0, 52, &fpdus(&[send(1, &data)], false, true));
         let units = watch.finish();
-        assert_eq!(told(&units, 0, "iwarp_sdp.mid"), ["sdp 0", "mpa_reply null", "fpdu null", "sdp 255"]);
-        assert_eq!(told(&units, 0, "iwarp_sdp.bufs")[3], "sdp 7");
-        assert_eq!(told(&units, 0, "payload_len")[3], "sdp 3");
+        assert_eq!(unit_fields(&units, 0, "iwarp_sdp.mid"), ["sdp 0", "mpa_reply null", "fpdu null", "sdp 255"]);
+        assert_eq!(unit_fields(&units, 0, "iwarp_sdp.bufs")[3], "sdp 7");
+        assert_eq!(unit_fields(&units, 0, "payload_len")[3], "sdp 3");
     }
 }
 
 /// RFC 6581 section 9: revision 2 with S, A, C and D; the ready-to-receive FPDU is a zero-length RDMA Write.
 #[test]
-fn the_enhanced_start_up_tells_its_words() {
+fn the_enhanced_start_up_has_its_fields() {
     let mut watch = Watch::opened();
     watch.data(0, 0, &startup(false, CRC | 0x10, 2, &hex("8004 c002 6869")));
     watch.data(1, 0, &startup(true, CRC | 0x10, 2, &hex("8002 8004")));
@@ -265,22 +268,22 @@ fn the_enhanced_start_up_tells_its_words() {
     let units = watch.finish();
     for (key, value) in [("a_flag", "1"), ("ird", "4"), ("c_flag", "1"), ("d_flag", "1"), ("ord", "2"), ("s_flag", "1")]
     {
-        assert_eq!(told(&units, 0, &format!("iwarp_mpa.{key}"))[0], format!("mpa_request {value}"), "{key}");
+        assert_eq!(unit_fields(&units, 0, &format!("iwarp_mpa.{key}"))[0], format!("mpa_request {value}"), "{key}");
     }
-    assert_eq!(told(&units, 1, "iwarp_mpa.d_flag")[0], "mpa_reply 0");
-    assert_eq!(told(&units, 0, "payload_len")[1], "fpdu 0");
+    assert_eq!(unit_fields(&units, 1, "iwarp_mpa.d_flag")[0], "mpa_reply 0");
+    assert_eq!(unit_fields(&units, 0, "payload_len")[1], "fpdu 0");
 }
 
 /// The receiver sent M=0; the sender inserts markers all the same. Some of its FPDUs have none, since they are short.
 #[test]
-fn markers_that_nobody_asked_for_hide_no_fpdu() {
+fn unrequested_markers_hide_no_fpdu() {
     for (flags, status) in [(CRC, "good"), (0, "unchecked")] {
         let mut watch = Watch::opened();
         watch.data(0, 0, &startup(false, flags, 1, b""));
         watch.data(1, 0, &startup(true, flags, 1, b""));
         watch.data(0, 20, &fpdus(&sends(9, 300), true, flags == CRC));
         let units = watch.finish();
-        assert_eq!(told(&units, 0, "crc_status")[1..], vec![format!("fpdu \"{status}\""); 9]);
+        assert_eq!(unit_fields(&units, 0, "crc_status")[1..], vec![format!("fpdu \"{status}\""); 9]);
         assert!(units.iter().any(|unit| unit["marker_status"] == "misplaced"), "{units:#?}");
     }
 }

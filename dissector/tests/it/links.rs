@@ -2,9 +2,9 @@
 //! tcpdump link types, RFC 791 and RFC 8200, written out here.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
-use crate::common::{ACK, RAW, SYN, Watch, hex, tcp, tcp_header, told};
+use crate::common::{ACK, RAW, SYN, Watch, hex, tcp, tcp_header, unit_fields};
 
-/// The units of frames of one link type, told by their source and length.
+/// The units of frames of one link type, with their source and length.
 fn read(link_type: u16, frames: &[Vec<u8>]) -> Vec<String> {
     let mut watch = Watch::default();
     for frame in frames {
@@ -15,7 +15,7 @@ fn read(link_type: u16, frames: &[Vec<u8>]) -> Vec<String> {
 }
 
 /// SYN and five octets, each with `link` in front.
-fn behind(link: &str) -> Vec<Vec<u8>> {
+fn with_link(link: &str) -> Vec<Vec<u8>> {
     [tcp(0, 999, SYN, b""), tcp(0, 1000, ACK, b"hello")].map(|packet| [hex(link), packet].concat()).to_vec()
 }
 
@@ -38,7 +38,7 @@ fn every_link_type_leads_to_the_packet() {
         (101, ""),
         (228, ""),
     ] {
-        assert_eq!(read(link_type, &behind(link)), READ, "link type {link_type}, {link}");
+        assert_eq!(read(link_type, &with_link(link)), READ, "link type {link_type}, {link}");
     }
 }
 
@@ -51,14 +51,14 @@ fn other_frames_are_passed_over() {
         (276, "0806 0000"),
         (0, "02"),
     ] {
-        assert_eq!(read(link_type, &behind(link)), Vec::<String>::new(), "link type {link_type}, {link}");
+        assert_eq!(read(link_type, &with_link(link)), Vec::<String>::new(), "link type {link_type}, {link}");
     }
 }
 
-/// Ethernet pads short frames to 60 octets; the IP header says how long the packet is.
+/// Ethernet pads short frames to 60 octets; the IP header has the length of the packet.
 #[test]
-fn padding_behind_the_packet_is_no_payload() {
-    let mut frames = behind("");
+fn padding_after_the_packet_is_no_payload() {
+    let mut frames = with_link("");
     frames[1].extend([0; 6]);
     assert_eq!(read(RAW, &frames), READ);
 }
@@ -66,7 +66,7 @@ fn padding_behind_the_packet_is_no_payload() {
 /// With segmentation offload the total length is 0: the packet goes to the end of the frame.
 #[test]
 fn a_total_length_of_zero_means_all_of_the_frame() {
-    let mut frames = behind("");
+    let mut frames = with_link("");
     frames[1][2..4].copy_from_slice(&[0, 0]);
     assert_eq!(read(RAW, &frames), READ);
 }
@@ -125,7 +125,7 @@ fn fragments_of_several_packets_are_kept_apart() {
     let (a, b) = (fragments(&tcp(0, 1000, ACK, &[1; 60]), 5, &[40]), fragments(&tcp(0, 1060, ACK, &[2; 60]), 6, &[40]));
     let frames = [tcp(0, 999, SYN, b""), a[0].clone(), b[0].clone(), b[1].clone(), a[1].clone()];
     assert_eq!(read(RAW, &frames), ["10.0.0.1:49152 120 in 5"]);
-    // Without its last part a packet says nothing.
+    // Without its last part a packet gives no unit.
     assert_eq!(read(RAW, &frames[..4]), ["10.0.0.1:49152 120 in 4"]);
 }
 
@@ -178,10 +178,10 @@ fn what_the_snap_length_cut_off_stays_known_by_its_length() {
     let mut watch = Watch::opened();
     let packet = tcp(0, 1000, ACK, &[1; 100]);
     watch.frame(RAW, &packet[..60], packet.len());
-    watch.data(0, 100, b"behind");
+    watch.data(0, 100, b"beyond");
     let units = watch.finish();
-    assert_eq!(told(&units, 0, "len"), ["streaming 106"]);
-    assert_eq!(told(&units, 0, "incomplete"), ["streaming 1"]);
+    assert_eq!(unit_fields(&units, 0, "len"), ["streaming 106"]);
+    assert_eq!(unit_fields(&units, 0, "incomplete"), ["streaming 1"]);
 }
 
 proptest::proptest! {

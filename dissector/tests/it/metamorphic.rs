@@ -1,5 +1,5 @@
-//! What is missing from a capture accuses nobody: a capture as other habits of capturing would have it
-//! shows no error and no warning of a requirement that the whole capture keeps.
+//! What is missing from a capture accuses nobody: a capture as other habits of capturing would have
+//! it shows no error and no warning of a requirement that the complete capture keeps.
 //!
 //! The ordinary test takes each habit and some compositions of two or three. `.ci/checks/habits` runs more of both:
 //!
@@ -53,20 +53,20 @@ fn alarms(frames: &[CapturedFrame]) -> BTreeMap<String, u64> {
 }
 
 /// A capture, and which requirements it violates as it is.
-struct Whole {
+struct Original {
     name: String,
     frames: Frames,
     violated: BTreeMap<String, u64>,
 }
 
-impl Whole {
+impl Original {
     fn new(path: &Path) -> Self {
         let frames = read(path);
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        Whole { name, violated: alarms(&frames), frames }
+        Original { name, violated: alarms(&frames), frames }
     }
 
-    /// What the `changed` capture accuses of and the whole one does not; `how` it was changed.
+    /// What the `changed` capture accuses of and the original does not; `how` it was changed.
     fn accused(&self, changed: &[CapturedFrame], how: &str) -> Option<String> {
         let found = alarms(changed).into_iter().filter(|(id, _)| !self.violated.contains_key(id));
         let found: Vec<String> = found.map(|(id, frame)| format!("{id} in frame {frame}")).collect();
@@ -93,22 +93,22 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The captures of the project and of `further` folders that violate few requirements; equal files once.
-fn captures(further: Option<&Path>) -> Vec<Whole> {
+fn captures(further: Option<&Path>) -> Vec<Original> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
     let mut paths = files(&own);
     paths.extend(further.into_iter().flat_map(files));
     let mut known = HashSet::new();
     paths.retain(|path| known.insert(fs::read(path).unwrap()));
     let count = paths.len();
-    let mut captures: Vec<Whole> = paths.iter().map(|path| Whole::new(path)).collect();
-    captures.retain(|whole| whole.violated.len() <= MOST_VIOLATED);
+    let mut captures: Vec<Original> = paths.iter().map(|path| Original::new(path)).collect();
+    captures.retain(|original| original.violated.len() <= MOST_VIOLATED);
     println!("{} of {count} captures violate few requirements", captures.len());
     captures
 }
 
 /// A capture, and habits by their numbers.
 struct Trial<'c> {
-    whole: &'c Whole,
+    original: &'c Original,
     habits: Vec<&'static Habit>,
     seed: u64,
 }
@@ -120,30 +120,30 @@ impl Trial<'_> {
     }
 
     fn frames(&self) -> Frames {
-        let mut frames = self.whole.frames.clone();
+        let mut frames = self.original.frames.clone();
         let mut dice = Dice::new(self.seed);
         self.habits.iter().for_each(|habit| (habit.change)(&mut frames, &mut dice));
         frames
     }
 
     fn accused(&self) -> Option<String> {
-        self.whole.accused(&self.frames(), &self.how())
+        self.original.accused(&self.frames(), &self.how())
     }
 }
 
 /// Each habit on each capture, then compositions.
-fn trials(captures: &[Whole], seeds: u64, compositions: usize) -> Vec<Trial<'_>> {
+fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'_>> {
     let mut dice = Dice::new(0);
     let mut trials = Vec::new();
-    for whole in captures {
+    for original in captures {
         for seed in 0..seeds {
-            trials.extend(HABITS.iter().map(|habit| Trial { whole, habits: vec![habit], seed }));
+            trials.extend(HABITS.iter().map(|habit| Trial { original, habits: vec![habit], seed }));
         }
     }
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
         let habits = (0..count).map(|_| &HABITS[dice.below(HABITS.len())]).collect();
-        trials.push(Trial { whole: &captures[dice.below(captures.len())], habits, seed });
+        trials.push(Trial { original: &captures[dice.below(captures.len())], habits, seed });
     }
     trials
 }
@@ -154,15 +154,15 @@ fn quiet(accused: impl Iterator<Item = String>) {
 }
 
 /// Each beginning and each end of a capture.
-fn cuts(whole: &Whole) -> impl Iterator<Item = String> {
-    let ends = |at| whole.accused(&whole.frames[..at], &format!("the first {at} frames"));
-    let begins = |at| whole.accused(&whole.frames[at..], &format!("without the first {at} frames"));
-    (0..whole.frames.len()).flat_map(move |at| [ends(at), begins(at)]).flatten()
+fn cuts(original: &Original) -> impl Iterator<Item = String> {
+    let ends = |at| original.accused(&original.frames[..at], &format!("the first {at} frames"));
+    let begins = |at| original.accused(&original.frames[at..], &format!("without the first {at} frames"));
+    (0..original.frames.len()).flat_map(move |at| [ends(at), begins(at)]).flatten()
 }
 
-fn short_captures() -> Vec<Whole> {
+fn short_captures() -> Vec<Original> {
     let mut captures = captures(None);
-    captures.retain(|whole| whole.frames.len() <= SHORT);
+    captures.retain(|original| original.frames.len() <= SHORT);
     assert!(captures.len() >= 30, "{} captures violate few requirements", captures.len());
     captures
 }
@@ -184,7 +184,7 @@ fn every_habit() {
     let further = env::var_os("WEFT_HABITS").map(PathBuf::from);
     let captures = captures(further.as_deref());
     let trials = trials(&captures, SEEDS[1], COMPOSITIONS[1]);
-    let cut: usize = captures.iter().map(|whole| 2 * whole.frames.len()).sum();
+    let cut: usize = captures.iter().map(|original| 2 * original.frames.len()).sum();
     println!(
         "{} captures through {} habits with {} seeds each, {} compositions of two or three, {cut} cuts",
         captures.len(),
@@ -193,7 +193,7 @@ fn every_habit() {
         COMPOSITIONS[1]
     );
     if let Ok(line) = env::var("WEFT_HABITS_ONLY") {
-        let named = |trial: &&Trial<'_>| line.starts_with(&format!("{}, {}:", trial.whole.name, trial.how()));
+        let named = |trial: &&Trial<'_>| line.starts_with(&format!("{}, {}:", trial.original.name, trial.how()));
         let trial = trials.iter().find(named).unwrap();
         let path = env::temp_dir().join("weft-habits.pcap");
         fs::write(&path, pcap(&trial.frames())).unwrap();

@@ -70,7 +70,7 @@ fn capture(watch: &mut Watch, network: Network, packet: &[u8]) {
 }
 
 /// FPDUs by stream, and copies that were joined.
-fn told(watch: Watch) -> (BTreeMap<u64, u32>, u64) {
+fn fpdus_and_copies(watch: Watch) -> (BTreeMap<u64, u32>, u64) {
     let joined = watch.joined();
     let mut fpdus = BTreeMap::new();
     for unit in watch.finish().iter().filter(|unit| unit["kind"] == "fpdu") {
@@ -90,12 +90,12 @@ fn connections_with_equal_ports_in_two_networks_are_two() {
                 capture(&mut watch, here, packet);
                 capture(&mut watch, there, second);
             }
-            assert_eq!(told(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 0), "{name}, SYN {isn}");
+            assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 0), "{name}, SYN {isn}");
         }
     }
 }
 
-/// Each begins behind its start-up frames.
+/// Each begins after its start-up frames.
 #[test]
 fn connections_with_equal_ports_of_which_the_beginning_is_missing_are_two() {
     let (one, other) = (connection(5000, b"one"), connection(70_000_000, b"two"));
@@ -105,7 +105,7 @@ fn connections_with_equal_ports_of_which_the_beginning_is_missing_are_two() {
             capture(&mut watch, here, packet);
             capture(&mut watch, there, second);
         }
-        assert_eq!(told(watch), (BTreeMap::from([(0, FPDUS - 2), (1, FPDUS - 2)]), 0), "{name}");
+        assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS - 2), (1, FPDUS - 2)]), 0), "{name}");
     }
 }
 
@@ -116,14 +116,14 @@ fn copies_of_a_connection_in_two_networks_are_one() {
         let both = |order: &mut dyn Iterator<Item = (Network, usize)>| {
             let mut watch = Watch::default();
             order.for_each(|(network, at)| capture(&mut watch, network, &packets[at].1));
-            told(watch)
+            fpdus_and_copies(watch)
         };
         let expected = (BTreeMap::from([(0, FPDUS)]), 1);
         let count = packets.len();
         let beside = both(&mut (0..count).flat_map(|at| [(here, at), (there, at)]));
         assert_eq!(beside, expected, "{name}, copy by copy");
         let appended = both(&mut (0..count).map(|at| (here, at)).chain((0..count).map(|at| (there, at))));
-        assert_eq!(appended, expected, "{name}, one behind the other");
+        assert_eq!(appended, expected, "{name}, one after the other");
         let each_way = both(&mut (0..count).map(|at| (if packets[at].0 == 0 { here } else { there }, at)));
         assert_eq!(each_way, expected, "{name}, a direction each");
         let lossy = both(&mut (0..count).map(|at| (if at % 3 == 1 { there } else { here }, at)));
@@ -139,5 +139,5 @@ fn copies_of_a_connection_whose_ports_are_used_again_are_one() {
         capture(&mut watch, VLAN_7, packet);
         capture(&mut watch, VLAN_8, packet);
     }
-    assert_eq!(told(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 1));
+    assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 1));
 }

@@ -1,7 +1,7 @@
 //! The departures of a user-space software iWARP from the RFCs, each as `captures/README.md` describes it, and nothing else.
 //!
-//! One line a capture: the departures that show on its wire. Those that do not are D9, D10, D12, D13 and D16, and D3 where no
-//! start-up frames say where FPDUs begin; the README says why.
+//! One line a capture: the departures that show on its wire. Those that do not are D9, D10, D12,
+//! D13 and D16, and D3 where no start-up frames show where FPDUs begin; the README explains it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         name: "D6",
         shown: &[requirement!("RDMAP-4.4-1"), requirement!("RDMAP-4.2-3")],
-        // The peer closes behind it, without a Terminate.
+        // The peer closes after it, without a Terminate.
         follows: &[requirement!("RDMAP-6.2.1-1")],
     },
     Departure { name: "D7", shown: &[requirement!("DDP-4.3-7")], follows: &[requirement!("DDP-4.3-6")] },
@@ -106,7 +106,7 @@ const CAPTURES: &[(&str, &[&str])] = &[
     ("rfc-sweep-small-m1c1", &[]),
 ];
 
-/// Rows about a default that nobody configured: a capture does not tell what was configured.
+/// Rows about a default that nobody configured: a capture does not show what was configured.
 const DEFAULTS: [RequirementId; 3] = [requirement!("MPA-1.2-3"), requirement!("MPA-4.4-4"), requirement!("MPA-4.4-5")];
 
 fn folder() -> PathBuf {
@@ -168,7 +168,7 @@ fn every_capture_has_its_line() {
     assert_eq!(files, lines);
 }
 
-/// Whether CRC and markers are off by default or because somebody said so, no capture tells.
+/// No capture shows whether CRC and markers are off by default or by configuration.
 #[test]
 fn rows_about_defaults_are_notes() {
     let mut seen = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Two port mapper daemons of Linux talk to each other: what the monitor finds, against what `captures/README.md` says.
+//! Two port mapper daemons of Linux talk to each other: the monitor finds what `captures/README.md`
+//! describes.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +53,8 @@ fn frames(findings: &[Finding], severity: Severity) -> Frames {
     frames
 }
 
-/// Requests of 64 octets with a port in Reserved; from frame 10 on what an IPv6 message left stands behind IPv4 addresses.
+/// Requests of 64 octets with a port in Reserved; from frame 10 on, remains of an IPv6 message
+/// follow IPv4 addresses.
 #[test]
 fn its_three_departures_are_found_and_nothing_else() {
     let found = read().findings;
@@ -64,13 +66,13 @@ fn its_three_departures_are_found_and_nothing_else() {
     ]);
     assert_eq!(frames(&found, Severity::Error), expected);
     assert_eq!(frames(&found, Severity::Warning), Frames::new());
-    // Its PMDeny has the port that was asked for, which one of two sections wants.
+    // Its PMDeny has the requested port, as one of two sections demands.
     assert_eq!(frames(&found, Severity::Note), Frames::from([(requirement!("PM-7.3.1.6-4"), BTreeSet::from([14]))]));
 }
 
 #[test]
-fn its_exchanges_are_told() {
-    let told: Vec<_> = read()
+fn its_exchanges_are_reported() {
+    let exchanges: Vec<_> = read()
         .exchanges
         .iter()
         .map(|exchange| (exchange.state(), exchange.asked.unwrap().port(), exchange.repeats[0]))
@@ -85,5 +87,5 @@ fn its_exchanges_are_told() {
         (Acknowledged, 7000, 0),
         (Requested, 7000, 9),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(exchanges, expected);
 }

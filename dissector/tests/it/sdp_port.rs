@@ -55,7 +55,7 @@ fn read(name: &str, first: u64, port: Option<u16>) -> Read {
 }
 
 #[test]
-fn messages_behind_a_beginning_that_is_missing_are_read() {
+fn messages_after_a_missing_beginning_are_read() {
     for name in ["writes.pcap", "modes.pcap", "mirrored.pcap"] {
         let all = read(name, 1, None);
         let first = all.messages[all.messages.len() / 3].0;
@@ -74,7 +74,7 @@ fn messages_behind_a_beginning_that_is_missing_are_read() {
 fn a_connection_with_its_beginning_is_read_as_ever() {
     for name in ["writes.pcap", "cancel.pcap", "suspend.pcap"] {
         let all = read(name, 1, None);
-        let told = read(name, 1, all.port);
-        assert_eq!((told.messages, told.findings), (all.messages, all.findings), "{name}");
+        let with_port = read(name, 1, all.port);
+        assert_eq!((with_port.messages, with_port.findings), (all.messages, all.findings), "{name}");
     }
 }

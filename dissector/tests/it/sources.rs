@@ -1,4 +1,4 @@
-//! Capture files of every kind that is read, whole, truncated and damaged.
+//! Capture files of every kind that is read: complete, truncated and damaged.
 //!
 //! File layouts are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, written out here octet by octet.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
@@ -10,19 +10,19 @@ use weft_dissector::source::{Capture, OpenError};
 use crate::common::hex;
 
 /// Number, time, link type, octets, length on the wire.
-type Told = (u64, u64, u16, Vec<u8>, u32);
+type FrameParts = (u64, u64, u16, Vec<u8>, u32);
 
 fn open(octets: &[u8]) -> Result<Capture, OpenError> {
     Capture::from_reader(Box::new(Cursor::new(octets.to_vec())))
 }
 
-fn frames(octets: &[u8]) -> (Vec<Told>, Option<String>) {
+fn frames(octets: &[u8]) -> (Vec<FrameParts>, Option<String>) {
     let mut capture = open(octets).unwrap();
     let mut all = Vec::new();
     while let Some(frame) = capture.next_frame() {
         all.push((frame.number, frame.time, frame.link_type, frame.octets.to_vec(), frame.wire_len));
     }
-    assert_eq!(capture.frames(), all.last().map_or(0, |frame: &Told| frame.0));
+    assert_eq!(capture.frames(), all.last().map_or(0, |frame: &FrameParts| frame.0));
     (all, capture.note().map(str::to_owned))
 }
 
@@ -203,8 +203,8 @@ fn a_section_may_have_another_byte_order_and_interfaces() {
         big.packet(0, 1, b"big", 3),
     ]
     .concat();
-    let told: Vec<_> = frames(&file).0.into_iter().map(|frame| (frame.1, frame.2, frame.3)).collect();
-    assert_eq!(told, [(1_000, 1, b"little".to_vec()), (1, 101, b"big".to_vec())]);
+    let parts: Vec<_> = frames(&file).0.into_iter().map(|frame| (frame.1, frame.2, frame.3)).collect();
+    assert_eq!(parts, [(1_000, 1, b"little".to_vec()), (1, 101, b"big".to_vec())]);
 }
 
 #[test]
@@ -231,12 +231,12 @@ fn simple_and_obsolete_packets_are_read() {
 
 #[test]
 fn a_pcapng_that_ends_within_a_block_gives_what_is_there() {
-    let whole = [LITTLE.section(), LITTLE.interface(1, 0, None, None), LITTLE.packet(0, 1, b"whole", 5)].concat();
-    let mut file = whole.clone();
-    file.extend(&LITTLE.packet(0, 2, b"not whole", 9)[..28 + 3]);
+    let complete = [LITTLE.section(), LITTLE.interface(1, 0, None, None), LITTLE.packet(0, 1, b"there", 5)].concat();
+    let mut file = complete.clone();
+    file.extend(&LITTLE.packet(0, 2, b"not there", 9)[..28 + 3]);
     let (all, note) = frames(&file);
     assert_eq!((all.len(), &all[1].3[..], all[1].4), (2, &b"not"[..], 9));
-    assert!(note.unwrap().contains(&format!("byte {}", whole.len())));
+    assert!(note.unwrap().contains(&format!("byte {}", complete.len())));
     for cut in 28..file.len() {
         frames(&file[..cut]);
     }
@@ -334,7 +334,7 @@ fn xz_bzip2_and_lz4_are_recognised() {
             (2, 1_000_002_000, 101, b"efgh".to_vec(), 4),
         ];
         assert_eq!(frames(&file), (expected, None), "{name}");
-        // A file that was cut gives what was readable, and says that it was cut.
+        // A cut file gives what was readable, with a note that it was cut.
         let mut capture = open(&file[..file.len() - 30]);
         let note = match &mut capture {
             Ok(capture) => {

@@ -68,7 +68,7 @@ const SILENT: &[(&str, &str, &str)] = &[("M23", "one frame with payload lost", A
 /// a Request of the Response whose last segment comes first, and the other segment then begins the Response to the next Request.
 const ANOTHER_REQUEST: &str = "the segments may be of Responses to two Requests, which are among the missing octets";
 
-/// The ordinary test tries one habit in so many with each stream, the long one all.
+/// The ordinary test tries one habit in `SHARE` with each stream, the long one all.
 const SHARE: usize = 12;
 /// Seeds of the long test.
 const SEEDS: u64 = 1;
@@ -187,9 +187,10 @@ impl Stream {
 
 /// Does a capture keep the evidence?
 ///
-/// A habit that loses or changes frames keeps it if each frame of it is still there as it was sent. Where frames are in another order,
-/// or some seem to be missing, the capture tells no more which end sent first, or what it had received: then only what one end sent
-/// is evidence, in the order of TCP. Datagrams have no numbers, so their evidence is in their order.
+/// A habit that loses or changes frames keeps it if each frame of it is still there as it was sent.
+/// Where frames are in another order, or some seem to be missing, the capture no longer shows which
+/// end sent first, or what it had received: then only what one end sent is evidence, in the order
+/// of TCP. Datagrams have no numbers, so their evidence is in their order.
 fn is_kept(evidence: &[Sent], original: &[Sent], captured: &[Sent], effect: Effect) -> bool {
     let has_all = || evidence.iter().all(|frame| captured.contains(frame));
     let needs_order = evidence.iter().any(|frame| frame.from != evidence[0].from || frame.header.is_none());

@@ -1,6 +1,7 @@
-//! The same connections without CRC: bit C of the start-up frames is clear, and the CRC fields say nothing.
+//! The same connections without CRC: bit C of the start-up frames is clear, and the CRC fields have
+//! no meaning.
 //!
-//! Where these are, the dissector tells; it reads the CRCs before they are taken away.
+//! The dissector shows where these are; it reads the CRCs before they are taken away.
 
 use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Located, Unit};

@@ -6,7 +6,7 @@ use super::{CapturedFrame, Dice, Frames};
 /// More fragments follow.
 const MORE: u8 = 0x20;
 
-/// Two fragments of a frame with at least 64 octets behind its IPv4 header; else the frame.
+/// Two fragments of a frame with at least 64 octets after its IPv4 header; otherwise the frame.
 fn split(mut frame: CapturedFrame, identification: u16) -> Vec<CapturedFrame> {
     let Some(ip) = ipv4_at(&frame).filter(|_| tcp_at(&frame).is_some() && !frame.is_cut()) else {
         return vec![frame];

@@ -1,4 +1,4 @@
-//! Where the headers of a frame are: IPv4 behind Ethernet, VLAN tags or nothing, and TCP in it.
+//! Where the headers of a frame are: IPv4 after Ethernet, VLAN tags or nothing, and TCP in it.
 
 use super::CapturedFrame;
 
@@ -32,7 +32,7 @@ pub(super) struct Tcp {
     pub(super) ip: usize,
     pub(super) header: usize,
     pub(super) payload: usize,
-    /// Behind the payload, captured or not.
+    /// After the payload, captured or not.
     pub(super) end: usize,
 }
 

@@ -16,7 +16,7 @@ pub(super) fn sides(frames: &Frames) -> Vec<Option<usize>> {
     frames.iter().map(side).collect()
 }
 
-/// Keeps the frames for which `is_kept` says so of their index and side.
+/// Keeps the frames for which `is_kept` is true, by their index and side.
 fn keep(frames: &mut Frames, is_kept: impl Fn(usize, usize) -> bool) {
     let mut each = sides(frames).into_iter().enumerate();
     frames.retain(|_| each.next().is_none_or(|(index, side)| side.is_none_or(|side| is_kept(index, side))));

@@ -211,8 +211,8 @@ fn frames_that_are_not_read_are_counted_by_kind() {
     ] {
         let len = frame.len();
         let (_, unread) = units(link_type, &[(frame, len)]);
-        let told: Vec<_> = unread.iter().map(|(why, count)| (why.to_string(), *count)).collect();
-        assert_eq!(told, [(why.to_owned(), 1)]);
+        let reasons: Vec<_> = unread.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        assert_eq!(reasons, [(why.to_owned(), 1)]);
     }
 }
 
@@ -226,7 +226,7 @@ fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
     }
 }
 
-/// Tunnels in tunnels without end stop somewhere, and say so.
+/// Reading endless tunnels in tunnels stops at a limit and reports it.
 #[test]
 fn endless_tunnels_end() {
     let mut packet = packets("rping-crc.pcap").swap_remove(0);
