@@ -21,18 +21,18 @@ FAULTS = {
     "mo": "MO of received segments is ignored: their payload goes to the end of what is there",
     "private-data": "PD_Length of a received start-up frame is taken to be little endian",
     "mute": "it sends no FPDU",
-    "crc-told-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
-    "crc-told-by-ddp-exchanged": "the same, and Layer and EType of the Terminate are exchanged",
-    "crc-told-by-rdmap": "a wrong CRC is answered by a Terminate with an error of RDMAP",
-    "crc-told-exchanged": "Layer and EType of the Terminate for a wrong CRC are exchanged",
+    "crc-reported-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
+    "crc-reported-by-ddp-exchanged": "the same, and Layer and EType of the Terminate are exchanged",
+    "crc-reported-by-rdmap": "a wrong CRC is answered by a Terminate with an error of RDMAP",
+    "crc-reported-exchanged": "Layer and EType of the Terminate for a wrong CRC are exchanged",
 }
 
 # Layer with EType, and Error Code (RFC 5040, section 4.8), in place of MPA's error for a wrong CRC.
 CRC_ERRORS = {
-    "crc-told-by-ddp": (0x12, 0x01),
-    "crc-told-by-ddp-exchanged": (0x21, 0x03),
-    "crc-told-by-rdmap": (0x02, 0x06),
-    "crc-told-exchanged": (0x02, 0x02),
+    "crc-reported-by-ddp": (0x12, 0x01),
+    "crc-reported-by-ddp-exchanged": (0x21, 0x03),
+    "crc-reported-by-rdmap": (0x02, 0x06),
+    "crc-reported-exchanged": (0x02, 0x02),
 }
 
 REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"

@@ -32,20 +32,20 @@ async fn all_builtin_targets_have_one() {
 }
 
 #[tokio::test]
-async fn what_it_was_asked_and_what_it_told_stands_beside_the_wire() {
+async fn steps_have_the_requests_and_events_of_the_agent_beside_the_wire() {
     let result = result(Target::builtin(), RECEIVED).await;
-    let says = |direction, text: &str| {
+    let has_step = |direction, text: &str| {
         let mut steps = result.steps.iter().filter(|step| step.kind == StepKind::Agent && step.direction == direction);
         steps.any(|step| step.text.contains(text))
     };
-    assert!(says(Direction::Sent, "post_receive"));
-    assert!(says(Direction::Received, "\"operation\":\"receive\",\"octets\":1023"));
+    assert!(has_step(Direction::Sent, "post_receive"));
+    assert!(has_step(Direction::Received, "\"operation\":\"receive\",\"octets\":1023"));
     let times: Vec<u64> = result.steps.iter().map(|step| step.at_ns).collect();
     assert!(times.is_sorted());
 }
 
 #[tokio::test]
-async fn a_nic_that_tells_a_wrong_length_fails() {
+async fn a_nic_that_reports_a_wrong_length_fails() {
     for target in targets() {
         let target = target.with_deviations(["rdmap.tells-one-octet-more"]).unwrap();
         let result = result(target, RECEIVED).await;
@@ -65,7 +65,8 @@ async fn a_nic_that_writes_elsewhere_fails() {
 
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_no_verdict_on_the_target() {
-    // Nobody listens on the discard port of this host's loopback interface, as far as tests go; whoever does speaks no JSON.
+    // Nobody listens on the discard port of this host's loopback interface, as far as tests go; a
+    // server there speaks no JSON.
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = \"127.0.0.1:9\"\n";
     let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
@@ -77,29 +78,30 @@ async fn an_agent_whose_command_ends_has_its_exit_status() {
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/bin/sh\", \"-c\", \"exit 3\"]\n";
     let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    let told = "has gone (its command ended, exit status: 3)";
-    assert!(result.explanation.contains(told), "{}", result.explanation);
+    let ending = "has gone (its command ended, exit status: 3)";
+    assert!(result.explanation.contains(ending), "{}", result.explanation);
 }
 
 #[tokio::test]
-async fn target_check_tells_of_it() {
-    let told = async |target: Target| {
+async fn target_check_reports_the_agent() {
+    let probe_agent = async |target: Target| {
         let probes =
             weft_suites::targets::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
         let probes = probes.unwrap().into_iter().filter(|probe| probe.what.contains("agent"));
         probes.map(|probe| (probe.works, probe.text)).collect::<Vec<_>>()
     };
     for target in targets() {
-        let [device, exchange] = told(target).await.try_into().unwrap();
+        let [device, exchange] = probe_agent(target).await.try_into().unwrap();
         assert!(device.1.starts_with("weft0 (weft, firmware "), "{device:?}");
         assert_eq!((device.0, exchange), (Some(true), (Some(true), "works".to_owned())));
     }
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/nowhere/weft\"]\n";
-    let [device] = told(Target::from_toml("nic.toml", text).unwrap()).await.try_into().unwrap();
+    let [device] = probe_agent(Target::from_toml("nic.toml", text).unwrap()).await.try_into().unwrap();
     assert!(device.0 == Some(false) && device.1.contains("/nowhere/weft"), "{device:?}");
 }
 
-/// Written by docs/agent.md alone, in another language: the page says enough, and this side asks for no more than it says.
+/// An agent in another language, written from docs/agent.md alone: the page is sufficient, and weft
+/// requests nothing beyond it.
 #[tokio::test]
 async fn an_agent_of_another_hand_is_driven() {
     if std::process::Command::new("python3").arg("-V").output().is_err() {
@@ -114,7 +116,7 @@ async fn an_agent_of_another_hand_is_driven() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = run(target.clone(), Suites::embedded().unwrap(), Filter::of([RECEIVED]), out.path()).await;
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
-    // It serves none, and its file says that it does.
+    // It serves none, but its file declares them.
     let differs = ["atomics is declared, and the device py0 has no Atomic Operations"];
     assert_eq!(report.summary.declared_otherwise, differs);
     assert_eq!(report.summary.exit_code.code(), 0);

@@ -115,8 +115,9 @@ fn blames_no_other(report: &RunReport, (fault, case, rows): Fault) {
     assert!(failed.iter().any(|result| result.key.case == case), "{fault}: {:?}", report.summary);
     let broken: BTreeSet<&str> = report.summary.failing.iter().map(|row| row.as_str()).collect();
     let innocent: Vec<_> = broken.iter().filter(|row| !rows.contains(row)).collect();
-    let told: Vec<String> = failed.iter().map(|result| format!("{}: {}", result.key, result.explanation)).collect();
-    assert!(innocent.is_empty(), "{fault}: {innocent:?}\n{}", told.join("\n"));
+    let explanations: Vec<String> =
+        failed.iter().map(|result| format!("{}: {}", result.key, result.explanation)).collect();
+    assert!(innocent.is_empty(), "{fault}: {innocent:?}\n{}", explanations.join("\n"));
     for result in report.results.iter().filter(|result| result.verdict == Verdict::Inconclusive) {
         let named = result.explanation.contains(case);
         assert!(named || result.key.case.contains("basic"), "{fault}: {}: {}", result.key, result.explanation);
@@ -205,8 +206,8 @@ async fn a_private_data_length_in_the_other_order_is_named() {
     assert_eq!(failed, ["mpa/7.1.1-pd-length/taken"]);
     let split = report.results.iter().find(|result| result.key.case.ends_with("split-request")).unwrap();
     assert_eq!(split.verdict, Verdict::Inconclusive);
-    let told = "In the control, after a legal MPA Request, it closed the connection where its Reply was due.";
-    assert!(split.explanation.contains(told), "{}", split.explanation);
+    let expected = "In the control, after a legal MPA Request, it closed the connection where its Reply was due.";
+    assert!(split.explanation.contains(expected), "{}", split.explanation);
 }
 
 /// No capability and no service is needed for some of the basic cases.
@@ -234,7 +235,7 @@ async fn basic_cases_need_no_capability() {
 /// An error of DDP or RDMAP shows that MPA passed the ULPDU on.
 #[tokio::test]
 async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
-    for fault in ["crc-told-by-ddp", "crc-told-by-ddp-exchanged", "crc-told-by-rdmap"] {
+    for fault in ["crc-reported-by-ddp", "crc-reported-by-ddp-exchanged", "crc-reported-by-rdmap"] {
         let Some(report) = report_of_cases(fault, &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
         let result = &report.results[0];
         assert_eq!(result.verdict, Verdict::Fail, "{fault}: {}", result.explanation);
@@ -249,7 +250,7 @@ async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
 /// 02 02 is not an error of RDMAP. It violates the layout of the Terminate, and no rule about CRCs.
 #[tokio::test]
 async fn a_wrong_crc_that_an_exchanged_terminate_reports_was_checked() {
-    let Some(report) = report_of_cases("crc-told-exchanged", &["mpa/4.4-crc/bad-later[octet=20]"]).await else {
+    let Some(report) = report_of_cases("crc-reported-exchanged", &["mpa/4.4-crc/bad-later[octet=20]"]).await else {
         return;
     };
     let result = &report.results[0];

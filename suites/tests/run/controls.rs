@@ -20,7 +20,8 @@ fn deviating(deviation: &str) -> Target {
     Target::builtin().with_deviations([deviation]).unwrap()
 }
 
-/// The echo of Data lacks its PAD, which is a fault of MPA's and says nothing about reserved flags of SDP.
+/// The echo of Data lacks its PAD, which is a fault of MPA's and proves nothing about reserved
+/// flags of SDP.
 #[tokio::test]
 async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
     for result in results(deviating("mpa.pad-left-out-later"), "sdp/6-tolerated/reserved-flags").await {
@@ -31,8 +32,9 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
             result.explanation
         );
         // 18 octets of DDP's header, 16 of SDP's, 3 of payload.
-        let told = " In the control, in a plain exchange with a ULPDU of 37 octets, the answer to Data is missing: ";
-        assert!(result.explanation.contains(told), "{}", result.explanation);
+        let expected =
+            " In the control, in a plain exchange with a ULPDU of 37 octets, the answer to Data is missing: ";
+        assert!(result.explanation.contains(expected), "{}", result.explanation);
     }
 }
 
@@ -49,8 +51,8 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     let results = results(target, "sdp-pm/7.4-exchange/any-pm-time").await;
     let [result] = results.as_slice() else { panic!("{} results", results.len()) };
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    let told = "In the control, it does not answer a right PMReq.";
-    assert!(result.explanation.contains(told), "{}", result.explanation);
+    let expected = "In the control, it does not answer a right PMReq.";
+    assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
 /// They answer no Data; the DisConn that they answer is in the good exchange, which the failed case has done.

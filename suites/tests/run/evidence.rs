@@ -84,7 +84,8 @@ async fn the_dissector_finds_the_failure_in_the_packets() {
     assert_eq!(seen.packet, Some(by_target[0].frame));
 }
 
-/// tshark is an outside judge; where it is not installed, the dissector's reading above stands alone.
+/// tshark is an outside judge; where it is not installed, the dissector's reading above is the only
+/// check.
 #[tokio::test]
 async fn tshark_shows_packets_with_their_comments() {
     let out = tempfile::tempdir().unwrap();

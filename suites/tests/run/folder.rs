@@ -14,7 +14,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_later_run_leaves_an_earlier_one_whole() {
+async fn a_later_run_keeps_all_files_of_an_earlier_one() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
     let first = key_case(Target::builtin(), out).await;
@@ -22,7 +22,7 @@ async fn a_later_run_leaves_an_earlier_one_whole() {
     let before = names(out);
     let second = key_case(deviating(), out).await;
 
-    // The store is everybody's; nothing else is left behind.
+    // All runs share the store; nothing else remains.
     let (top, moved) = (names(out), names(&out.join("earlier").join(&first.run.id)));
     assert_eq!(before.difference(&moved).collect::<Vec<_>>(), ["results.sqlite"]);
     assert_eq!(top.into_iter().collect::<Vec<_>>(), ["cases", "earlier", "results.sqlite", "run.json"]);

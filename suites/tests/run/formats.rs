@@ -1,4 +1,4 @@
-//! TAP, SARIF and Markdown say what the run came to; the baseline decides what is expected.
+//! TAP, SARIF and Markdown show the result of the run; the baseline decides what is expected.
 
 use std::path::Path;
 
@@ -59,7 +59,8 @@ async fn tap_has_a_point_a_result() {
     assert!(passed.iter().all(|(ok, _)| *ok));
 }
 
-/// Whoever looks at the file alone sees what the exit code says, and the counts are those of all other reports.
+/// The file alone shows the meaning of the exit code, and its counts are those of all other
+/// reports.
 #[tokio::test]
 async fn what_fails_beside_the_cases_is_marked_at_a_case_that_shows_it() {
     let out = tempfile::tempdir().unwrap();
@@ -76,13 +77,13 @@ async fn what_fails_beside_the_cases_is_marked_at_a_case_that_shows_it() {
     let (_, error) = junit.split_once("<error ").unwrap();
     let (error, _) = error.split_once("</error>").unwrap();
     assert!(error.contains("type=\"also-observed\""), "{error}");
-    for told in [
+    for text in [
         "this case does not fail, but the run does",
         "MPA-2-5 is violated in 16 cases",
         "MPA-4.1-3 is violated in 16 cases",
         "stale entry of the baseline: no/such/case",
     ] {
-        assert!(tap.contains(told) && error.contains(told), "{told} in {tap} or {error}");
+        assert!(tap.contains(text) && error.contains(text), "{text} in {tap} or {error}");
     }
     crate::reports::is_valid(&junit);
 }
@@ -101,8 +102,8 @@ async fn what_fails_beside_failing_cases_is_not_counted() {
     let junit = report::junit(&report).unwrap();
     assert!(junit.contains("tests=\"16\" failures=\"16\""), "{junit}");
     let (_, beside) = junit.split_once("<testsuite name=\"beside the cases\" tests=\"0\"").unwrap();
-    for told in ["also-observed: ", "MPA-4.1-3 ", "no/such/case: there is no such case"] {
-        assert!(beside.contains(told), "{told} in {beside}");
+    for text in ["also-observed: ", "MPA-4.1-3 ", "no/such/case: there is no such case"] {
+        assert!(beside.contains(text), "{text} in {beside}");
     }
     crate::reports::is_valid(&junit);
 }
@@ -186,8 +187,8 @@ async fn the_html_report_counts_by_section() {
     assert!(text.contains("<td>mpa 7.1.1</td><td class=\"pass\">0</td><td class=\"fail\">1</td>"));
     assert!(text.contains("no/such/case: there is no such case"));
     // The violated requirements come first, with links to the results that show them.
-    let (_, behind) = text.split_once("<h2>Violated requirements</h2>").unwrap();
-    let (table, _) = behind.split_once("<h2>Requirements</h2>").unwrap();
+    let (_, rest) = text.split_once("<h2>Violated requirements</h2>").unwrap();
+    let (table, _) = rest.split_once("<h2>Requirements</h2>").unwrap();
     assert!(table.contains("<code>MPA-7.1.1-2</code>") && table.contains("and 13 more"), "{table}");
     let place = "mpa/7.1.1-key/wrong-octet/octet=0";
     assert!(table.contains(&format!("<a href=\"#{place}\">")) && text.contains(&format!("<details id=\"{place}\"")));
@@ -203,7 +204,7 @@ async fn what_the_baseline_expects_is_as_expected() {
     assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
 }
 
-/// A target file of somebody else's can say anything: no report hands control characters on.
+/// A foreign target file can contain anything: no report passes control characters on.
 #[tokio::test]
 async fn control_characters_of_a_baseline_are_shown() {
     let hostile = BaselineEntry {
@@ -262,7 +263,7 @@ async fn a_stale_entry_fails_the_run() {
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let fixed = key_case(target, out.path()).await;
     assert_eq!((fixed.summary.counts.pass, fixed.summary.exit_code), (16, ExitCode::Unexpected));
-    // An entry says nothing of a target that its case does not apply to.
+    // An entry does not concern a target to which its case does not apply.
     let enhanced = vec![entry("mpa-p2p/6-frames/reply", Verdict::Fail, "P2P-10-2")];
     let target = Target::builtin_plain().with_baseline(enhanced);
     let filter = Filter::of(["mpa-p2p/6-frames/reply", CASE]);
@@ -279,7 +280,7 @@ async fn a_stale_entry_fails_the_run() {
         "{:?}",
         report.summary.stale
     );
-    // One that decided nothing says nothing.
+    // A case without a verdict proves nothing about its entry.
     let folder = crate::common::one_case(out.path(), "local c = t:connect() c:expect_close { within = 1 }");
     let target = Target::builtin().with_baseline(vec![entry("mpa/x/one", Verdict::Fail, "MPA-7.1.1-2")]);
     let suites = Suites::from_folder(&folder).unwrap();
@@ -293,7 +294,7 @@ async fn a_stale_entry_fails_the_run() {
 }
 
 #[tokio::test]
-async fn a_difference_stands_in_its_list() {
+async fn a_difference_is_in_its_list() {
     let out = tempfile::tempdir().unwrap();
     let good = key_case(Target::builtin(), out.path()).await;
     let bad = failing(Vec::new()).await;
@@ -373,7 +374,7 @@ async fn a_signature_is_the_same_in_each_run() {
     assert_eq!(signature, other.results[0].signature());
     assert!(signature.ends_with(": … … … … … … … …"), "{signature}");
     assert_eq!(Diff::of(&one, &other).same, 1);
-    // Whoever takes the words of one run into a baseline is understood in the next.
+    // A baseline entry with the text of one run matches the next run.
     let words = one.results[0].actual.clone().unwrap();
     assert!(words.contains("00"), "{words}");
     // All of them, and the beginning of one.

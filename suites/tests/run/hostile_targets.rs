@@ -1,4 +1,4 @@
-//! Targets that do not play along: each case ends in its time, with a verdict that says what happened.
+//! Targets that do not play along: each case ends in its time, with a verdict and an explanation.
 
 use std::future::Future;
 
@@ -34,7 +34,7 @@ async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream)
 
 /// Each case would wait for its time-outs: the first ones are enough to see that nothing comes.
 #[tokio::test]
-async fn a_target_that_says_nothing_is_given_up() {
+async fn a_silent_target_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let text = format!(
         "name = \"mute\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\n",
@@ -55,8 +55,8 @@ async fn a_target_that_says_nothing_is_given_up() {
     server.abort();
     assert_eq!((report.results.len(), taken.load(Relaxed)), (16, 3));
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
-    let told = |result: &&CaseResult| result.explanation.contains("says nothing: 3 cases waited");
-    assert_eq!(report.results.iter().filter(told).count(), 13);
+    let is_given_up = |result: &&CaseResult| result.explanation.contains("says nothing: 3 cases waited");
+    assert_eq!(report.results.iter().filter(is_given_up).count(), 13);
 }
 
 /// Does what is required once, and nothing after it.
@@ -93,7 +93,7 @@ async fn silence_is_inconclusive() {
 }
 
 #[tokio::test]
-async fn garbage_is_inconclusive_and_told() {
+async fn garbage_is_inconclusive_and_explained() {
     let result = result_against(|mut stream| async move {
         // The tester may be gone before all of it is written.
         let _ = stream.write_all(&vec![0xa5; 1 << 20]).await;
@@ -159,7 +159,8 @@ async fn a_dead_target_is_restarted() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     server.abort();
-    // Once for the first case, which found it dead and was run again, and once behind each of the two.
+    // Once for the first case, which found it dead and was run again, and once after each of the
+    // two.
     assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
     for result in &report.results {
         assert_eq!(result.verdict, Verdict::Fail);
@@ -195,9 +196,9 @@ async fn a_target_that_does_not_come_back_is_given_up() {
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
     let first = &report.results[0].explanation;
     assert!(first.ends_with("behind it, and does not come back: /bin/false: exit status: 1."), "{first}");
-    let told =
+    let is_given_up =
         |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
-    assert_eq!(report.results.iter().filter(told).count(), 15);
+    assert_eq!(report.results.iter().filter(is_given_up).count(), 15);
 }
 
 /// What comes while a case waits for something else is kept, but not without end.

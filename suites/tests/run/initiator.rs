@@ -99,15 +99,16 @@ async fn a_deviating_client_of_a_port_mapper_is_caught() {
     }
 }
 
-/// A target that asks and does not connect: a person is told where both are, and what needs a connection does not apply.
+/// A target that sends requests and does not connect: the user gets both addresses, and cases that
+/// need a connection do not apply.
 #[tokio::test]
-async fn a_client_that_a_person_starts_is_told_where_to_ask() {
+async fn a_user_who_starts_a_client_gets_the_address_of_the_port_mapper() {
     let text =
         "name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\nservice = \"port-mapper\"\n";
     let target = Target::from_toml("nic.toml", text).unwrap();
     assert_eq!(target.info().reached_by, "it asks at UDP 127.0.0.1:0");
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let into = asked.clone();
+    let prompts = Arc::new(Mutex::new(Vec::new()));
+    let into = prompts.clone();
     let client = PmClient::bind(ClientSettings::default(), None).unwrap();
     let person = move |event: &Event| {
         let Event::TargetWaiting { what, .. } = event else { return };
@@ -131,9 +132,12 @@ async fn a_client_that_a_person_starts_is_told_where_to_ask() {
     let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
     let verdicts: Vec<Verdict> = report.results.iter().map(|result| result.verdict).collect();
     assert_eq!(verdicts, [Verdict::NotApplicable, Verdict::Pass], "{:?}", report.results[1].explanation);
-    let asked = asked.lock().unwrap();
-    let told = "start nic: it has to connect to address 127.0.0.1, port ";
-    assert!(asked.iter().all(|what| what.starts_with(told)) && asked[0].contains(", and to ask the port mapper at "));
+    let prompts = prompts.lock().unwrap();
+    let expected = "start nic: it has to connect to address 127.0.0.1, port ";
+    assert!(
+        prompts.iter().all(|what| what.starts_with(expected))
+            && prompts[0].contains(", and to ask the port mapper at ")
+    );
 }
 
 fn by_command(start: &str) -> Target {
@@ -142,7 +146,7 @@ fn by_command(start: &str) -> Target {
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_connect_is_told() {
+async fn a_command_that_does_not_connect_is_reported() {
     for (start, word) in [
         ("start = [\"/nowhere/rping\"]", "its command does not start: /nowhere/rping"),
         ("start = [\"/bin/sh\", \"-c\", \"exit 3\"]", "ended, exit status: 3"),
@@ -153,11 +157,11 @@ async fn a_command_that_does_not_connect_is_told() {
     }
 }
 
-/// The run says where to connect, each time that it wants a connection.
+/// The run shows where to connect, each time that it needs a connection.
 #[tokio::test]
-async fn a_person_is_asked_for_each_connection() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let into = asked.clone();
+async fn each_connection_prompts_the_user() {
+    let prompts = Arc::new(Mutex::new(Vec::new()));
+    let into = prompts.clone();
     let person = move |event: &Event| {
         let Event::TargetWaiting { what, seconds } = event else { return };
         assert!(*seconds > 0);
@@ -176,10 +180,10 @@ async fn a_person_is_asked_for_each_connection() {
     };
     let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
-    let asked = asked.lock().unwrap();
+    let prompts = prompts.lock().unwrap();
     assert!(
-        asked.len() >= 2 && asked[0].starts_with("start nic: it has to connect to address 127.0.0.1, port "),
-        "{asked:?}"
+        prompts.len() >= 2 && prompts[0].starts_with("start nic: it has to connect to address 127.0.0.1, port "),
+        "{prompts:?}"
     );
 }
 
@@ -206,17 +210,17 @@ async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     let Some(results) = verdicts_of_faulty("pad", &words).await else { return };
     let found: Vec<Verdict> = results.iter().map(|result| result.1).collect();
     assert_eq!(found, [Verdict::Fail, Verdict::Inconclusive, Verdict::Pass], "{results:?}");
-    let told = &results[1].2;
-    assert!(told.contains("The control fails, too") && told.contains("mpa/4-basic/pad"), "{told}");
+    let explanation = &results[1].2;
+    assert!(explanation.contains("The control fails, too") && explanation.contains("mpa/4-basic/pad"), "{explanation}");
 }
 
 /// A legal Reply takes the place of the one with reserved bits.
 #[tokio::test]
 async fn a_reply_that_deviates_has_a_control() {
     let Some(results) = verdicts_of_faulty("mute", &["mpa/7.1.2-reply/reserved[bits=1]"]).await else { return };
-    let (_, verdict, told) = &results[0];
-    assert_eq!(*verdict, Verdict::Inconclusive, "{told}");
-    assert!(told.contains("In the control, after a legal MPA Reply, it "), "{told}");
+    let (_, verdict, explanation) = &results[0];
+    assert_eq!(*verdict, Verdict::Inconclusive, "{explanation}");
+    assert!(explanation.contains("In the control, after a legal MPA Reply, it "), "{explanation}");
 }
 
 /// A port mapper's client that never acknowledges is not accused of looking at reserved fields.
@@ -241,7 +245,8 @@ async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     assert!(explanation.contains("In the control, after a right PMAccept, nothing"), "{explanation}");
 }
 
-/// A control needs a start of its own. Nobody is asked for that; the report says that none was run.
+/// A control needs a start of its own. No prompt requests that; the report states that no control
+/// was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let person = |event: &Event| {
@@ -263,6 +268,6 @@ async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let told = "No control was run, since the target file has no `start`.";
-    assert!(result.explanation.ends_with(told), "{}", result.explanation);
+    let expected = "No control was run, since the target file has no `start`.";
+    assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }

@@ -83,13 +83,13 @@ async fn represents(lab: &Lab) {
     let first = lab.play(Target::builtin(), "false", one.clone()).await;
     let latest = lab.latest().await;
     assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (first.run.id.as_str(), true));
-    let whole = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    let full = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
     lab.play(Target::builtin(), "false", one).await;
     let latest = lab.latest().await;
-    assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (whole.run.id.as_str(), false));
+    assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (full.run.id.as_str(), false));
     assert_eq!(sum(&latest), (2, 2, ExitCode::Unexpected));
     assert_eq!((latest.score.must.held, latest.score.must.broken), (0, 1));
-    assert_eq!(lab.store.targets().await.unwrap()[0].last, whole.run.id);
+    assert_eq!(lab.store.targets().await.unwrap()[0].last, full.run.id);
     let next = lab.play(Target::builtin(), "false", Filter::everything()).await;
     let latest = lab.latest().await;
     assert_eq!((latest.record.info.id, latest.score.must.held), (next.run.id, 1));
@@ -101,13 +101,13 @@ async fn rerun_replaces_its_cases_of_the_run_that_it_names() {
 }
 
 async fn replaces(lab: &Lab) {
-    let whole = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
-    let rerun = |n: i64| Filter::everything().rerun(&whole.run.id, [key(n)]);
+    let full = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    let rerun = |n: i64| Filter::everything().rerun(&full.run.id, [key(n)]);
     let third = lab.play(Target::builtin(), "false", rerun(3)).await;
     let latest = lab.latest().await;
-    assert_eq!(latest.record.info.id, whole.run.id);
+    assert_eq!(latest.record.info.id, full.run.id);
     assert_eq!(sum(&latest), (3, 1, ExitCode::Unexpected));
-    assert_eq!((latest.run_of(&key(3)), latest.run_of(&key(1))), (third.run.id.as_str(), whole.run.id.as_str()));
+    assert_eq!((latest.run_of(&key(3)), latest.run_of(&key(1))), (third.run.id.as_str(), full.run.id.as_str()));
     let verdicts: Vec<_> = lab.store.latest_cases(&latest).await.unwrap().iter().map(|case| case.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass, Verdict::Pass, Verdict::Fail].map(Some));
     // Another target under the same name: a deviation, an address, a capability.
@@ -121,7 +121,7 @@ async fn replaces(lab: &Lab) {
     let latest = lab.latest().await;
     assert_eq!((sum(&latest), latest.score.must.held), ((4, 0, ExitCode::AsExpected), 1));
     let report = lab.store.latest_outcomes("builtin").await.unwrap().unwrap();
-    assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (whole.run.id, 4, latest.record.summary));
+    assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (full.run.id, 4, latest.record.summary));
 }
 
 #[tokio::test]

@@ -43,9 +43,9 @@ async fn markers_are_judged_and_cases_without_them_do_not_apply() {
     assert!(report.summary.counts.pass >= 20 && report.summary.counts.not_applicable == 16);
 }
 
-/// Without the word in its file the tester sends no markers, and blames nobody for that.
+/// Without `markers` in its file, the tester sends no markers and blames nobody for that.
 #[tokio::test]
-async fn a_target_that_does_not_say_so_is_not_blamed() {
+async fn a_target_without_declared_markers_is_not_blamed() {
     let (server, target) = asking("");
     let stop = server.stop_handle();
     let serving = tokio::spawn(server.run());

@@ -42,7 +42,8 @@ impl Server {
         let data = folder.path().join("data");
         let made = command("initdb").args(["-A", "trust", "-U", "weft", "-N", "-D"]).arg(&data).status().unwrap();
         assert!(made.success(), "initdb");
-        // Free when it was asked for; nobody else takes it in the meantime, or the server does not start and the test says so.
+        // The port is free at this moment. If another process takes it in the meantime, the server
+        // does not start and the test fails.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut start = command("postgres");
         start.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-F", "-k"]).arg(folder.path()).arg("-D").arg(&data);
@@ -85,7 +86,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // So it takes its shared memory with it; a server that does not hear is killed.
+        // So it takes its shared memory with it; a server that does not react is killed.
         if !self.stop.status().is_ok_and(|status| status.success()) {
             let _ = self.process.kill();
         }

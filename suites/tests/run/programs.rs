@@ -1,4 +1,5 @@
-//! Programs that are started as the target and end by themselves: the report says how, and a crash fails the case.
+//! Programs that are started as the target and end by themselves: the report shows how, and a crash
+//! fails the case.
 
 use std::path::Path;
 
@@ -9,8 +10,8 @@ use weft_suites::targets::Target;
 
 const CASE: &str = "mpa/7.1.2-reply/wrong-key[octet=0]";
 
-/// An MPA Initiator that sends its Request, waits for the end of the connection behind a Reply with the right key, and does
-/// `$3` behind one with a wrong key.
+/// An MPA Initiator that sends its Request, waits for the end of the connection after a Reply with
+/// the right key, and does `$3` after one with a wrong key.
 const CLIENT: &str = r#"
 ulimit -c 0
 [ -e gone ] && exit 4
@@ -43,7 +44,7 @@ async fn result(at_wrong_key: &str, more: &str) -> Option<CaseResult> {
     Some(result)
 }
 
-/// The evidence on the disk says the same.
+/// The evidence on the disk has the same.
 fn is_in_the_transcript(result: &CaseResult, out: &Path) {
     let text = std::fs::read(out.join(&result.evidence.folder).join("transcript.json")).unwrap();
     let written: serde_json::Value = serde_json::from_slice(&text).unwrap();
@@ -57,9 +58,9 @@ fn first_end(result: &CaseResult) -> (Option<i32>, Option<i32>) {
     let end = result.program_ends.first().unwrap_or_else(|| panic!("no end: {}", result.explanation));
     assert_eq!(end.connection, Some(1));
     assert!(end.command.starts_with("bash "), "{}", end.command);
-    let told = format!("{end}: ");
-    let is_noted = result.steps.iter().any(|step| step.kind == StepKind::Note && step.text.starts_with(&told));
-    assert!(is_noted, "{told}: {:?}", result.steps);
+    let note = format!("{end}: ");
+    let is_noted = result.steps.iter().any(|step| step.kind == StepKind::Note && step.text.starts_with(&note));
+    assert!(is_noted, "{note}: {:?}", result.steps);
     (end.exit_status, end.signal)
 }
 
@@ -72,15 +73,15 @@ async fn an_exit_status_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_failure_says_how_the_program_ended() {
+async fn a_failure_names_the_exit_status_of_the_program() {
     // A child answers, in place of a close alone, once the program has ended: the answer decides the case.
     let answer = "until grep -qs State:.Z /proc/$$/status || [ ! -e /proc/$$ ]; do :; done; \
                   printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3";
     let Some(result) = result(&format!("({answer}) & exit 3"), "").await else { return };
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert_eq!(first_end(&result), (Some(3), None));
-    let told = " The program of connection 1 ended, exit status: 3.";
-    assert!(result.explanation.ends_with(told), "{}", result.explanation);
+    let expected = " The program of connection 1 ended, exit status: 3.";
+    assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }
 
 /// The crash closes the connection as the requirement wants, and the program that is started next works.

@@ -1,4 +1,4 @@
-//! Each report says what happened, and whoever reads its format can read it.
+//! Each report shows what happened, and readers of its format can read it.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -62,13 +62,13 @@ impl Write for Buffer {
 
 fn terminal(report: &RunReport, colour: bool) -> String {
     let buffer = Buffer::default();
-    tell(&report::Terminal::new(buffer.clone(), colour), report);
+    replay(&report::Terminal::new(buffer.clone(), colour), report);
     let octets = buffer.0.lock().unwrap().clone();
     String::from_utf8(octets).unwrap()
 }
 
 /// The events of a run again.
-fn tell(terminal: &impl EventSink, report: &RunReport) {
+fn replay(terminal: &impl EventSink, report: &RunReport) {
     use weft_suites::model::Event;
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     terminal.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });
@@ -79,7 +79,7 @@ fn tell(terminal: &impl EventSink, report: &RunReport) {
 }
 
 #[tokio::test]
-async fn the_terminal_tells_failures_first() {
+async fn the_terminal_shows_failures_first() {
     let report = mixed().await;
     let text = terminal(&report, false);
     insta::assert_snapshot!("terminal", text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
@@ -109,7 +109,7 @@ pub fn is_valid(junit: &str) {
     let mut command = Command::new("xmllint");
     match command.args(["--noout", "--schema"]).arg(schema).arg(&file).output() {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-        Err(_) => eprintln!("xmllint is not installed; the snapshot stands alone"),
+        Err(_) => eprintln!("xmllint is not installed; only the snapshot is compared"),
     }
 }
 
@@ -156,20 +156,19 @@ async fn html_holds_the_evidence_of_what_passed_too() {
         let path = &result.evidence.files[0].path;
         let capture = unpacked(&text, &format!("<a class=\"capture\" href=\"{path}\""));
         assert_eq!(capture, std::fs::read(out.path().join(path)).unwrap());
-        let behind = text.split_once(&format!("<details id=\"{}\"", result.key.path())).unwrap().1;
-        // The element is behind its own result; the packs are at the end of the page.
-        let story = String::from_utf8(unpacked(behind, "<div class=\"story")).unwrap();
+        let rest = text.split_once(&format!("<details id=\"{}\"", result.key.path())).unwrap().1;
+        // The element follows its own result; the packs are at the end of the page.
+        let story = String::from_utf8(unpacked(rest, "<div class=\"story")).unwrap();
         assert!(story.contains("<svg") && story.contains("class=\"stimulus\""), "{story}");
         assert!(story.contains(weft_core::requirement!("MPA-7.1.1-2").row().summary), "{story}");
         assert!(story.contains(&format!("octet {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
     }
-    // No more than words stands in the page itself: 4 kB a result.
-    let whole = text.len();
-    assert!(whole < 100_000, "{whole} octets");
+    // The page itself has only text: 4 kB a result.
+    assert!(text.len() < 100_000, "{} octets", text.len());
 }
 
 #[tokio::test]
-async fn html_escapes_what_a_script_says() {
+async fn html_escapes_texts_of_a_script() {
     let out = tempfile::tempdir().unwrap();
     let folder = one_case(out.path(), "t:note('<script>alert(1)</script>') error('<b>')");
     let (report, _) =
@@ -190,7 +189,8 @@ async fn json_is_read_back_and_all_files_are_written() {
     assert!(report::write_all(&report, &out.path().join("nowhere")).is_err());
 }
 
-/// A target that breaks a rule which no selected case is about: the cases pass, the run does not, and each summary says why.
+/// A target that breaks a rule which no selected case is about: the cases pass, the run does not,
+/// and each summary has the reason.
 #[tokio::test]
 async fn summaries_give_also_observed_violations_as_the_reason() {
     let out = tempfile::tempdir().unwrap();
@@ -222,9 +222,9 @@ async fn summaries_give_also_observed_violations_as_the_reason() {
     );
 }
 
-/// Of a requirement that cases fail by themselves, more need not be said.
+/// Where cases fail by a requirement themselves, it is not reported again.
 #[tokio::test]
-async fn what_a_failing_case_is_about_is_not_told_again() {
+async fn a_requirement_of_a_failing_case_is_not_reported_again() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(["mpa/7.1.1-key", "mpa/7.1.3-other-protocol"]);
     let (report, _) = run(deviating(), Suites::embedded().unwrap(), filter, out.path()).await;
@@ -243,14 +243,14 @@ async fn all_as_expected_needs_no_reason_and_the_evidence_has_its_source() {
     let source = "\nevidence of 16 cases: recorded by weft itself, with synthetic TCP headers\n";
     assert!(text.ends_with(source) && !text.contains("exit code"), "{text}");
     let html = report::html(&report, out.path()).unwrap();
-    // Where there is one source it is told once, at the top.
+    // If there is one source, it is shown once, at the top.
     assert_eq!(html.matches("recorded by weft itself").count(), 1);
     assert!(report::markdown(&report).unwrap().contains("Evidence of 16 cases: recorded by weft itself"));
 }
 
-/// Evidence of the wire, and of the cases whose capture was not whole.
+/// Evidence of the wire, and of the cases whose capture was not complete.
 #[tokio::test]
-async fn captured_evidence_is_told_from_what_is_made_up() {
+async fn captured_and_synthetic_evidence_are_distinguished() {
     use weft_suites::model::EvidenceSource;
     let out = tempfile::tempdir().unwrap();
     let mut report = key_case(Target::builtin(), out.path()).await;
@@ -281,7 +281,7 @@ async fn untried_cases_are_counted_unless_each_is_wanted() {
     assert_eq!(count(&terminal(&report, false)), 0);
     let buffer = Buffer::default();
     let verbose = report::Terminal::new(buffer.clone(), false).verbose(true);
-    tell(&verbose, &report);
+    replay(&verbose, &report);
     let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     assert_eq!(count(&text), 16, "{text}");
     for text in [text, terminal(&report, false)] {

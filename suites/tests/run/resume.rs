@@ -99,8 +99,8 @@ async fn a_resumed_run_took_as_long_as_its_parts() {
         let took = u64::try_from(began.elapsed().as_micros()).unwrap();
         assert_eq!(report.results.len(), 16);
         let cases: u64 = report.results.iter().map(|result| result.duration_us).sum();
-        let said = report.summary.duration_us;
-        assert!(said <= took, "said {said} us, took {took} us; the cases took {cases} us in all");
+        let reported = report.summary.duration_us;
+        assert!(reported <= took, "reported {reported} us, took {took} us; the cases took {cases} us in all");
     }
 }
 

@@ -48,7 +48,7 @@ async fn script_errors_name_their_line_and_what_was_expected() {
             4,
             "a case may send 67108864",
         ),
-        // Lua tells no line when memory is gone: the line of the case stands for it.
+        // Lua reports no line when memory is gone: the line of the case replaces it.
         ("local s = 'x' while true do s = s .. s end", 1, "memory"),
     ] {
         let result = result_of(body).await;
@@ -105,12 +105,12 @@ async fn preparation_that_fails_is_inconclusive_and_a_requirement_fails() {
 async fn scripts_speak_all_of_the_good_exchange() {
     let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(mpa.request { private_data = 'hi' })\n\
                 c:expect_reply { revision = 1, crc = true, markers = false, reject = false }\n\
-                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } })\nt:note('said hello')\nc:close()\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } })\nt:note('sent hello')\nc:close()\n\
                 c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
     let result = result_of(body).await;
     assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
     let texts: Vec<&str> = result.steps.iter().map(|step| step.text.as_str()).collect();
-    assert!(texts.contains(&"said hello") && texts.contains(&"FPDU with Send"), "{texts:?}");
+    assert!(texts.contains(&"sent hello") && texts.contains(&"FPDU with Send"), "{texts:?}");
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn what_the_tester_breaks_on_purpose_is_not_held_against_the_target() {
 }
 
 #[tokio::test]
-async fn a_flood_of_notes_is_bounded_and_told() {
+async fn a_flood_of_notes_is_bounded_and_reported() {
     let result = result_of("for i = 1, 10100 do t:note('x') end").await;
     assert_eq!((result.verdict, result.steps.len()), (Verdict::Error, 10_000));
     assert!(result.explanation.contains("no room for 100 events"), "{}", result.explanation);

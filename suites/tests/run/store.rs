@@ -11,7 +11,7 @@ use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
 #[tokio::test]
-async fn a_finished_run_is_read_back_whole() {
+async fn a_finished_run_is_read_back_completely() {
     let out = tempfile::tempdir().unwrap();
     let first = key_case(Target::builtin(), out.path()).await;
     let second = key_case(crate::common::deviating(), out.path()).await;
@@ -38,9 +38,10 @@ async fn a_finished_run_is_read_back_whole() {
     assert_eq!(store.result(&first.run.id, &CaseKey::new("no/such/case")).await.unwrap(), None);
 }
 
-/// A killed run cannot say goodbye: whatever was told as finished is in the store at that moment.
+/// A killed run cannot clean up: every case that was reported as finished is in the store at that
+/// moment.
 #[tokio::test]
-async fn finished_cases_are_kept_before_they_are_told() {
+async fn finished_cases_are_stored_before_they_are_reported() {
     let out = tempfile::tempdir().unwrap();
     let database = out.path().join(FILE_NAME);
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -50,14 +51,14 @@ async fn finished_cases_are_kept_before_they_are_told() {
         }
     };
     let run = tokio::spawn(weft_suites::run(options(out.path(), None), Arc::new(sink)));
-    let told = receiver.recv().await.unwrap();
+    let reported = receiver.recv().await.unwrap();
     // As a kill would: no destructor of the run's future gets to write anything.
     run.abort();
     let _ = run.await;
     let store = Store::open(&database).await.unwrap();
     let record = store.runs(1).await.unwrap().remove(0);
     assert!(record.status == RunStatus::Running && record.finished >= 1 && record.finished < 16, "{record:?}");
-    assert_eq!(store.result(&record.info.id, &told).await.unwrap().unwrap().verdict, Verdict::Pass);
+    assert_eq!(store.result(&record.info.id, &reported).await.unwrap().unwrap().verdict, Verdict::Pass);
     let report = store.report(&record.info.id).await.unwrap().unwrap();
     assert_eq!((report.results.len() as u64, report.summary.planned), (record.finished, 16));
     let left = store.run(&record.info.id).await.unwrap().unwrap().planned;
@@ -65,7 +66,7 @@ async fn finished_cases_are_kept_before_they_are_told() {
 }
 
 #[tokio::test]
-async fn a_cancelled_run_ends_and_says_so() {
+async fn a_cancelled_run_ends_as_cancelled() {
     let out = tempfile::tempdir().unwrap();
     let (cancel, receiver) = watch::channel(false);
     let count = Arc::new(Mutex::new(0));
@@ -90,7 +91,7 @@ async fn a_cancelled_run_ends_and_says_so() {
 async fn what_is_no_database_is_refused() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join(FILE_NAME);
-    std::fs::write(&path, "this is no database, whatever its name may say; it is only text").unwrap();
+    std::fs::write(&path, "this is no database, despite its name; it is only text").unwrap();
     assert!(Store::open(&path).await.is_err());
 }
 

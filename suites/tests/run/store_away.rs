@@ -55,7 +55,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 /// As a disk without room does.
 const BREAK: &str = "CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT RAISE(FAIL, 'no room'); END";
-const MEND: &str = "DROP TRIGGER full";
+const REPAIR: &str = "DROP TRIGGER full";
 
 fn without_patience() -> Schedule {
     Schedule { patience: Some(Duration::ZERO), ..Schedule::default() }
@@ -85,7 +85,7 @@ async fn a_store_that_returns_gets_what_it_missed() {
     let url = Store::url(&file).unwrap();
     let report = run(out.path(), without_patience(), move |finished| match finished {
         3 => execute(url.clone(), BREAK),
-        16 => execute(url.clone(), MEND),
+        16 => execute(url.clone(), REPAIR),
         _ => {}
     });
     let report = report.await;

@@ -86,9 +86,9 @@ async fn a_check_of_the_script_is_an_expectation() {
     assert_eq!((result.verdict, result.actual.as_deref()), (Verdict::Fail, Some("two")));
 }
 
-/// Each thing that can come is told by its name, with its fields where it has some, and the case goes on whichever it is.
+/// Each event has its name, and its fields if it has some; the case continues with any of them.
 #[tokio::test]
-async fn what_comes_next_is_told_and_decides_nothing() {
+async fn next_returns_the_event_and_decides_nothing() {
     let result = passes(
         "local c = t:connect()\nassert(c:next { within = 1 } == nil)\nc:send(t:request())\n\
          local what, r = c:next()\nassert(what == 'reply' and r.revision == 1, what)\n\
@@ -102,7 +102,7 @@ async fn what_comes_next_is_told_and_decides_nothing() {
 
 /// Too late is a failure only where time is what the requirement is about.
 #[tokio::test]
-async fn lateness_fails_where_the_case_says_so() {
+async fn lateness_fails_if_the_case_demands_it() {
     let body = |more: &str| {
         format!(
             "local c = t:connect()\nc:send(t:request():cut(4))\n\
@@ -131,7 +131,7 @@ async fn what_cannot_be_cut_is_refused() {
 
 /// The builtin responder answers an enhanced Request, in the peer-to-peer model too.
 #[tokio::test]
-async fn the_good_exchange_is_enhanced_where_the_target_file_says_so() {
+async fn the_good_exchange_is_enhanced_if_the_target_file_has_it() {
     for (table, flags) in
         [("{ ird = 2, ord = 3 }", "50"), ("{ rtr = [\"write\"] }", "50"), ("{ rtr = [\"read\"] }", "50")]
     {
@@ -145,11 +145,12 @@ async fn the_good_exchange_is_enhanced_where_the_target_file_says_so() {
     }
 }
 
-/// Linux's iwcm does not bear an end right behind its Reply; an end that tries something comes at once all the same.
+/// Linux's iwcm cannot handle an end right after its Reply. An end that tests something comes at
+/// once all the same.
 #[tokio::test]
 async fn an_end_that_tries_nothing_lets_the_target_settle() {
     let slow = "name = \"slow\"\nkind = \"builtin\"\n[startup]\nsettle_ms = 500\n";
-    let behind_the_reply = async |end: &str, kind: StepKind, verdict: Verdict| {
+    let delay_after_reply = async |end: &str, kind: StepKind, verdict: Verdict| {
         let body = format!("local c = t:connect()\nc:send(t:request())\nc:expect_reply {{ reject = false }}\n{end}");
         let result = against(Target::from_toml("slow.toml", slow).unwrap(), &body).await;
         assert_eq!(result.verdict, verdict, "{}", result.explanation);
@@ -160,12 +161,12 @@ async fn an_end_that_tries_nothing_lets_the_target_settle() {
         };
         of(Direction::Sent, kind) - of(Direction::Received, StepKind::Octets)
     };
-    assert_eq!(behind_the_reply("c:close()", StepKind::Fin, Verdict::Pass).await, 500_000_000);
-    assert_eq!(behind_the_reply("c:finish()", StepKind::Fin, Verdict::Pass).await, 0);
-    assert_eq!(behind_the_reply("c:reset()", StepKind::Reset, Verdict::Pass).await, 0);
+    assert_eq!(delay_after_reply("c:close()", StepKind::Fin, Verdict::Pass).await, 500_000_000);
+    assert_eq!(delay_after_reply("c:finish()", StepKind::Fin, Verdict::Pass).await, 0);
+    assert_eq!(delay_after_reply("c:reset()", StepKind::Reset, Verdict::Pass).await, 0);
     // A case that ends there leaves the connection to the engine.
     let fails = "t:check(false, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'another' })";
-    assert_eq!(behind_the_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
+    assert_eq!(delay_after_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
 }
 
 /// Rows pass where their message came, and decide nothing where it did not.
@@ -189,10 +190,10 @@ async fn a_row_is_shown_by_its_message_alone() {
     };
     let result = of("'data', 'dis_conn'").await;
     assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
-    for (about, told) in [("'src_avail'", "a SrcAvail"), ("'data', 'urgent'", "Out-Of-Band")] {
+    for (about, expected) in [("'src_avail'", "a SrcAvail"), ("'data', 'urgent'", "Out-Of-Band")] {
         let result = of(about).await;
         assert_eq!(result.verdict, Verdict::Inconclusive, "{about}: {}", result.explanation);
-        assert!(result.expected.unwrap().contains(told));
+        assert!(result.expected.unwrap().contains(expected));
         assert!(result.requirements.iter().all(|judged| judged.verdict == Verdict::Inconclusive), "{about}");
     }
 }

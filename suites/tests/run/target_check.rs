@@ -21,7 +21,7 @@ async fn the_builtin_responder_is_known_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_target_that_is_not_there_is_told() {
+async fn an_unreachable_target_is_reported() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let file = format!("name = \"gone\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
     let probes = check(&Target::from_toml("gone.toml", &file).unwrap(), Arc::new(|_: &Event| {})).await.unwrap();
@@ -33,8 +33,7 @@ async fn a_target_that_is_not_there_is_told() {
 #[test]
 fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");
-    let examples: Vec<&str> =
-        guide.split("```toml\n").skip(1).map(|behind| behind.split("```").next().unwrap()).collect();
+    let examples: Vec<&str> = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(examples.len(), 6);
     for example in &examples {
         Target::from_toml("guide.toml", example).unwrap();

@@ -39,7 +39,7 @@ async fn sqlite(folder: &Path) -> String {
 }
 
 /// The runs are what they were, and the one that was killed is not shown as running.
-async fn is_whole(store: &Store) {
+async fn assert_all_runs_are_kept(store: &Store) {
     let runs = store.runs(10).await.unwrap();
     let runs: Vec<_> = runs.iter().map(|run| (run.info.id.as_str(), run.status, run.finished, run.planned)).collect();
     let wanted =
@@ -69,7 +69,7 @@ async fn store_opens_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let url = sqlite(folder.path()).await;
     let store = Store::connect(&url).await.unwrap();
-    is_whole(&store).await;
+    assert_all_runs_are_kept(&store).await;
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn store_opens_in_postgresql() {
     }
     fails_and_is_completed(&server.url).await;
     let store = Store::connect(&server.url).await.unwrap();
-    is_whole(&store).await;
+    assert_all_runs_are_kept(&store).await;
     store.close().await;
 }
 
@@ -110,8 +110,8 @@ async fn runs_get_their_order_and_selections_are_recognised() {
     assert!(store.latest("builtin").await.unwrap().unwrap().record.is_partial());
 }
 
-/// A migration that stops in the middle, as that of a process that is killed, leaves nothing behind, and the next start
-/// completes it. Here the last of its statements cannot be executed.
+/// A migration that stops in the middle, as that of a process that is killed, changes nothing, and
+/// the next start completes it. Here the last of its statements cannot be executed.
 async fn fails_and_is_completed(url: &str) {
     let mut connection = execute(url, "ALTER TABLE runs ADD COLUMN spent_us BIGINT").await;
     let error = Store::connect(url).await.unwrap_err();
@@ -134,7 +134,7 @@ async fn interrupted_migration_is_completed_by_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let url = sqlite(folder.path()).await;
     fails_and_is_completed(&url).await;
-    is_whole(&Store::connect(&url).await.unwrap()).await;
+    assert_all_runs_are_kept(&Store::connect(&url).await.unwrap()).await;
 }
 
 #[test]

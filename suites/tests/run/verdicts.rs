@@ -1,4 +1,5 @@
-//! The case about the key judges right, over the virtual link and over TCP, and says why.
+//! The case about the key judges right, over the virtual link and over TCP, and explains the
+//! verdict.
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
@@ -172,7 +173,7 @@ async fn a_case_for_initiators_is_not_applicable() {
 }
 
 #[tokio::test]
-async fn nothing_selected_is_told() {
+async fn an_empty_selection_is_reported() {
     let out = tempfile::tempdir().unwrap();
     let suites = Suites::embedded().unwrap();
     let (report, events) = run(Target::builtin(), suites, Filter::of(["no-such-case"]), out.path()).await;
@@ -181,7 +182,7 @@ async fn nothing_selected_is_told() {
 }
 
 #[tokio::test]
-async fn events_tell_the_whole_run_in_order() {
+async fn events_report_the_complete_run_in_order() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of([format!("{CASE}[octet=0]"), format!("{CASE}[octet=1]")]);
     let (report, events) = run(Target::builtin(), Suites::embedded().unwrap(), filter, out.path()).await;
@@ -211,7 +212,7 @@ async fn events_tell_the_whole_run_in_order() {
     assert_eq!(finished, report.results);
 }
 
-/// RFC 5040 section 7.1: an error in an incoming message is told by a Terminate.
+/// RFC 5040 section 7.1: a Terminate reports an error in an incoming message.
 #[tokio::test]
 async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
     let target = Target::builtin().with_deviations(["rdmap.skips-terminate"]).unwrap();
@@ -228,7 +229,7 @@ async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
 /// The Terminate for an STag that cannot be invalidated comes before the answer to what follows; one that comes when the
 /// connection ends is too late.
 #[tokio::test]
-async fn a_read_behind_an_invalid_invalidate_is_not_answered() {
+async fn a_read_after_an_invalid_invalidate_is_not_answered() {
     for deviation in ["rdmap.overlooks-invalidate", "rdmap.delays-terminate"] {
         let target = Target::builtin().with_deviations([deviation]).unwrap();
         let out = tempfile::tempdir().unwrap();
@@ -245,7 +246,7 @@ async fn a_read_behind_an_invalid_invalidate_is_not_answered() {
     }
 }
 
-/// The Terminate is there, and late: on the wire behind the answer, when the tester has closed.
+/// The Terminate is there, and late: on the wire after the answer, when the tester has closed.
 #[tokio::test]
 async fn a_delayed_terminate_comes_when_the_tester_closes() {
     let body = "local conn, op = t:operate()\n\
