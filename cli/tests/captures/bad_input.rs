@@ -1,4 +1,4 @@
-//! Input that cannot be used: one line on standard error that says what to do, and the exit code that fits.
+//! Input that cannot be used: one line on standard error with the remedy, and the right exit code.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -102,7 +102,7 @@ fn control_characters_of_a_file_name_are_shown() {
 }
 
 #[test]
-fn a_filter_that_nothing_passes_is_told() {
+fn a_filter_that_nothing_passes_is_reported() {
     let file = capture();
     let file = file.to_str().unwrap();
     let line = format!("weft: {file}: no matches: no unit or frame passes the filter");
@@ -118,12 +118,12 @@ fn a_filter_that_nothing_passes_is_told() {
 fn a_folder_that_takes_no_files_is_not_called_missing() {
     let file = capture();
     let file = file.to_str().unwrap();
-    let told = |path: &str| outcome(&["dissect", file, "-w", path]);
+    let write = |path: &str| outcome(&["dissect", file, "-w", path]);
     assert_eq!(
-        told("/proc/x"),
+        write("/proc/x"),
         (2, vec!["weft: /proc/x: cannot be written: its folder does not accept files".to_owned()])
     );
-    assert_eq!(told("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
+    assert_eq!(write("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
 }
 
 /// `weft follow - | head`, on a capture that has no end.
@@ -166,10 +166,10 @@ fn a_damaged_tail_is_a_note() {
 #[test]
 fn a_truncated_pcapng_block_is_a_note_and_a_capture_of_nothing_else_is_refused() {
     let folder = Folder::new();
-    let whole = folder.0.path().join("whole.pcapng");
-    let made = weft(&["dissect", capture().to_str().unwrap(), "-w", whole.to_str().unwrap()]).status().unwrap();
+    let full = folder.0.path().join("full.pcapng");
+    let made = weft(&["dissect", capture().to_str().unwrap(), "-w", full.to_str().unwrap()]).status().unwrap();
     assert!(made.success());
-    let octets = fs::read(&whole).unwrap();
+    let octets = fs::read(&full).unwrap();
 
     let file = folder.file("cut.pcapng", &octets[..octets.len() - 10]);
     let (code, lines) = outcome(&["dissect", &file]);
@@ -328,7 +328,7 @@ fn a_reader_that_goes_away() {
     assert_eq!(lines, "weft: the reader closed the output; stopped\n");
 }
 
-/// The verdict of `lint` is that of the captures, whoever reads about it.
+/// The verdict of `lint` is that of the captures, whether or not its output is read.
 #[test]
 fn a_reader_that_goes_away_does_not_change_the_verdict() {
     let file = capture().with_file_name("host-matrix.pcap");
@@ -356,14 +356,14 @@ fn bidirectional_controls_are_escapes() {
 #[test]
 fn a_log_level_that_is_none_is_refused() {
     let file = capture();
-    let told = |level: &str| {
+    let lint = |level: &str| {
         let output = weft(&["lint", file.to_str().unwrap()]).env("WEFT_LOG", level).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let expected = "weft: WEFT_LOG: \"warning\" is not a level; use one of off, error, warn, info, debug, trace, or \
                     MODULE=LEVEL\n";
-    assert_eq!(told("warning"), (Some(2), expected.to_owned()));
-    assert_eq!(told("warn"), (Some(0), String::new()));
+    assert_eq!(lint("warning"), (Some(2), expected.to_owned()));
+    assert_eq!(lint("warn"), (Some(0), String::new()));
 }
 
 /// A name that is cut short is farther from itself than from a short name.
@@ -385,7 +385,7 @@ fn a_capture_without_frames_or_with_half_a_header() {
 }
 
 #[test]
-fn a_capture_without_iwarp_says_so_at_the_end() {
+fn a_capture_without_iwarp_is_reported_at_the_end() {
     let file = capture().with_file_name("refused-no-listener.pcap");
     let file = file.to_str().unwrap();
     let line = format!("weft: {file}: no iWARP or SDP in 4 frames, 1 TCP connection, reset");
@@ -444,8 +444,8 @@ fn a_full_disk_is_a_line_and_no_panic() {
     ] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = weft(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), told.lines().count()), (Some(4), 1), "{arguments:?}: {told}");
-        assert!(told.starts_with("weft: ") && told.contains("the disk is full"), "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), message.lines().count()), (Some(4), 1), "{arguments:?}: {message}");
+        assert!(message.starts_with("weft: ") && message.contains("the disk is full"), "{message}");
     }
 }

@@ -158,7 +158,7 @@ fn the_summary_counts_on_standard_error() {
 }
 
 #[test]
-fn colour_is_only_where_it_is_asked_for() {
+fn colour_needs_the_option() {
     assert!(!printed(&["dissect", RPING]).contains('\x1b'));
     assert!(printed(&["dissect", RPING, "--color", "always"]).contains("\x1b[1m"));
 }
@@ -170,17 +170,17 @@ fn all_fields_are_listed() {
 }
 
 #[test]
-fn explain_tells_every_octet() {
+fn explain_shows_every_byte() {
     insta::assert_snapshot!(printed(&["explain", RPING, "12"]));
 }
 
 #[test]
-fn explain_tells_of_frames_without_units_too() {
+fn explain_shows_frames_without_units() {
     insta::assert_snapshot!(printed(&["explain", RPING, "3"]));
 }
 
 #[test]
-fn stats_tell_settings_counts_and_latencies() {
+fn stats_show_settings_counts_and_latencies() {
     insta::assert_snapshot!(printed(&["stats", RPING]));
     let lines = printed(&["stats", RPING, "--json"]);
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -260,7 +260,7 @@ fn follow_shows_messages_and_gives_octets() {
 }
 
 #[test]
-fn lint_groups_findings_and_tells_by_its_exit_code() {
+fn lint_groups_findings_and_sets_its_exit_code() {
     let output = weft(&["lint", "host-matrix.pcap", "--level", "error"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -313,8 +313,8 @@ fn lint_groups_findings_and_tells_by_its_exit_code() {
 fn a_capture_goes_to_standard_output() {
     let output = weft(&["dissect", RPING, "-Y", "iwarp_rdma.rr", "-w", "-"]);
     assert!(output.status.success() && output.stdout.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told, format!("weft: {RPING}: 50 frames of 1 TCP connection written, 0 with findings as comments\n"));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message, format!("weft: {RPING}: 50 frames of 1 TCP connection written, 0 with findings as comments\n"));
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn text_is_in_the_order_of_frames_and_findings_name_theirs() {
 }
 
 #[test]
-fn a_terminate_says_its_error() {
+fn a_terminate_shows_its_error() {
     let text = printed(&["dissect", TERMINATE]);
     assert!(text.contains("Terminate  DDP / Tagged Buffer Error / Base or bounds violation"), "{text}");
     assert!(text.contains("TCP connection begun by 10.1.0.2 with SYN"), "{text}");
@@ -353,27 +353,28 @@ fn a_terminate_says_its_error() {
 fn findings_and_counts_go_with_the_filter() {
     let text = printed(&["dissect", TERMINATE, "-Y", "iwarp_rdma.opcode == Send"]);
     assert!(!text.contains("RDMAP-4.8"), "{text}");
-    let told = String::from_utf8(weft(&["dissect", TERMINATE, "-Y", "mpa_request", "-q"]).stderr).unwrap();
-    assert!(told.contains("mpa_request is not a field"), "{told}");
+    let message = String::from_utf8(weft(&["dissect", TERMINATE, "-Y", "mpa_request", "-q"]).stderr).unwrap();
+    assert!(message.contains("mpa_request is not a field"), "{message}");
     for arguments in [
         vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-q"],
         vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-T", "text", "--summary"],
     ] {
-        let told = String::from_utf8(weft(&arguments).stderr).unwrap();
-        assert!(told.contains("; passing the filter: 0 start-up frames, 4 FPDUs: CRC 4 good"), "{told}");
+        let message = String::from_utf8(weft(&arguments).stderr).unwrap();
+        assert!(message.contains("; passing the filter: 0 start-up frames, 4 FPDUs: CRC 4 good"), "{message}");
     }
 }
 
-/// Fields that only the monitor knows are told in columns too, and findings are counted where columns show them.
+/// Columns show fields that only the monitor knows. If a column shows findings, the summary counts
+/// them.
 #[test]
 fn columns_have_what_the_monitor_knows() {
     let ulp = printed(&["dissect", RPING, "-Y", "weft.ulp", "-T", "fields", "-e", "weft.ulp"]);
     assert!(!ulp.is_empty() && ulp.lines().all(|line| line == "rping"), "{ulp}");
     for (field, counted) in [("iwarp_mpa.crc", false), ("finding.requirement", true)] {
         let output = weft(&["dissect", "host-matrix.pcap", "-T", "fields", "-e", field, "--summary"]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("FPDUs: CRC "), "{told}");
-        assert_eq!(told.contains("findings: "), counted, "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains("FPDUs: CRC "), "{message}");
+        assert_eq!(message.contains("findings: "), counted, "{message}");
     }
 }
 

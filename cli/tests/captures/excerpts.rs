@@ -18,9 +18,9 @@ fn write(capture: &Path, filter: &str, excerpt: &Path) -> String {
         .args(["dissect", capture.to_str().unwrap(), "-Y", filter, "-w", excerpt.to_str().unwrap()])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && output.stdout.is_empty(), "{filter}: {told}");
-    told
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{filter}: {message}");
+    message
 }
 
 /// How often each requirement is broken, by severity, on each connection.
@@ -101,12 +101,12 @@ fn a_connection_alone_has_its_findings() {
 }
 
 #[test]
-fn an_excerpt_says_what_it_has_and_its_findings_are_comments() {
+fn an_excerpt_reports_its_frames_and_its_findings_are_comments() {
     let folder = tempfile::tempdir().unwrap();
     let excerpt = folder.path().join("out.pcapng");
     let capture = captures().join("siw/host-matrix.pcap");
-    let told = write(&capture, "finding.requirement == DDP-4.1-12", &excerpt);
-    let rest = told.strip_prefix(&format!("weft: {}: ", capture.display())).unwrap();
+    let message = write(&capture, "finding.requirement == DDP-4.1-12", &excerpt);
+    let rest = message.strip_prefix(&format!("weft: {}: ", capture.display())).unwrap();
     let (frames, rest) = rest.split_once(" frames of 1 TCP connection written, ").unwrap();
     assert!(rest.ends_with(" with findings as comments\n"), "{rest}");
     let octets = fs::read(&excerpt).unwrap();

@@ -1,5 +1,6 @@
-//! `-i`: what a slip comes to, and a capture in a network namespace of its own. What needs libpcap or rights that a machine does not give says so
-//! and is not tried there; `.ci/checks/live` has it all, with tshark beside it.
+//! `-i`: errors of usage, and a capture in a network namespace of its own. A test that lacks
+//! libpcap or rights prints that and skips itself; `.ci/checks/live` has all of it, with tshark
+//! beside it.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -14,7 +15,7 @@ fn weft(arguments: &[&str]) -> (i32, String) {
     (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
-/// Was weft built with libpcap? Without it, everything about interfaces says what to install.
+/// Was weft built with libpcap? Without it, each command about interfaces prints what to install.
 fn built_with_libpcap() -> bool {
     let (code, text) = weft(&["dissect", "-D"]);
     if text.contains("built without libpcap") {
@@ -29,7 +30,7 @@ fn built_with_libpcap() -> bool {
 }
 
 #[test]
-fn slips_are_told() {
+fn slips_are_reported() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string();
     for (arguments, wanted) in [
         (&["dissect", &capture, "-f", "tcp"][..], "-f needs -i IF"),
@@ -55,7 +56,7 @@ fn slips_are_told() {
     }
     if built_with_libpcap() {
         let (code, text) = weft(&["dissect", "-i", "weft-none0"]);
-        // Without the right to capture, libpcap may say that first.
+        // Without the right to capture, libpcap may report that first.
         assert!(
             code == 2 && text.contains("there is no such interface") || code == 4 && text.contains("setcap"),
             "{text}"

@@ -1,4 +1,5 @@
-//! Captures in several files, from several networks, and with frames that are not read: what standard error says of them.
+//! Captures in several files, from several networks, and with frames that are not read: what
+//! standard error reports.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -55,15 +56,15 @@ fn text(octets: &[u8]) -> String {
 fn files_of_a_ring_are_read_in_the_order_of_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let whole = Records::read();
-    let parts: Vec<&[Vec<u8>]> = whole.records.chunks(whole.records.len().div_ceil(3)).collect();
+    let capture = Records::read();
+    let parts: Vec<&[Vec<u8>]> = capture.records.chunks(capture.records.len().div_ceil(3)).collect();
     for (part, name) in parts.iter().zip(["a", "b", "c"]) {
-        whole.write(&path(name), part);
+        capture.write(&path(name), part);
     }
-    whole.write(&path("whole"), &whole.records);
+    capture.write(&path("all"), &capture.records);
     let ring = |names: &[&str]| names.iter().map(|name| path(name)).collect::<Vec<_>>();
     for command in [&["dissect"][..], &["dissect", "-T", "text"], &["follow"], &["ladder"]] {
-        let expected = weft(command, &[path("whole")]);
+        let expected = weft(command, &[path("all")]);
         let in_order = weft(command, &ring(&["a", "b", "c"]));
         assert_eq!(text(&in_order.stdout), text(&expected.stdout), "{command:?}");
         assert_eq!(text(&in_order.stderr), "", "{command:?}");
@@ -82,22 +83,22 @@ fn files_of_a_ring_are_read_in_the_order_of_time() {
 #[test]
 fn files_of_two_taps_are_merged() {
     let folder = tempfile::tempdir().unwrap();
-    let paths = ["forth", "back", "whole"].map(|name| folder.path().join(name));
-    let whole = Records::read();
+    let paths = ["forth", "back", "all"].map(|name| folder.path().join(name));
+    let capture = Records::read();
     let source = |record: &Vec<u8>| record[HEAD + 6..HEAD + 12].to_vec();
-    let first = source(&whole.records[0]);
-    let (forth, back): (Vec<_>, Vec<_>) = whole.records.iter().cloned().partition(|record| source(record) == first);
+    let first = source(&capture.records[0]);
+    let (forth, back): (Vec<_>, Vec<_>) = capture.records.iter().cloned().partition(|record| source(record) == first);
     assert!(!forth.is_empty() && !back.is_empty());
-    whole.write(&paths[0], &forth);
-    whole.write(&paths[1], &back);
-    whole.write(&paths[2], &whole.records);
+    capture.write(&paths[0], &forth);
+    capture.write(&paths[1], &back);
+    capture.write(&paths[2], &capture.records);
     let expected = text(&weft(&["dissect"], &paths[2..]).stdout);
     assert_eq!(text(&weft(&["dissect"], &paths[..2]).stdout), expected);
 }
 
-/// The second file begins behind the start-up frames, with the FPDU that its Terminate answers.
+/// The second file begins after the start-up frames, with the FPDU that its Terminate answers.
 #[test]
-fn lint_judges_the_files_of_a_ring_as_one_if_asked() {
+fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b, all] = ["a.pcap", "b.pcap", "all.pcap"].map(|name| folder.path().join(name));
     let records = Records::of("rping-size-mismatch-terminate.pcap");
@@ -147,20 +148,20 @@ fn standard_input_is_not_one_of_several() {
 fn joined_networks_and_unread_frames_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (path, plain) = (folder.path().join("copies.pcap"), folder.path().join("plain.pcap"));
-    let whole = Records::read();
+    let capture = Records::read();
     let in_vlan = |record: &Vec<u8>| {
         let frame = &record[HEAD..];
         [record.clone(), changed(record, &[&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat())]
     };
-    let mut records: Vec<Vec<u8>> = whole.records.iter().flat_map(in_vlan).collect();
+    let mut records: Vec<Vec<u8>> = capture.records.iter().flat_map(in_vlan).collect();
     let last = records.last().unwrap().clone();
     // IPv4 with ESP, protocol 50.
-    let first = whole.records.iter().position(|record| record[HEAD + 12..HEAD + 14] == [8, 0]).unwrap();
-    let mut esp = whole.records[first][HEAD..HEAD + 34].to_vec();
+    let first = capture.records.iter().position(|record| record[HEAD + 12..HEAD + 14] == [8, 0]).unwrap();
+    let mut esp = capture.records[first][HEAD..HEAD + 34].to_vec();
     esp[23] = 50;
     records.push(changed(&last, &esp));
-    whole.write(&path, &records);
-    whole.write(&plain, &whole.records);
+    capture.write(&path, &records);
+    capture.write(&plain, &capture.records);
     let fpdus = |path: &PathBuf| {
         let output = text(&weft(&["dissect", "--json"], std::slice::from_ref(path)).stdout);
         output.lines().filter(|line| line.contains("\"kind\":\"fpdu\"")).count()
@@ -227,12 +228,12 @@ fn connections_that_were_put_aside_are_reported() {
     let path = folder.path().join("crowd.pcap");
     fs::write(&path, crowd()).unwrap();
     let name = path.display();
-    let told = format!(
+    let expected = format!(
         "weft: {name}: too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was \
          interrupted 10 times\nweft: {name}: not read: 1 frame of IPsec ESP (encrypted)\n"
     );
     for command in [&["dissect"][..], &["dissect", "-T", "text"], &["stats"], &["lint"], &["follow"]] {
         let output = weft(command, std::slice::from_ref(&path));
-        assert_eq!(text(&output.stderr), told, "{command:?}");
+        assert_eq!(text(&output.stderr), expected, "{command:?}");
     }
 }

@@ -90,7 +90,7 @@ impl Capture {
         self.frame(1 - from, ACK, &[]);
     }
 
-    /// The same, and what was sent has not arrived: [`arrived`](Self::arrived) says when.
+    /// The same, and what was sent has not arrived: [`arrived`](Self::arrived) lets it arrive.
     pub(crate) fn departs(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => {

@@ -1,4 +1,4 @@
-//! The monitor finds nothing in what the correct endpoint says, whatever it is set to.
+//! The monitor finds nothing in what the correct endpoint sends, with any settings.
 
 use weft_core::requirement::Severity;
 use weft_peer::Deviations;
@@ -82,7 +82,7 @@ fn nothing_is_found_in_correct_traffic() {
                 runs += 1;
                 let setting = format!("{set_up:?} C {crc:?} M {markers:?} EMSS {emss} private data {private_data}");
                 assert_eq!(world.terminates(), [None, None], "{setting}");
-                wrong.extend(blamed(&world.capture).into_iter().map(|told| format!("{setting}: {told}")));
+                wrong.extend(blamed(&world.capture).into_iter().map(|line| format!("{setting}: {line}")));
             }
         }
     }
@@ -93,8 +93,8 @@ fn nothing_is_found_in_correct_traffic() {
 #[test]
 fn nothing_is_found_in_correct_start_ups() {
     let none = Deviations::NONE;
-    let by_hand = [Scene::HalfARequest, Scene::WriteToStag];
-    for scene in Scene::ALL.iter().filter(|scene| !by_hand.contains(scene)) {
+    let scripted = [Scene::HalfARequest, Scene::WriteToStag];
+    for scene in Scene::ALL.iter().filter(|scene| !scripted.contains(scene)) {
         let wrong = blamed(&Pair::play(*scene, [&none, &none]).capture);
         assert!(wrong.is_empty(), "{scene:?}: {wrong:#?}");
     }

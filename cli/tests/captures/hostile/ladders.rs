@@ -1,7 +1,7 @@
 //! The ladder diagrams of the draft (figures 18 to 23) out of exchanges of two correct ends: what `weft ladder` draws of them.
 //!
-//! What is sent, and by whom, is held against the draft's figures. The pictures stand in the user's guide, as text and as SVG: they are
-//! what weft draws today, and `WEFT_BLESS=1` renews them.
+//! The test compares messages and senders with the draft's figures. The pictures are in the user's
+//! guide, as text and as SVG. They are what weft draws today, and `WEFT_BLESS=1` renews them.
 
 use std::fs;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use weft_peer::sdp::{Half, Policy, Settings};
 use crate::hostile::portmap;
 use crate::hostile::sdp::net::Net;
 
-/// An arrow of a figure: from the left or from the right, and what it says.
+/// An arrow of a figure: from the left or from the right, and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Arrow {
     Right(String),
@@ -62,8 +62,8 @@ fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
         frame.is_some_and(|frame: usize| frames.contains(&frame))
     });
     let arrow = |line: &str| {
-        let said = |name: &&&str| line.contains(&format!("─ {name} ")) || line.contains(&format!(" {name} ─"));
-        let name = NAMES.iter().find(said).unwrap_or_else(|| panic!("an arrow without a name: {line}"));
+        let has_name = |name: &&&str| line.contains(&format!("─ {name} ")) || line.contains(&format!(" {name} ─"));
+        let name = NAMES.iter().find(has_name).unwrap_or_else(|| panic!("an arrow without a name: {line}"));
         let name = name.trim_start_matches("SDP port mapper ").trim_start_matches("SDP ");
         if line.contains('▶') { right(name) } else { left(name) }
     };
@@ -83,17 +83,17 @@ fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, fig
     let (guide, svg) = (fs::read_to_string(&page).unwrap(), fs::read_to_string(svg).unwrap());
     let marks = [format!("<!-- {name}: begin -->\n```text\n"), format!("```\n<!-- {name}: end -->")];
     let (before, rest) = guide.split_once(&marks[0]).unwrap();
-    let (shown, behind) = rest.split_once(&marks[1]).unwrap();
+    let (shown, after) = rest.split_once(&marks[1]).unwrap();
     if std::env::var_os("WEFT_BLESS").is_some() {
         fs::write(&picture, svg).unwrap();
-        fs::write(&page, [before, &marks[0], &text, &marks[1], behind].concat()).unwrap();
+        fs::write(&page, [before, &marks[0], &text, &marks[1], after].concat()).unwrap();
         return;
     }
     assert_eq!(shown, text, "docs/sdp.md, {name}: WEFT_BLESS=1 renews it");
     assert!(fs::read_to_string(&picture).unwrap() == svg, "{}: WEFT_BLESS=1 renews it", picture.display());
 }
 
-/// Two ends that are connected, with a policy under which nothing but what is asked for is said.
+/// Two ends that are connected, with a policy under which they send only what the test requests.
 fn connected() -> Net {
     let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };
     let settings = Settings { bufs: 6, recv_size: 1000, des_rem_rcv_sz: 1000, policy, ..Settings::default() };

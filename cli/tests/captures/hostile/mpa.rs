@@ -91,7 +91,7 @@ fn catch(
             // Alignment is advice of an appendix: a note.
             let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
             if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
-                unasked.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_by_hand()));
+                unasked.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_scripted()));
                 return Ok(By::Monitor);
             }
             let ended = run.refuses[end].filter(|_| right.refuses[end].is_none());

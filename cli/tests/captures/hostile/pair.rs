@@ -43,9 +43,10 @@ pub(crate) enum Scene {
     Silent,
     /// The Initiator posts a Send and closes at once.
     ClosesAtOnce,
-    /// Each end has one long message, and sends an FPDU a turn; the Initiator closes behind the first one.
+    /// Each end has one long message, and sends an FPDU a turn; the Initiator closes after the
+    /// first one.
     ClosesInMessage,
-    /// In place of the Initiator: a Request that is never whole.
+    /// In place of the Initiator: a Request that is never complete.
     HalfARequest,
     /// In place of the Initiator: an enhanced Request, and a Write of no octets, with an STag, as ready-to-receive message.
     WriteToStag,
@@ -153,12 +154,12 @@ impl Scene {
 
 impl Scene {
     /// Is one end no endpoint?
-    pub(crate) fn is_by_hand(self) -> bool {
-        !self.by_hand().is_empty()
+    pub(crate) fn is_scripted(self) -> bool {
+        !self.scripted().is_empty()
     }
 
-    /// What is sent by hand, a piece when the other end had its turn.
-    fn by_hand(self) -> Vec<Vec<u8>> {
+    /// Octets that the test sends itself, a piece after each turn of the other end.
+    fn scripted(self) -> Vec<Vec<u8>> {
         let request = b"MPA ID Req Frame\x50\x02\0\x04\xc0\x08\xc0\x08";
         match self {
             Scene::HalfARequest => vec![request[..11].to_vec()],
@@ -182,7 +183,7 @@ fn only(kind: Rtr) -> RtrKinds {
     kinds
 }
 
-/// Lengths of the Sends of each end; with markers the second one's PAD ends where a marker stands.
+/// Lengths of the Sends of each end; with markers the second one's PAD ends where a marker is.
 const SENDS: [usize; 12] = [458, 4, 5, 700, 0, 3000, 30, 40, 50, 60, 70, 80];
 /// Those of one long message of each end, of several FPDUs.
 const LONG_SENDS: [usize; 2] = [6000, 16_000];
@@ -190,10 +191,10 @@ const LONG_SENDS: [usize; 2] = [6000, 16_000];
 const MSS: u16 = 1460;
 
 struct End {
-    /// `None` of the one whose octets are made by hand.
+    /// `None` of an end whose octets the test makes.
     machine: Option<Connection>,
-    by_hand: std::vec::IntoIter<Vec<u8>>,
-    said: Vec<String>,
+    scripted: std::vec::IntoIter<Vec<u8>>,
+    user_events: Vec<String>,
     closed: Option<Closed>,
 }
 
@@ -209,14 +210,14 @@ impl Pair {
     /// Everything that the scene has, to its end.
     pub(crate) fn play(scene: Scene, deviations: [&Deviations; 2]) -> Self {
         let [initiator, responder] = scene.settings(deviations);
-        let by_hand = scene.by_hand();
+        let scripted = scene.scripted();
         let now = Instant::ORIGIN;
-        let first = by_hand.is_empty().then(|| Connection::initiate(now, initiator).unwrap());
+        let first = scripted.is_empty().then(|| Connection::initiate(now, initiator).unwrap());
         let machines = [first, Some(Connection::respond(now, responder))];
         let ends = machines.map(|machine| End {
             machine,
-            by_hand: by_hand.clone().into_iter(),
-            said: Vec::new(),
+            scripted: scripted.clone().into_iter(),
+            user_events: Vec::new(),
             closed: None,
         });
         let mut pair = Pair { now, scene, ends, capture: Capture::connected(MSS) };
@@ -232,7 +233,7 @@ impl Pair {
         pair
     }
 
-    /// Lets time pass, with each deadline on the way.
+    /// Lets time pass, with each deadline until then.
     fn pass(&mut self, duration: Duration) {
         let until = self.now + duration;
         for _ in 0..100 {
@@ -292,7 +293,7 @@ impl Pair {
     fn sent(&mut self, from: usize) -> (Vec<Vec<u8>>, Option<Transmit>) {
         self.users(from);
         let Some(machine) = &mut self.ends[from].machine else {
-            return (self.ends[from].by_hand.next().into_iter().collect(), None);
+            return (self.ends[from].scripted.next().into_iter().collect(), None);
         };
         let mut writes = Vec::new();
         let mut last = None;
@@ -321,7 +322,7 @@ impl Pair {
     /// What an end's user makes of what happened.
     fn users(&mut self, end: usize) {
         let (now, scene) = (self.now, self.scene);
-        let End { machine: Some(machine), said, closed, .. } = &mut self.ends[end] else { return };
+        let End { machine: Some(machine), user_events, closed, .. } = &mut self.ends[end] else { return };
         while let Some(event) = machine.poll_event() {
             // A command is refused only where the connection is ending.
             match &event {
@@ -350,13 +351,13 @@ impl Pair {
                 Event::Closed(how) => *closed = Some(*how),
                 _ => {}
             }
-            said.push(format!("{event:?}"));
+            user_events.push(format!("{event:?}"));
         }
     }
 
     /// What both users saw, and how TCP ended.
     pub(crate) fn outcome(&self) -> String {
-        format!("{:?}\n{:?}\n{:?}", self.ends[0].said, self.ends[1].said, self.capture.ends)
+        format!("{:?}\n{:?}\n{:?}", self.ends[0].user_events, self.ends[1].user_events, self.capture.ends)
     }
 
     /// The requirement for which an end ended the connection by itself.

@@ -12,9 +12,9 @@ use crate::hostile::run::{Run, Script};
 use crate::hostile::traffic::Wrong;
 use crate::hostile::verdict;
 
-/// What else is found of a deviation, since the octets that are wrong break these, too, or are taken for something else from there
-/// on: name, requirement. An end that is correct stands there only where it is one of the RDMA Consortium, whose markers the other
-/// end's Reply denies.
+/// What else is found of a deviation, since the octets that are wrong break these, too, or are
+/// taken for something else from there on: name, requirement. A correct end is listed only if it is
+/// one of the RDMA Consortium, whose markers the other end's Reply denies.
 const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
@@ -28,8 +28,8 @@ pub(crate) enum By {
     Users,
 }
 
-/// The runs in which the monitor is asked: all operations with the deviation at the Initiator, then what goes wrong, at the end that
-/// has to react, and at the one that does it.
+/// The runs that the monitor reads: all operations with the deviation at the Initiator, then what
+/// goes wrong, at the end that has to react, and at the one that does it.
 fn situations() -> impl Iterator<Item = (Script, usize)> {
     let wrongs = Wrong::ALL.iter().flat_map(|wrong| [(Some(*wrong), 1), (Some(*wrong), 0)]);
     std::iter::once((None, 0)).chain(wrongs)
@@ -80,17 +80,21 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
     unasked.extend(beside(deviation, end, &run, &right, provoked_by.is_empty()));
     let by = match shows {
         Shows::Monitor => found(&run, end) && !found(&right, end),
-        Shows::Says(code) => right.says[end] == Some(code) && run.says[end] != Some(code),
-        Shows::GoesOn(code) => right.says[end].is_none() && run.says[end] == Some(code),
-        Shows::Refused(code) => right.says == [None, None] && run.says[1 - end] == Some(code),
+        Shows::Terminates(code) => right.terminates[end] == Some(code) && run.terminates[end] != Some(code),
+        Shows::GoesOn(code) => right.terminates[end].is_none() && run.terminates[end] == Some(code),
+        Shows::Refused(code) => right.terminates == [None, None] && run.terminates[1 - end] == Some(code),
     };
-    let told =
-        || format!("{}: {shows:x?}, but {:x?} where a correct end has {:x?}", deviation.name, run.says, right.says);
+    let failure = || {
+        format!(
+            "{}: {shows:x?}, but {:x?} where a correct end has {:x?}",
+            deviation.name, run.terminates, right.terminates
+        )
+    };
     match shows {
-        _ if !by => Err(told()),
+        _ if !by => Err(failure()),
         Shows::Monitor => Ok(By::Monitor),
         Shows::Refused(_) => Ok(By::Twin),
-        Shows::Says(_) | Shows::GoesOn(_) => Ok(By::Reaction),
+        Shows::Terminates(_) | Shows::GoesOn(_) => Ok(By::Reaction),
     }
 }
 
@@ -108,7 +112,7 @@ fn each_deviation_of_ddp_and_rdmap_is_caught() {
     }
 }
 
-/// Catches each, tells how many, and fails with the list of those that were not.
+/// Catches each, prints how many, and fails with the list of those that were not.
 pub(crate) fn all_are_caught(
     deviations: impl Iterator<Item = &'static Deviation>,
     catch: impl Fn(&'static Deviation, &mut Vec<String>) -> Result<By, String>,
@@ -118,7 +122,7 @@ pub(crate) fn all_are_caught(
         names.insert(deviation.name);
         match catch(deviation, &mut found) {
             Ok(by) => caught.push((deviation.name, by)),
-            Err(told) => missed.push(told),
+            Err(failure) => missed.push(failure),
         }
     }
     let count = |by| caught.iter().filter(|(_, caught)| *caught == by).count();
@@ -137,7 +141,7 @@ pub(crate) fn all_are_caught(
     }
     let stale = verdict::stale(|name| names.contains(name), &caught);
     assert!(stale.is_empty(), "these need no case, or no reason why there is none: {stale:?}");
-    // A line that says nothing any more is as wrong as one that is missing.
+    // A line that is no longer needed is as wrong as one that is missing.
     let is_of_these = |line: &str| line.split_once(',').is_some_and(|(name, _)| names.contains(name));
     let listed: BTreeSet<&str> = ALSO.lines().filter(|line| is_of_these(line)).collect();
     let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();

@@ -18,8 +18,9 @@ pub(crate) struct Run {
     /// What both ends' users saw, and how TCP ended.
     pub(crate) outcome: String,
     /// The Terminate that each end sent, as 0xLTCC.
-    pub(crate) says: [Option<u16>; 2],
-    /// The requirement for which each end ended the connection by itself; a connection without RNICs tells it.
+    pub(crate) terminates: [Option<u16>; 2],
+    /// The requirement for which each end ended the connection by itself; only a connection without
+    /// RNICs reports it.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
@@ -37,19 +38,19 @@ impl Run {
         }
         world.end();
         // One that did not go out leaves the other end without any.
-        let heard = world.sides.iter().all(|side| side.terminate().is_some());
-        let says = [0, 1].map(|end| {
+        let is_exchanged = world.sides.iter().all(|side| side.terminate().is_some());
+        let terminates = [0, 1].map(|end| {
             let (error, local) = world.sides[end].terminate()?;
-            (local && heard).then(|| code(error))
+            (local && is_exchanged).then(|| code(error))
         });
-        Run { findings: world.capture.findings(), outcome: world.outcome(), says, refuses: [None, None] }
+        Run { findings: world.capture.findings(), outcome: world.outcome(), terminates, refuses: [None, None] }
     }
 
     /// Two connections without RNICs.
     pub(crate) fn of_scene(scene: Scene, deviations: [&Deviations; 2]) -> Self {
         let pair = Pair::play(scene, deviations);
         let refuses = [0, 1].map(|end| pair.refuses(end));
-        Run { findings: pair.capture.findings(), outcome: pair.outcome(), says: [None, None], refuses }
+        Run { findings: pair.capture.findings(), outcome: pair.outcome(), terminates: [None, None], refuses }
     }
 
     /// Is nothing else to be seen of it?

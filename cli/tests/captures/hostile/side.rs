@@ -82,7 +82,7 @@ impl Side {
         Side { rnic, pd, other_pd, cq, qp, buffer, stag, mpa, wants, llp, frames, done, completions }
     }
 
-    /// One more STag of the whole region.
+    /// One more STag of the complete region.
     pub(crate) fn register(&mut self, pd: PdId, access: Access) -> u32 {
         register(&mut self.rnic, pd, self.buffer, access).to_bits()
     }

@@ -226,7 +226,7 @@ impl World {
                 Wrong::EarlyRead | Wrong::NoReceive | Wrong::LocalError => unreachable!("done above"),
             }]
         });
-        // What comes behind an error is dropped.
+        // What comes after an error is dropped.
         self.posts(0, |side, _| vec![send(side, 2, false, None)]);
     }
 }

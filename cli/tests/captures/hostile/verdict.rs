@@ -23,7 +23,7 @@ const UNSEEN: &[(&str, &str)] = &[
     ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
     (
         "pm.request-goes-elsewhere",
-        "the tester, which is the port mapper, hears nothing, as from one that asks no port mapper",
+        "the tester, which is the port mapper, receives nothing, as from one that queries no port mapper",
     ),
 ];
 
@@ -68,8 +68,8 @@ fn judged(filter: Filter, target: Target) -> RunReport {
     runtime.block_on(run(options, Arc::new(|_: &Event| {}))).unwrap()
 }
 
-/// Has its case fail for it; `seen` tells whether users noticed. `unasked` gets the errors that the case names beside, as lines of the
-/// other list.
+/// Checks that the case of a deviation fails for it; `seen`: users noticed it. `unasked` gets the
+/// other errors that the case names, as lines of the other list.
 ///
 /// # Errors
 /// What is wrong with the case, or that there is none.

@@ -22,12 +22,12 @@ fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<Str
     let errors = |end| -> BTreeSet<RequirementId> {
         run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
     };
-    let told = |id: &RequirementId| format!("{},{id}", deviation.name);
+    let line = |id: &RequirementId| format!("{},{id}", deviation.name);
     let is_beside = |id: &RequirementId| !deviation.breaks.contains(id);
-    let own = errors(side).into_iter().filter(is_beside).map(|id| told(&id));
+    let own = errors(side).into_iter().filter(is_beside).map(|id| line(&id));
     // An answer repeats what is wrong in its question.
     let other = errors(1 - side).into_iter().filter(is_beside);
-    own.chain(other.map(|id| format!("{} (of the correct end)", told(&id)))).collect()
+    own.chain(other.map(|id| format!("{} (of the correct end)", line(&id)))).collect()
 }
 
 fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {

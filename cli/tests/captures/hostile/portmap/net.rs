@@ -152,14 +152,14 @@ impl Net {
             self.connect(resolved.ask, resolved.resolution);
         }
         while let Some(event) = self.server.poll_event() {
-            let told = match event {
+            let text = match event {
                 ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
                 ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
                 ServerEvent::Released { address } => format!("{address} is free"),
-                // Its datagrams tell.
+                // Its datagrams show it.
                 _ => continue,
             };
-            self.tell(&told);
+            self.note(&text);
         }
     }
 
@@ -167,7 +167,7 @@ impl Net {
         let Datagram { to, mut octets, aside } = datagram;
         let from = SocketAddr::new(self.hosts[side], PORTS[side][usize::from(aside)]);
         let name = ["PMReq", "PMAccept", "PMAck", "PMDeny"][usize::from(octets[0] >> 4 & 3)];
-        self.tell(&format!("{name} from {from} to {to}"));
+        self.note(&format!("{name} from {from} to {to}"));
         self.sent[side] += 1;
         let fate = (self.way)(side, self.sent[side], &mut octets);
         self.capture(from, to, &octets);
@@ -188,7 +188,7 @@ impl Net {
     fn connect(&mut self, ask: Ask, resolution: Resolution) {
         let address = resolution.address();
         let listens = [7001, 7004, 9001, 9002].contains(&address.port());
-        let told = match resolution {
+        let text = match resolution {
             Resolution::Sdp { .. } if listens => {
                 let known = self.server.handle_connection(self.now, ask.connecting, address).is_some();
                 format!("{}: SDP at {address}, connected, expected {known}", ask.service)
@@ -199,11 +199,11 @@ impl Net {
             },
             Resolution::Conventional { why, .. } => format!("{}: plain TCP at {address}: {why}", ask.service),
         };
-        self.tell(&told);
-        self.tell(&format!("SYN from {}", ask.connecting));
+        self.note(&text);
+        self.note(&format!("SYN from {}", ask.connecting));
     }
 
-    fn tell(&mut self, what: &str) {
+    fn note(&mut self, what: &str) {
         let _ = writeln!(self.outcome, "{} {what}", self.now);
     }
 
@@ -238,7 +238,7 @@ impl Net {
         Run { findings: found.0, capture: pcapng(frames), outcome: self.outcome }
     }
 
-    /// The PMReq, PMAccept or other that this side would send about a service: by hand.
+    /// The PMReq, PMAccept or other that this side would send about a service, made by the test.
     pub(crate) fn message(&self, first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
         let mut octets = vec![first, 0, 0, 0];
         octets.extend(ap_port.to_be_bytes());

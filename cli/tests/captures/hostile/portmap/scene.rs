@@ -19,7 +19,7 @@ pub(crate) enum Scene {
     Silent,
     RequestLost,
     AcceptLost,
-    /// A port was made, and is asked for again by somebody else when its time is over.
+    /// A port was made, and another client requests it again when its time is over.
     AckLost,
     /// Two connections, PmTime 0.
     Twice,
@@ -27,17 +27,17 @@ pub(crate) enum Scene {
     TwiceLater,
     /// Two connections to a service that is denied with a PmTime.
     DeniedTwice,
-    /// One is open, two more are asked.
+    /// One is open, two more are requested.
     Parallel,
     /// Two at once, both of which are lost when they are sent first.
     ParallelLost,
     /// The same port connects to one service and then to another.
     OneAfterTheOther,
     AcceptTwice,
-    DenyBehindAccept,
+    DenyAfterAccept,
     AcceptUnasked,
     AckUnasked,
-    /// The client's host starts anew, and the same connection is asked for.
+    /// The client's host starts anew, and requests the same connection.
     Restarted,
     /// The service goes while its PMAccept is lost.
     ServiceGone,
@@ -94,7 +94,7 @@ impl Scene {
         Scene::ParallelLost,
         Scene::OneAfterTheOther,
         Scene::AcceptTwice,
-        Scene::DenyBehindAccept,
+        Scene::DenyAfterAccept,
         Scene::AcceptUnasked,
         Scene::AckUnasked,
         Scene::Restarted,
@@ -191,7 +191,7 @@ impl Scene {
                 net.wait(1000);
                 net.ask(5004, 40001);
             }
-            Scene::AcceptTwice | Scene::DenyBehindAccept => {
+            Scene::AcceptTwice | Scene::DenyAfterAccept => {
                 net.ask(5001, 40001);
                 let (first, port) = if self == Scene::AcceptTwice { (0x14, 7001) } else { (0x34, 0) };
                 net.inject(1, &net.message(first, port, 40001, HANDLE));

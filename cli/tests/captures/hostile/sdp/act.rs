@@ -249,7 +249,7 @@ impl Scene {
                 let len = if self == Scene::Urgent { 300 } else { 67_000 };
                 net.ends[to].receive(40, false);
                 if self == Scene::Urgent {
-                    // Its SrcAvail tells of the octet behind it.
+                    // Its SrcAvail announces the octet after it.
                     net.ends[from].send(vec![2; 2000], false);
                 }
                 net.ends[from].send(vec![3; len], true);

@@ -1,4 +1,5 @@
-//! The monitor finds nothing in what two correct ends of SDP say to each other, at the level of warnings or worse.
+//! The monitor finds nothing in what two correct ends of SDP send each other, at the level of
+//! warnings or worse.
 
 use weft_core::requirement::Severity;
 use weft_core::wire::sdp::{FieldOrder, Mode};
@@ -12,7 +13,7 @@ use crate::hostile::capture::Capture;
 pub(crate) const PROFILES: [Profile; 5] =
     [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
 const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
-/// Random programs; `SDP_PROGRAMS` says otherwise.
+/// Random programs; `SDP_PROGRAMS` sets another number.
 const PROGRAMS: u64 = 150;
 
 /// What the profile `natural` breaks by its nature: HelloAck comes without an FPDU before it.
@@ -150,8 +151,8 @@ fn nothing_is_found_in_correct_traffic() {
             }
             net.wait(60_000);
             assert!(net.is_over(), "{profile:?} {order:?}");
-            let told = blamed(&net.capture, profile);
-            wrong.extend(told.into_iter().map(|told| format!("{profile:?} {order:?} abortive {abortive}: {told}")));
+            let found = blamed(&net.capture, profile);
+            wrong.extend(found.into_iter().map(|line| format!("{profile:?} {order:?} abortive {abortive}: {line}")));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -165,8 +166,8 @@ fn nothing_is_found_in_random_programs() {
     for seed in seeds {
         let program = Program::new(seed);
         let profile = program.profile;
-        let told = blamed(&program.run().capture, profile).into_iter();
-        wrong.extend(told.map(|told| format!("SDP_SEED={seed}: {told}")));
+        let found = blamed(&program.run().capture, profile).into_iter();
+        wrong.extend(found.map(|line| format!("SDP_SEED={seed}: {line}")));
     }
     println!("{runs} programs: {} findings", wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");

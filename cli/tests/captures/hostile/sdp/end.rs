@@ -67,7 +67,7 @@ const KEYS: u8 = 7;
 fn register(rnic: &mut Rnic, keys: &Cell<u8>, pd: PdId, buffer: Buffer, access: Access) -> Stag {
     let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, 4096);
     let base = ToBase::VaBased(VA);
-    // An index that is used again does not make an STag valid that the other end was told a moment ago.
+    // An index that is used again does not make an STag valid that the other end has just received.
     let key = StagKey(0x11 + keys.replace((keys.get() + 1) % KEYS));
     rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access }).unwrap().stag
 }
@@ -104,7 +104,7 @@ pub(crate) struct End {
     pub(crate) got: Vec<u8>,
     sent: u64,
     /// MID and MSeqAck of the messages that it sent; in their place among those that it got, which are zeros.
-    pub(crate) said: Vec<(u8, u32)>,
+    pub(crate) messages: Vec<(u8, u32)>,
 }
 
 impl End {
@@ -140,13 +140,13 @@ impl End {
             rests: None,
             got: Vec::new(),
             sent: 0,
-            said: Vec::new(),
+            messages: Vec::new(),
         };
         end.run(now);
         end
     }
 
-    /// TCP has ended behind a suspension.
+    /// TCP has ended after a suspension.
     pub(crate) fn has_come_to_rest(&self) -> bool {
         self.rests.is_some() && self.ended && self.machine.is_suspended()
     }
@@ -189,12 +189,12 @@ impl End {
     }
 
     /// The user waits for octets.
-    pub(crate) fn receive(&mut self, len: u64, whole: bool) {
+    pub(crate) fn receive(&mut self, len: u64, wait_for_all: bool) {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
         let area = Area::new(&mut self.rnic, &self.keys, self.pd, usize::try_from(len).unwrap(), RECEIVED);
         self.receives.insert(id, area);
-        self.machine.receive(id, len, whole).unwrap();
+        self.machine.receive(id, len, wait_for_all).unwrap();
     }
 
     /// Does all that the machine and the RNIC want done.
@@ -245,9 +245,9 @@ impl End {
                 self.machine.handle_disconnected(now);
             }
         } else if ok {
-            self.said.push((0, 0));
+            self.messages.push((0, 0));
             let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap());
-            // Behind a suspension there is none.
+            // After a suspension there is none.
             let Some(area) = self.private.get(&buffer) else { return true };
             let octets = area.octets(&self.rnic, 0, completion.octets as usize).to_vec();
             self.machine.handle_message(now, buffer, &octets, Arrival { invalidated: completion.invalidated });
@@ -271,7 +271,7 @@ impl End {
                 head.extend(payload.map(|piece| cut(&self.sends, piece)).into_iter().flatten());
                 let wr_id = op.map_or(NOBODY, |op| op.0);
                 let ack = head.get(12..16).map_or(0, |ack| u32::from_be_bytes(ack.try_into().unwrap()));
-                self.said.push((head.get(3).copied().unwrap_or_default(), ack));
+                self.messages.push((head.get(3).copied().unwrap_or_default(), ack));
                 self.post(wr_id, Operation::Send { payload: Payload::Inline(head.into()), solicited, invalidate });
             }
             Output::Read { op, remote, receive, at, len } => {
@@ -365,7 +365,7 @@ impl End {
         self.run(now);
     }
 
-    /// When it wants to be told that time has passed.
+    /// When its next timer expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let llp = self.llp.and_then(|llp| self.rnic.poll_timeout(llp));
         self.machine.poll_timeout().into_iter().chain(llp).min()

@@ -103,7 +103,8 @@ fn each_deviation_of_sdp_is_caught() {
     all_are_caught(of_sdp, |deviation, unasked| catch(deviation, &rights, unasked));
 }
 
-/// Correct ends come through each scene whole, and the socket really is another connection's where it is to be.
+/// Correct ends complete each scene, and the socket really belongs to another connection where it
+/// should.
 #[test]
 fn scenes_are_what_they_are_called() {
     let none = Deviations::NONE;

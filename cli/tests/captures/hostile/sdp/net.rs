@@ -51,8 +51,9 @@ impl Net {
         true
     }
 
-    /// Moves everything that can move without time passing. Two ends may never fall silent: while nobody reads, those with two Private
-    /// Buffers left send each other updates for ever, and one that deviates may say the same again and again.
+    /// Moves everything that can move without time passing. Two ends may never fall silent: while
+    /// nobody reads, those with two Private Buffers left send each other updates for ever, and one
+    /// that deviates may repeat a message without end.
     pub(crate) fn settle(&mut self) {
         self.load();
         for _ in 0..5000 {
@@ -84,7 +85,7 @@ impl Net {
         true
     }
 
-    /// A user sends so many octets.
+    /// A user sends `len` octets.
     pub(crate) fn send(&mut self, from: usize, len: usize) {
         let octets = (0..len).map(|n| (n ^ n >> 8) as u8).collect();
         self.ends[from].send(octets, false);

@@ -67,7 +67,7 @@ pub(crate) enum Scene {
     Hints,
     /// One side asks for it, and the other goes to Buffered Mode.
     HintsCrossing,
-    /// A SinkAvail crosses a SrcAvail and the ModeChange behind it.
+    /// A SinkAvail crosses a SrcAvail and the ModeChange after it.
     Leaving,
     /// A SrcAvail is revoked when it has been read, a SinkAvail while it is written.
     RevokedLate,
@@ -248,7 +248,7 @@ impl Run {
         let mut outcome = String::new();
         for (end, side) in net.ends.iter().enumerate() {
             let got = weft_core::crc::crc32c(&side.got);
-            let _ = writeln!(outcome, "{end}: {:02x?} {got:08x} {:?}", side.said, side.events);
+            let _ = writeln!(outcome, "{end}: {:02x?} {got:08x} {:?}", side.messages, side.events);
         }
         let _ = write!(outcome, "{:?}", net.capture.ends);
         Run { findings: net.capture.findings(), outcome, refuses }

@@ -1,4 +1,4 @@
-//! The same over TCP: what two devices say to each other on loopback, from the tape of one of them.
+//! The same over TCP: what two devices send each other on loopback, from the tape of one of them.
 
 use std::net::SocketAddr;
 
@@ -86,8 +86,8 @@ async fn nothing_is_found_in_correct_traffic_over_tcp() {
     for (index, profile) in PROFILES.into_iter().enumerate() {
         let order = if index % 2 == 0 { FieldOrder::Mirrored } else { FieldOrder::Figure };
         for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
-            let told = blamed(&passes(profile, order, mode).await, profile);
-            wrong.extend(told.into_iter().map(|told| format!("{profile:?} {order:?} {mode}: {told}")));
+            let found = blamed(&passes(profile, order, mode).await, profile);
+            wrong.extend(found.into_iter().map(|line| format!("{profile:?} {order:?} {mode}: {line}")));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
