@@ -1,5 +1,5 @@
-//! `weft agent` on a host without libraries or device: one line that says what to do, exit code 2; or weft's own RNIC, where it is told to take that.
-//! What it does with a device is `interop/siw/agent`'s to check.
+//! `weft agent` on a host without libraries or device: one line with the remedy and exit code 2, or
+//! weft's own RNIC with `--soft`. `interop/siw/agent` checks what it does with a device.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -14,34 +14,34 @@ fn weft(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn without_a_device_one_line_says_what_to_do() {
+fn without_a_device_one_line_has_the_remedy() {
     if Path::new("/sys/class/infiniband").exists() {
         println!("skipped: this host has RDMA devices");
         return;
     }
     for arguments in [&["agent", "--report"][..], &["agent"], &["agent", "--stdio"]] {
-        let (code, out, told) = weft(arguments);
-        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        assert!(told.contains("apt install ibverbs-providers") || told.contains("modprobe siw"), "{told}");
+        let (code, out, message) = weft(arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains("apt install ibverbs-providers") || message.contains("modprobe siw"), "{message}");
     }
 }
 
 #[test]
-fn beyond_loopback_a_token_is_asked_for() {
+fn beyond_loopback_a_token_is_required() {
     for arguments in [&["agent", "--listen", "0.0.0.0:0"][..], &["agent", "--listen", "[::]:0", "--token", ""]] {
-        let (code, _, told) = weft(arguments);
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("WEFT_AGENT_TOKEN"), "{told}");
+        let (code, _, message) = weft(arguments);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains("WEFT_AGENT_TOKEN"), "{message}");
     }
 }
 
 #[test]
 fn a_short_token_is_refused() {
-    let (code, out, told) = weft(&["agent", "--soft", "--token", "fifteen-letters"]);
-    assert_eq!((code, out.as_str()), (Some(2), ""), "{told}");
+    let (code, out, message) = weft(&["agent", "--soft", "--token", "fifteen-letters"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{message}");
     let expected = "weft: the token has 15 bytes, but needs at least 16; make one: openssl rand -hex 16\n";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 /// What listens in the background; ends with the test.
@@ -61,7 +61,7 @@ impl Listening {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once("listening on ").unwrap_or_else(|| panic!("{arguments:?}: {line}")).1;
-        // What it says later is read as long as it is there.
+        // Its later output is read as long as it runs.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         Listening { address: address.to_owned(), process }
     }
@@ -76,7 +76,7 @@ impl Drop for Listening {
 
 /// The commands and the file of `docs/agent.md`, at ports that are free.
 #[test]
-fn without_a_device_it_goes_as_the_guide_says() {
+fn the_example_of_the_guide_without_a_device_works() {
     let page = include_str!("../../../docs/agent.md");
     let commands: Vec<&str> = page
         .lines()
@@ -96,21 +96,21 @@ fn without_a_device_it_goes_as_the_guide_says() {
     let run = |line: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         let output = command.args(line.split(' ')).current_dir(folder.path()).stdin(Stdio::null()).output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), told)
+        let message = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), message)
     };
-    let (code, told) = run(check);
-    assert!(code == Some(0) && told.contains("ok  a good exchange by its agent works"), "{told}");
-    assert!(!told.contains("device differs"), "{told}");
-    let (code, told) = run(test);
-    assert!(code == Some(0) && told.contains("rdmap/5.1-posted/read") && !told.contains(" fail"), "{told}");
+    let (code, message) = run(check);
+    assert!(code == Some(0) && message.contains("ok  a good exchange by its agent works"), "{message}");
+    assert!(!message.contains("device differs"), "{message}");
+    let (code, message) = run(test);
+    assert!(code == Some(0) && message.contains("rdmap/5.1-posted/read") && !message.contains(" fail"), "{message}");
 }
 
 #[test]
 fn the_software_rnic_reports_itself() {
-    let (code, out, told) = weft(&["agent", "--soft", "--report"]);
-    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let (code, out, message) = weft(&["agent", "--soft", "--report"]);
+    assert_eq!((code, message.as_str()), (Some(0), ""));
     assert!(out.starts_with("weft0\n  driver         weft\n") && out.contains("  atomics        supported\n"), "{out}");
-    let (code, _, told) = weft(&["agent", "--soft", "--device", "siw0"]);
-    assert_eq!(code, Some(2), "{told}");
+    let (code, _, message) = weft(&["agent", "--soft", "--device", "siw0"]);
+    assert_eq!(code, Some(2), "{message}");
 }

@@ -85,7 +85,7 @@ fn control_characters_of_the_data_are_shown() {
 }
 
 #[test]
-fn exit_codes_tell_usage_from_an_unreachable_peer() {
+fn exit_codes_distinguish_usage_from_an_unreachable_peer() {
     let status = |arguments: &[&str]| Command::new(WEFT).arg("ping").args(arguments).output().unwrap().status.code();
     assert_eq!(status(&["-c", "-a", "127.0.0.1", "-S", "22"]), Some(2));
     assert_eq!(status(&["-c"]), Some(2));

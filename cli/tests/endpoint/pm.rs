@@ -43,12 +43,12 @@ fn text(octets: &[u8]) -> String {
 }
 
 #[test]
-fn a_mapping_is_asked_for_explained_and_kept() {
+fn a_mapping_is_requested_explained_and_kept() {
     let mut server = server("127.0.0.1:0", &["--map", "127.0.0.1:80=127.0.0.9:7080", "--pm-time", "255", "--json"]);
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("pm.pcapng");
     let capture = capture.to_str().unwrap();
-    let told = ask(&[
+    let output = ask(&[
         "127.0.0.1:80",
         "--mapper",
         &server.address,
@@ -61,13 +61,13 @@ fn a_mapping_is_asked_for_explained_and_kept() {
         "--write",
         capture,
     ]);
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
-    let objects: Vec<Value> = text(&told.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let objects: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |field: &str| objects.iter().map(|object| object[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("result"), ["sdp", "sdp"]);
     assert_eq!(of("address"), ["127.0.0.9:7080", "127.0.0.9:7080"]);
     assert_eq!((of("cached"), of("requests")), (vec![false.into(), true.into()], vec![1.into(), 0.into()]));
-    let trace = text(&told.stderr);
+    let trace = text(&output.stderr);
     let lines: Vec<&str> = trace.lines().collect();
     assert_eq!(lines.len(), 3, "{trace}");
     for (line, name) in lines.iter().zip(["PMReq", "PMAccept", "PMAck"]) {
@@ -84,7 +84,7 @@ fn a_mapping_is_asked_for_explained_and_kept() {
 }
 
 #[test]
-fn exit_codes_tell_denied_from_silent_and_from_usage() {
+fn exit_codes_distinguish_denied_from_silent_and_from_usage() {
     let server = server("[::1]:0", &["--map", "[::1]:80=7080"]);
     let denied = ask(&["[::1]:81", "--mapper", &server.address]);
     assert_eq!(denied.status.code(), Some(1), "{}", text(&denied.stderr));
@@ -120,17 +120,17 @@ fn a_reset_leads_to_plain_tcp() {
     let _entered = runtime.enter();
     let (_held, gone) = gone("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = server("127.0.0.1:0", &["--map", &format!("{at}={gone}")]);
-    let told = ask(&[&at, "--mapper", &server.address, "--connect"]);
-    assert_eq!(told.status.code(), Some(1), "{}", text(&told.stderr));
-    assert!(text(&told.stderr).contains("the SDP Address reset the connection"), "{}", text(&told.stderr));
+    let output = ask(&[&at, "--mapper", &server.address, "--connect"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the SDP Address reset the connection"), "{}", text(&output.stderr));
     assert!(service.accept().is_ok());
 }
 
 #[test]
 fn a_twin_that_deviates_is_found_in_the_trace() {
     let server = server("127.0.0.1:0", &["--map", "127.0.0.1:80=7080", "--deviate", "pm.accept-reserved"]);
-    let told = ask(&["127.0.0.1:80", "--mapper", &server.address, "--trace"]);
-    assert!(text(&told.stderr).contains("PM-7.3.1.5-1"), "{}", text(&told.stderr));
+    let output = ask(&["127.0.0.1:80", "--mapper", &server.address, "--trace"]);
+    assert!(text(&output.stderr).contains("PM-7.3.1.5-1"), "{}", text(&output.stderr));
 }
 
 /// A client that a command starts, over UDP and TCP: it passes, and is caught where it breaks a rule.
@@ -155,8 +155,8 @@ fn the_suites_judge_a_client() {
         "sdp-pm/7.1-client/denied",
         "sdp-pm/7.1-client/reset",
     ];
-    let (code, told) = judge("", &cases);
-    assert!(code == Some(0) && told.contains("cases: 5 pass"), "{told}");
-    let (code, told) = judge(", \"--deviate\", \"pm.ack-time\"", &cases[1..2]);
-    assert!(code == Some(1) && told.contains("PM-7.4-36"), "{told}");
+    let (code, printed) = judge("", &cases);
+    assert!(code == Some(0) && printed.contains("cases: 5 pass"), "{printed}");
+    let (code, printed) = judge(", \"--deviate\", \"pm.ack-time\"", &cases[1..2]);
+    assert!(code == Some(1) && printed.contains("PM-7.4-36"), "{printed}");
 }

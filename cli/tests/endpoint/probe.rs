@@ -39,7 +39,7 @@ fn is_clean(capture: &Path) -> bool {
 }
 
 #[test]
-fn both_sides_tell_the_same_and_the_wire_is_clean() {
+fn both_sides_report_the_same_and_the_wire_is_clean() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("client.pcapng");
     let (server, port) = server(&["--echo", "--text", "hello"]);
@@ -58,7 +58,7 @@ fn both_sides_tell_the_same_and_the_wire_is_clean() {
 }
 
 #[test]
-fn a_refusal_is_told_with_its_terminate() {
+fn a_refusal_is_reported_with_its_terminate() {
     let (server, port) = server(&["--rights", "r"]);
     let client = client(&port, &["write:100", "end"]);
     let server = server.wait_with_output().unwrap();

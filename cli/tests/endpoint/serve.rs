@@ -1,4 +1,4 @@
-//! `weft serve`: what it tells, and what it says when it cannot listen.
+//! `weft serve`: its reports, and its errors when it cannot listen.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -43,7 +43,7 @@ fn connection(address: &str, octets: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn connections_are_told_on_standard_error() {
+fn connections_are_reported_on_standard_error() {
     let mut serving = serve(&[]);
     let address = serving.address();
     assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
@@ -51,7 +51,7 @@ fn connections_are_told_on_standard_error() {
     assert_eq!(connection(&address, &wrong_key), b"");
     let log = BufReader::new(serving.0.stderr.take().unwrap());
     let mut lines: Vec<String> = log.lines().take(5).map(Result::unwrap).collect();
-    // The end of one and the beginning of the next are told as they come.
+    // The end of one and the beginning of the next are reported as they come.
     lines.sort_by_key(|line| line[..4].to_owned());
     for (line, words) in lines.iter().zip([
         ["   1  127.0.0.1:", "TCP connected"],
@@ -64,7 +64,7 @@ fn connections_are_told_on_standard_error() {
     }
 }
 
-/// Of each command that listens, and what it takes to say where.
+/// Each command that listens, with the arguments that set its address.
 fn listening(host: &str, port: u16) -> Vec<Vec<String>> {
     let (address, port) = (format!("{host}:{port}"), port.to_string());
     let commands: [&[&str]; 6] = [
@@ -78,7 +78,7 @@ fn listening(host: &str, port: u16) -> Vec<Vec<String>> {
     commands.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect()).collect()
 }
 
-/// What each of them says, which is their user's to mend.
+/// The error of each of them, which their user can fix.
 fn refusals(host: &str, port: u16) -> Vec<String> {
     let refusal = |arguments: Vec<String>| {
         let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(&arguments).output().unwrap();
@@ -147,8 +147,8 @@ fn both_ports_are_written_to_a_capture() {
     let (host, port) = workloads.rsplit_once(':').unwrap();
     let weft = |arguments: &[&str]| Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).output().unwrap();
     assert!(weft(&["ping", "-c", "-a", host, "-p", port, "-C", "1"]).status.success());
-    let told = Command::new("kill").args(["-TERM", &serving.0.id().to_string()]).status().unwrap();
-    assert!(told.success() && serving.0.wait().unwrap().success());
+    let killed = Command::new("kill").args(["-TERM", &serving.0.id().to_string()]).status().unwrap();
+    assert!(killed.success() && serving.0.wait().unwrap().success());
     let text = String::from_utf8(weft(&["dissect", &file]).stdout).unwrap();
     let ports = [&echo, &workloads].map(|address| address.rsplit_once(':').unwrap().1);
     for port in ports {
@@ -159,7 +159,8 @@ fn both_ports_are_written_to_a_capture() {
     }
 }
 
-/// Clients that come in numbers and say nothing take all descriptors; the responder waits for one to go and serves on.
+/// Many silent clients take all descriptors; the responder waits for one to go and continues to
+/// serve.
 #[test]
 fn a_responder_out_of_descriptors_serves_on() {
     let script = format!("ulimit -n 24; exec {} serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_weft"));
@@ -200,17 +201,17 @@ fn a_seed_mangles_the_same_way_each_time() {
     assert_ne!(mangled("1"), reply(&[]));
     assert_ne!(mangled("1"), mangled("2"));
     assert_eq!(reply(&["--mangle", "duplicate=1"]), reply(&[]).repeat(2));
-    // A seed that was not given is told, and can be given.
+    // The responder prints the seed that it chose; the seed can be given.
     let mut serving = serve(&["--mangle", "insert=1,cut=2"]);
     let address = serving.address();
     let back = connection(&address, REQUEST);
-    let told = BufReader::new(serving.0.stderr.take().unwrap()).lines().next().unwrap().unwrap();
-    assert!(told.starts_with("weft: mangling: --mangle insert=1,cut=2 --seed "), "{told}");
-    let seed = told.rsplit(' ').next().unwrap();
+    let message = BufReader::new(serving.0.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(message.starts_with("weft: mangling: --mangle insert=1,cut=2 --seed "), "{message}");
+    let seed = message.rsplit(' ').next().unwrap();
     assert_eq!(reply(&["--mangle", "insert=1,cut=2", "--seed", seed]), back);
 }
 
-/// Cut and late, but whole: both sides get all of it.
+/// Cut and late, but complete: both sides get all of it.
 #[test]
 fn what_is_only_cut_and_late_arrives() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);

@@ -1,4 +1,4 @@
-//! `weft soak`: what it tells, and that a seed replays.
+//! `weft soak`: its reports, and that a seed replays.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn last_line(run: &Output) -> String {
 }
 
 #[test]
-fn runs_are_counted_and_the_seed_is_told() {
+fn runs_are_counted_and_the_seed_is_printed() {
     let run = soak(&["--runs", "20", "--lanes", "2"]);
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
     let text = String::from_utf8_lossy(&run.stdout);
@@ -41,7 +41,7 @@ fn a_time_that_is_none_is_refused_in_words() {
     assert!(text.contains("\"soon\" is not a time; use a number and s, m or h, such as 90s"), "{text}");
 }
 
-/// A soak that plays nothing holds nothing: told as usage, and not as held.
+/// A soak that plays nothing proves nothing: it is an error of usage, not a pass.
 #[test]
 fn a_soak_of_nothing_is_refused() {
     for nothing in [["--for", "0s"], ["--runs", "0"], ["--mangle", "all=0"]] {

@@ -64,13 +64,13 @@ fn one_server_does_its_part_of_each() {
     assert!(cat.status.success(), "{cat:?}");
     let length = fs::metadata(file).unwrap().len();
     assert!(String::from_utf8(cat.stderr).unwrap().contains(&format!("{length} bytes sent")));
-    // It has nothing to give, and says so by a reject.
+    // It has nothing to give, and rejects.
     let pull = weft(&[&["cat", "--pull"], &at[..]].concat());
     assert_eq!(pull.status.code(), Some(3), "{pull:?}");
 }
 
 #[test]
-fn bench_beside_tcp_tells_ratios() {
+fn bench_beside_tcp_reports_ratios() {
     let bench = weft(&["bench", "--json", "--samples", "1", "--total", "4", "--compare", "tcp", "--op", "write"]);
     let lines: Vec<Value> =
         String::from_utf8(bench.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -79,7 +79,7 @@ fn bench_beside_tcp_tells_ratios() {
     assert!((lines[1]["of_tcp"].as_f64().unwrap() - ratio).abs() < 1e-9, "{lines:?}");
 }
 
-/// What measures nothing is no measurement, and who is not there is told by name.
+/// A measurement of nothing is refused, and the error names an unreachable peer.
 #[test]
 fn what_cannot_be_measured_is_refused() {
     for nothing in [["--total", "0"], ["--rounds", "0"], ["--size", "0"]] {
@@ -90,13 +90,13 @@ fn what_cannot_be_measured_is_refused() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     for command in ["bench", "cat"] {
         let run = weft(&[command, "-a", "127.0.0.1", "-p", &nobody]);
-        let told = String::from_utf8(run.stderr).unwrap();
-        assert_eq!(run.status.code(), Some(3), "{told}");
-        assert!(told.starts_with(&format!("weft: no connection with 127.0.0.1:{nobody}: ")), "{told}");
+        let message = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(3), "{message}");
+        assert!(message.starts_with(&format!("weft: no connection with 127.0.0.1:{nobody}: ")), "{message}");
     }
 }
 
-/// RFC 5044 section 7.1.1: R in the Reply is how a Responder's ULP says no.
+/// RFC 5044 section 7.1.1: a Responder's ULP rejects by R in the Reply.
 #[test]
 fn cat_rejects_who_does_not_ask_for_a_stream() {
     let mut listening = spawn(&["cat", "--listen", "-p", "0"]);
@@ -117,16 +117,16 @@ fn cat_rejects_who_does_not_ask_for_a_stream() {
 
 /// rping's server Reads first, which an IRD of 0 forbids.
 #[test]
-fn a_ping_that_cannot_be_says_why() {
+fn an_impossible_ping_reports_the_reason() {
     let (_server, port) = server();
     let ping = weft(&["ping", "-c", "-C", "1", "--ird", "0", "--ord", "0", "-a", "127.0.0.1", "-p", &port]);
-    let told = String::from_utf8(ping.stderr).unwrap();
-    assert_eq!(ping.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("weft: IRD is 0: the server cannot Read at the start of each round"), "{told}");
+    let message = String::from_utf8(ping.stderr).unwrap();
+    assert_eq!(ping.status.code(), Some(1), "{message}");
+    assert!(message.starts_with("weft: IRD is 0: the server cannot Read at the start of each round"), "{message}");
 }
 
-/// A plan of a few bytes books two regions of 64 MiB, and 32 of them were all memory of the device. A peer that has taken its share is
-/// rejected, and what needs less is still served.
+/// A plan of a few bytes reserves two regions of 64 MiB, and 32 of them were all memory of the
+/// device. A peer that has taken its share is rejected, and what needs less is still served.
 #[test]
 fn who_finds_no_room_is_rejected() {
     let (_server, port) = server();
@@ -139,8 +139,8 @@ fn who_finds_no_room_is_rejected() {
         (peer, reply)
     };
     let plan = b"weft-bench/1 write 67108864 1 bandwidth to 0@1";
-    let asked: Vec<_> = (0..32).map(|_| ask(plan)).collect();
-    let (served, rejected) = asked.split_at(7);
+    let answers: Vec<_> = (0..32).map(|_| ask(plan)).collect();
+    let (served, rejected) = answers.split_at(7);
     assert!(served.iter().all(|(_, reply)| reply[16] & 0x20 == 0), "a plan that there is room for is rejected");
     for (peer, reply) in rejected {
         assert_eq!(*reply, *b"MPA ID Rep Frame\x60\x01\0\x07");

@@ -1,5 +1,5 @@
 //! The GitHub action: what its last step passes to weft, by an environment as a runner makes it and
-//! a stand-in for docker.
+//! a fake docker.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;

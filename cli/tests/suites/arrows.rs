@@ -19,8 +19,8 @@ type Table = BTreeMap<String, BTreeSet<String>>;
 const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
 const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
 
-/// What no source file of `peer` outside `driver` may say: sockets, the runtime, clocks that are read, and random sources. A list of several parts of
-/// the standard library would hide them.
+/// What no source file of `peer` outside `driver` may use: sockets, the runtime, clocks that are
+/// read, and random sources. A list of several parts of the standard library would hide them.
 const IMPURE: [&str; 14] = [
     "tokio",
     "socket2",
@@ -120,7 +120,7 @@ fn allowed_arrows_and_other_peoples_crates_pass() {
 #[test]
 fn impure_line_is_found_and_a_comment_is_not() {
     let text = "//! Never std::net here.\nuse core::time::Duration;\n    let now = std::time::Instant; // why\n";
-    assert_eq!(impure_lines("x.rs", text), ["x.rs:3: std::time::Instant stands outside peer/src/driver"]);
+    assert_eq!(impure_lines("x.rs", text), ["x.rs:3: std::time::Instant is outside peer/src/driver"]);
     for line in [
         "use std::time::{Duration, Instant};",
         "use std::{fmt, net::TcpStream};",
@@ -145,7 +145,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
             found.insert(format!("{name} has no row in the table"));
             continue;
         };
-        // Normal, dev- and build-dependencies stand in one list, of all targets; what is optional counts too.
+        // Normal, dev- and build-dependencies are in one list, of all targets; what is optional
+        // counts too.
         for dependency in package["dependencies"].as_array().unwrap() {
             let used = dependency["name"].as_str().unwrap();
             let ours = members.contains(used) || table.contains_key(used);
@@ -185,7 +186,7 @@ fn impure_lines(name: &str, text: &str) -> Vec<String> {
     for (number, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         for word in IMPURE.iter().filter(|word| code.contains(**word)) {
-            found.push(format!("{name}:{}: {word} stands outside peer/src/driver", number + 1));
+            found.push(format!("{name}:{}: {word} is outside peer/src/driver", number + 1));
         }
     }
     found
@@ -227,7 +228,8 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What `cargo metadata` would say of a made-up workspace: packages, and for each its dependencies with their kind.
+/// The output of `cargo metadata` for a synthetic workspace: packages, and for each its
+/// dependencies with their kind.
 fn workspace(packages: &[(&str, Vec<(&str, Value)>)]) -> Value {
     let package = |(name, dependencies): &(&str, Vec<(&str, Value)>)| {
         let dependencies: Vec<Value> =

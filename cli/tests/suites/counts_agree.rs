@@ -12,7 +12,7 @@ use weft_suites::model::{RunReport, Strength, Verdict};
 use crate::test_resume::text;
 use crate::web::{Server, weft};
 
-/// What a report says of a run; what it has no place for is `None`.
+/// The counts in a report of a run; `None` where the report lacks one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Count {
     cases: Option<usize>,
@@ -134,7 +134,7 @@ fn of_junit(junit: &str) -> Count {
     assert_eq!(of("tests"), variants as u64);
     // A case that passes, and shows what fails beside the cases.
     let marked = junit.matches(" type=\"also-observed\"").count() as u64;
-    // The run did not succeed, and this file alone says so.
+    // The run did not succeed, and this file alone shows it.
     assert!(of("failures") + of("errors") > 0, "{junit}");
     Count {
         cases: Some(junit.matches("<testsuite name=\"mpa/").count()),
@@ -251,7 +251,7 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
     assert!(held < tried && printed.contains("also observed: the target violates MPA-2-5 in "), "{printed}");
 
     let server = Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0"], &out));
-    for (name, told) in [
+    for (name, counted) in [
         ("terminal", of_terminal(&printed)),
         ("JSON", of_summary(&serde_json::from_str(&read("report.json")).unwrap())),
         ("JUnit", of_junit(&read("junit.xml"))),
@@ -262,8 +262,9 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
         ("list of runs", of_list(&server.text("/"))),
         ("metrics", of_metrics(&server.text("/metrics"))),
     ] {
-        let wanted = Count { cases: told.cases.and(wanted.cases), must: told.must.and(wanted.must), ..wanted.clone() };
-        assert_eq!(told, wanted, "{name}");
+        let wanted =
+            Count { cases: counted.cases.and(wanted.cases), must: counted.must.and(wanted.must), ..wanted.clone() };
+        assert_eq!(counted, wanted, "{name}");
     }
     let pairs = server.text("/pairs");
     assert!(pairs.contains(&format!("{held} of {tried} MUST")) && !pairs.contains("partial:"), "{pairs}");

@@ -73,7 +73,7 @@ fn words_in_quotes_find_a_deviation() {
 
 /// Exit code 4 is not weft's fault alone.
 #[test]
-fn the_help_tells_of_a_full_disk() {
+fn the_help_mentions_a_full_disk() {
     let (_, text) = weft(&["--help"]);
     assert!(text.contains("full disk") && !text.contains("a fault of weft itself"), "{text}");
 }
@@ -85,7 +85,7 @@ fn suites_and_stores_that_are_none_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a store").join("results.sqlite");
     std::fs::create_dir(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, "this is no database, whatever its name may say; it is only text").unwrap();
+    std::fs::write(&file, "this is no database, despite its name; it is only text").unwrap();
     let out = file.parent().unwrap().display().to_string();
     for arguments in
         [&["test", "builtin", "mpa/7.1.1-key", "--out", &out][..], &["web", "--listen", "127.0.0.1:0", "--out", &out]]
@@ -116,7 +116,7 @@ fn a_mistake_in_a_target_file_does_not_show_the_token() {
 }
 
 #[test]
-fn tokens_that_everybody_can_read_are_told() {
+fn tokens_that_everybody_can_read_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
@@ -156,7 +156,7 @@ fn a_target_that_is_not_there_is_unreachable() {
 }
 
 #[test]
-fn what_does_not_apply_is_told_with_the_reason() {
+fn a_case_that_does_not_apply_is_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let (code, text) = weft(&["test", "builtin-initiator", "mpa/7.1.1-key", "--out", &out]);
@@ -211,8 +211,8 @@ fn who_knows_tshark_is_shown_the_way() {
 #[test]
 fn a_folder_that_is_none_is_named() {
     let (code, text) = weft(&["ladder", &capture(), "-o", "/no/such/folder/ladder.svg"]);
-    let told = "weft: /no/such/folder/ladder.svg: cannot be written: its folder does not exist\n";
-    assert_eq!((code, text.as_str()), (2, told));
+    let expected = "weft: /no/such/folder/ladder.svg: cannot be written: its folder does not exist\n";
+    assert_eq!((code, text.as_str()), (2, expected));
     let (code, text) = weft(&["test", "builtin", "--out", "/dev/null"]);
     assert_eq!((code, text.as_str()), (2, "weft: /dev/null: is not a folder; use another name\n"));
     let below = "weft: /dev/null/x: has a parent that is not a folder; use another path\n";
@@ -287,7 +287,7 @@ fn control_characters_of_other_reports_are_shown() {
         is_harmless(&text);
     }
 
-    // Without its store, a folder has what the evidence says.
+    // Without its store, a folder has what the evidence shows.
     for name in ["results.sqlite", "results.sqlite-wal", "results.sqlite-shm", "report.json"] {
         let _ = std::fs::remove_file(out.join(name));
     }
@@ -301,8 +301,8 @@ fn control_characters_of_other_reports_are_shown() {
     }
 }
 
-/// An agent says what its device is called, and why something failed.
-/// A store may come from another host, too. A line feed must not begin a line that looks like a result.
+/// An agent sends the name of its device, and the reason of a failure. A store may come from
+/// another host, too. A line feed must not begin a line that looks like a result.
 #[test]
 fn control_characters_of_a_store_are_shown_in_the_history() {
     let folder = tempfile::tempdir().unwrap();
@@ -343,8 +343,8 @@ fn control_characters_of_an_agent_are_shown() {
                     None => serde_json::json!({"failed": {"what": HOSTILE}}),
                 };
                 answer["id"] = request["id"].clone();
-                let told = serde_json::json!({"at": 1, "answer": answer});
-                if stream.write_all(format!("{told}\n").as_bytes()).is_err() {
+                let reply = serde_json::json!({"at": 1, "answer": answer});
+                if stream.write_all(format!("{reply}\n").as_bytes()).is_err() {
                     break;
                 }
             }

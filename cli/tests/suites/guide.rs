@@ -1,8 +1,10 @@
-//! The walks of the guide (`docs`), done as they say: their files are written, their commands run, in their order, and what they print is what the
-//! page shows; the output that README.md shows; and the guide's links.
+//! The walks of the guide (`docs`): the test writes their files and runs their commands, in their
+//! order, and compares the output with the page. It also checks the output that README.md shows,
+//! and the guide's links.
 //!
-//! A fenced block counts that has a comment in front: `file: PATH` and `append: PATH` write, `run` has a command a line (`&` behind one
-//! leaves it running, `# status N` tells how it ends where that is not 0), `shows` is part of what the last command printed.
+//! A fenced block counts that has a comment in front: `file: PATH` and `append: PATH` write, `run`
+//! has a command a line (`&` after one leaves it running, `# status N` is its exit status where
+//! that is not 0), `shows` is part of what the last command printed.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::fs::{self, OpenOptions};
@@ -50,15 +52,20 @@ impl Reader<'_> {
             assert!(self.background.is_none());
             let child = self.weft(line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
             let Background(child) = self.background.insert(Background(child));
-            let mut said = String::new();
-            BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-            let address = said.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}: {said}"));
+            let mut first = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+            let address = first.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}: {first}"));
             self.address.get_or_insert_with(|| address.to_owned());
         } else {
             let output = self.weft(line).output().unwrap();
             self.printed = String::from_utf8(output.stdout).unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(status.trim().parse().unwrap()), "{line}\n{}\n{said}", self.printed);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                output.status.code(),
+                Some(status.trim().parse().unwrap()),
+                "{line}\n{}\n{errors}",
+                self.printed
+            );
         }
     }
 
@@ -89,7 +96,8 @@ impl Reader<'_> {
     }
 }
 
-/// Does what the page says, in a folder that has the captures which come with weft; returns commands, files and outputs.
+/// Follows the page, in a folder that has the captures which come with weft; returns commands,
+/// files and outputs.
 fn follow(page: &str) -> [usize; 3] {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let guide = fs::read_to_string(docs.join(page)).unwrap();
@@ -108,21 +116,22 @@ fn follow(page: &str) -> [usize; 3] {
 }
 
 #[test]
-fn judging_goes_as_the_guide_says() {
+fn the_guide_to_judging_works() {
     assert_eq!(follow("conformance.md"), [13, 3, 4], "commands, files, outputs");
 }
 
 #[test]
-fn the_first_ten_minutes_go_as_the_guide_says() {
+fn the_guide_to_the_first_ten_minutes_works() {
     assert_eq!(follow("start.md"), [9, 0, 0], "commands, files, outputs");
 }
 
 #[test]
-fn reading_a_capture_goes_as_the_guide_says() {
+fn the_guide_to_reading_a_capture_works() {
     assert_eq!(follow("reading.md"), [8, 0, 2], "commands, files, outputs");
 }
 
-/// The block of README.md shows some lines of what `weft demo` prints, in their order; `...` stands for others, and a time is nobody's promise.
+/// The block of README.md shows some lines of what `weft demo` prints, in their order; `...`
+/// replaces others, and times may differ.
 #[test]
 fn the_demo_prints_what_the_readme_shows() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();

@@ -1,5 +1,5 @@
-//! The tester stands still, or its link to the target is lost, in the middle of a case: the case is inconclusive. The same end of
-//! a connection without either is a failure.
+//! The tester stops, or its link to the target is lost, in the middle of a case: the case is
+//! inconclusive. The same end of a connection without either is a failure.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -101,7 +101,7 @@ fn signal(name: &str, process: u32) {
     assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }
 
-/// The target's own timer ends the connection while the tester stands still.
+/// The target's own timer ends the connection while the tester is stopped.
 #[test]
 fn a_standstill_of_the_tester_is_no_failure() {
     for case in [SPLIT_REQUEST, LAST] {
@@ -127,7 +127,7 @@ fn a_lost_link_is_no_failure() {
     if env::var_os(INSIDE).is_none() {
         return in_a_network_namespace("interrupted::a_lost_link_is_no_failure");
     }
-    // The last segment: behind it silence is a failure.
+    // The last segment: after it silence is a failure.
     for case in [SPLIT_REQUEST, Interrupted { piece: 4, ..LAST }] {
         let relay = Relay::start(ADDRESS, &case, |_, _| {});
         let (verdict, explanation) = relay.verdict(case.case);

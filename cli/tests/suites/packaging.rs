@@ -80,8 +80,8 @@ fn each_subcommand_has_a_manual_page_with_its_examples() {
             assert!(plain.contains(words), "{subcommand}: the page has no {words:?}");
         }
     }
-    let whole = fs::read_to_string(pages.join("weft.1")).unwrap();
-    assert!(whole.contains("Exit codes"), "weft.1 says nothing of exit codes");
+    let overview = fs::read_to_string(pages.join("weft.1")).unwrap();
+    assert!(overview.contains("Exit codes"), "weft.1 has no exit codes");
 }
 
 #[test]
@@ -96,18 +96,19 @@ fn a_folder_that_cannot_be_is_refused() {
 #[test]
 fn the_reference_has_every_requirement_case_deviation_and_command_and_its_links_lead_somewhere() {
     let folder = tempfile::tempdir().unwrap();
-    let said = text(&weft(&["reference", folder.path().to_str().unwrap()]));
+    let printed = text(&weft(&["reference", folder.path().to_str().unwrap()]));
     let pages: BTreeMap<String, String> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()))
         .collect();
-    assert!(said.starts_with(&format!("{} pages", pages.len() - 1)), "{said}");
+    assert!(printed.starts_with(&format!("{} pages", pages.len() - 1)), "{printed}");
     for page in pages.keys().filter(|page| *page != "SUMMARY.md") {
         assert!(pages["SUMMARY.md"].contains(&format!("]({page})")), "{page}");
     }
-    let whole: String = pages.values().map(String::as_str).collect();
-    let anchors: BTreeSet<&str> = whole.split("<a id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let reference: String = pages.values().map(String::as_str).collect();
+    let anchors: BTreeSet<&str> =
+        reference.split("<a id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     for (what, list) in
         [("requirements", vec!["requirements"]), ("cases", vec!["test", "--list"]), ("deviations", vec!["deviations"])]
     {
@@ -121,7 +122,7 @@ fn the_reference_has_every_requirement_case_deviation_and_command_and_its_links_
         assert!(pages["commands.md"].contains(&format!("## weft {subcommand}\n")), "{subcommand}");
     }
     let mut links = 0;
-    for link in whole.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+    for link in reference.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
         let Some((page, place)) = link.split_once('#') else { continue };
         assert!(pages[page].contains(&format!("<a id=\"{place}\">")), "{link}");
         links += 1;

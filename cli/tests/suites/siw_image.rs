@@ -1,4 +1,4 @@
-//! `interop/siw/run-siw-guest build`, with stand-ins for the commands that fetch and compile: a driver
+//! `interop/siw/run-siw-guest build`, with fakes of the commands that fetch and compile: a driver
 //! that does not compile makes no image.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Each command, and the script that replaces it.
-const STAND_INS: [(&str, &str); 8] = [
+const FAKES: [(&str, &str); 8] = [
     ("id", "echo 0"),
     ("apt-cache", "printf 'Depends: linux-image-6.1.0-1-amd64\\nVersion: 1\\n'"),
     ("apt-get", ": >linux-image-6.1.0-1-amd64_1.deb"),
@@ -30,7 +30,7 @@ fn a_driver_that_does_not_compile_makes_no_image() {
         fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    STAND_INS.iter().for_each(|(name, body)| put(name, body));
+    FAKES.iter().for_each(|(name, body)| put(name, body));
     for name in ["cpio", "gcc-12", "xz", "depmod", "strip", "flock"] {
         put(name, ":");
     }
@@ -43,7 +43,7 @@ fn a_driver_that_does_not_compile_makes_no_image() {
         .env("SIW_LAB_NO_APT", "1")
         .output()
         .unwrap();
-    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(!output.status.success(), "{told}");
-    assert!(told.contains("variant stock does not compile") && !told.contains("image built"), "{told}");
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(!output.status.success(), "{printed}");
+    assert!(printed.contains("variant stock does not compile") && !printed.contains("image built"), "{printed}");
 }

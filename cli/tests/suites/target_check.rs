@@ -1,4 +1,5 @@
-//! `weft target check` asks each target in the way of its service, and says what it found where the target's file says something else.
+//! `weft target check` queries each target in the way of its service, and reports where the
+//! target's file differs.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -44,7 +45,7 @@ pub(crate) fn server(arguments: &[&str]) -> Server {
     server
 }
 
-/// What the check of a target with this address and these further lines says, and its exit code.
+/// Exit code and output of the check of a target with this address and these further lines.
 fn checked(address: &str, more: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.toml");
@@ -65,8 +66,8 @@ fn the_service_of_an_sdp_socket_is_found_out() {
         for service in ["sdp-echo", "sdp-sink", "sdp-source"] {
             let (code, text) = checked(&server.address, &format!("service = \"{service}\""));
             let right = does.ends_with(service);
-            let told = if right { does.to_owned() } else { format!("{does}, not {service}") };
-            assert!(text.contains(&told) && text.contains("HelloAck (MSeq"), "{kind:?}: {text}");
+            let expected = if right { does.to_owned() } else { format!("{does}, not {service}") };
+            assert!(text.contains(&expected) && text.contains("HelloAck (MSeq"), "{kind:?}: {text}");
             assert_eq!(code, if right { 0 } else { 3 }, "{kind:?}: {text}");
             assert!(!text.contains("revision 1"), "{text}");
         }
@@ -114,7 +115,7 @@ fn reports_a_target_that_does_not_listen() {
 }
 
 #[test]
-fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
+fn a_port_mapper_is_queried_by_udp_for_the_service_of_its_file() {
     let server = server(&["pm", "serve", "--map", "127.0.0.1:80=127.0.0.9:7080"]);
     let service = "service = \"port-mapper\"\n[portmap]\n";
     let (code, text) = checked(&server.address, &format!("{service}service = \"127.0.0.1:80\""));
@@ -148,7 +149,7 @@ fn what_is_seen_and_not_declared_is_named() {
 
 /// A file that somebody else wrote may try to run something here.
 #[test]
-fn a_file_with_commands_is_refused_when_asked() {
+fn a_file_with_commands_is_refused_with_no_commands() {
     let folder = tempfile::tempdir().unwrap();
     let (file, ran) = (folder.path().join("t.toml"), folder.path().join("ran"));
     let touch = format!("[\"touch\", \"{}\"]", ran.display());
@@ -192,7 +193,7 @@ fn an_agent_token_that_everybody_can_read_is_reported() {
     }
 }
 
-/// The token of the environment is not for whoever a file names.
+/// The token of the environment is not for every host that a file names.
 #[test]
 fn a_token_goes_only_to_the_host_that_it_is_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +216,7 @@ fn a_token_goes_only_to_the_host_that_it_is_for() {
 
 /// It takes connections, and that is all. A tenth of each wait is enough: nothing comes.
 #[test]
-fn who_says_nothing_is_not_asked_everything() {
+fn a_silent_target_does_not_get_every_query() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     for service in ["echo", "sdp-echo"] {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Four choices; the third waits for an hour where `pause` says so.
+/// Four variants; with `pause`, the third waits for an hour.
 pub(crate) fn suites(folder: &Path, pause: &str) {
     let script = format!(
         "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
@@ -41,9 +41,9 @@ fn a_killed_run_goes_on() {
 
     suites(&scripts, "");
     let resumed = weft(&out, &scripts, &["--resume"]).output().unwrap();
-    let said = text(&resumed);
-    assert_eq!(resumed.status.code(), Some(0), "{said}");
-    assert!(said.contains("seed 5") && said.contains("4 cases: 4 pass; done"), "{said}");
+    let printed = text(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("seed 5") && printed.contains("4 cases: 4 pass; done"), "{printed}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
     let keys: Vec<i64> = report["results"]
         .as_array()
@@ -63,7 +63,7 @@ fn a_killed_run_goes_on() {
 /// SIGTERM, as a CI system sends it, ends a run as Ctrl-C does: with reports of what is finished.
 #[cfg(unix)]
 #[test]
-fn a_run_that_is_told_to_end_writes_its_reports() {
+fn a_run_that_is_terminated_writes_its_reports() {
     let folder = tempfile::tempdir().unwrap();
     let (out, scripts) = (folder.path().join("out"), folder.path().join("suites"));
     suites(&scripts, "if p.n == 3 then t:pause(3600) end");
@@ -71,12 +71,12 @@ fn a_run_that_is_told_to_end_writes_its_reports() {
         weft(&out, &scripts, &["--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert_eq!(lines.by_ref().filter(|line| line.trim_start().starts_with("pass")).take(2).count(), 2);
-    let told = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    let killed = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    assert!(killed.success());
     assert!(lines.any(|line| line.contains("4 cases: 2 pass; cancelled")));
     // What was not run is not decided.
     assert_eq!(process.wait().unwrap().code(), Some(3));
-    let said = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
-    assert!(said.contains("weft keeps the finished results"), "{said}");
+    let printed = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
+    assert!(printed.contains("weft keeps the finished results"), "{printed}");
     assert!(out.join("report.html").is_file() && out.join("junit.xml").is_file());
 }

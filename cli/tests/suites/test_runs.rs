@@ -30,7 +30,7 @@ fn a_case_is_shown_with_its_requirement_and_its_script() {
 }
 
 #[test]
-fn tiers_and_shards_say_how_much_is_run() {
+fn tiers_and_shards_limit_the_cases() {
     let folder = tempfile::tempdir().unwrap();
     let out = path(folder.path(), "out");
     let count = |more: &[&str]| {
@@ -61,18 +61,18 @@ fn tiers_and_shards_say_how_much_is_run() {
             .filter_map(|line| Some(line.trim().strip_prefix("pass")?.split_whitespace().next()?.to_owned()))
             .collect()
     };
-    let whole: std::collections::BTreeSet<String> = of_sample("1/1");
+    let all: std::collections::BTreeSet<String> = of_sample("1/1");
     let (mut parts, other) = (of_sample("1/2"), of_sample("2/2"));
-    assert!(whole.len() > 2 && parts.is_disjoint(&other), "{parts:?} {other:?}");
+    assert!(all.len() > 2 && parts.is_disjoint(&other), "{parts:?} {other:?}");
     parts.extend(other);
-    assert_eq!(parts, whole);
+    assert_eq!(parts, all);
     // What is listed is what is run.
     let listed = |part: &str| weft(&["test", "--list", CASE, "--shard", part]).1;
     assert!(listed("1/3").contains("(6 times)") && listed("2/3").contains("(5 times)"), "{}", listed("1/3"));
 }
 
 #[test]
-fn a_word_that_selects_nothing_is_told_with_what_was_meant() {
+fn a_word_that_selects_nothing_gets_a_suggestion() {
     for (word, hint) in [
         ("mpa/7.1.1-kee", "did you mean mpa/7.1.1-key?"),
         ("mpa/7.1.1-key/wrong-octets", "did you mean mpa/7.1.1-key/wrong-octet?"),
@@ -128,7 +128,7 @@ fn what_failed_is_run_again_and_two_runs_are_compared() {
     let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, diff["fixed"].as_array().unwrap().len()), (0, 16));
     assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
-    // What only one of them has is told in short.
+    // What only one of them has is reported in short.
     let more = path(folder.path(), "more");
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
     let (code, text) = weft(&["diff", &good, &more]);
@@ -199,7 +199,7 @@ fn a_baseline_in_the_target_file_decides_the_exit_code() {
 }
 
 #[test]
-fn the_matrix_of_one_case_is_whole() {
+fn the_matrix_of_one_case_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text) = weft(&["test", "--prove", CASE, "--out", &path(folder.path(), "out")]);
     assert!(text.contains("caught        mpa/7.1.1-key/wrong-octet"), "{text}");
@@ -209,7 +209,7 @@ fn the_matrix_of_one_case_is_whole() {
             && text.contains("0 uncaught; unproven cases: 0"),
         "{text}"
     );
-    // What it proved is told by name, and counts where rules alone do not.
+    // What it proved is listed by name, and counts where rules alone do not.
     let proofs = std::fs::read_to_string(folder.path().join("out/prove/proofs.csv")).unwrap();
     assert!(proofs.contains("case,MPA-7.1.1-2,mpa/7.1.1-key/wrong-octet against mpa.accepts-wrong-key\n"), "{proofs}");
     assert!(proofs.lines().skip(1).all(|line| line.contains(",mpa/7.1.1-key/wrong-octet against ")), "{proofs}");
@@ -232,7 +232,8 @@ fn a_target_is_looked_at() {
     assert!(code == 0 && ["siw:", "cxgb4:", "irdma:", "qedr:"].iter().all(|name| text.contains(name)), "{text}");
 }
 
-/// Cases are listed whatever the target can do; a target that is none is a slip all the same.
+/// Cases are listed with any capabilities of the target; an unknown target is an error of usage all
+/// the same.
 #[test]
 fn a_list_for_a_target_that_is_not_there() {
     let (code, text) = weft(&["test", "nic.toml", "--list"]);

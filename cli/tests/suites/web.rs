@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// A command with `--out folder`, and no store that whoever runs the tests may have named.
+/// A command with `--out folder`, and without a store from the environment of the tests.
 pub(crate) fn weft(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(arguments).arg("--out").arg(folder).stdin(Stdio::null());
@@ -113,7 +113,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     let mut server = Server::start(folder.path());
     server.json("POST", "/api/targets/builtin/runs", r#"{"tier": "full", "seed": 1}"#);
     let run = newest(&server);
-    let told = finished(&server, &run, 40);
+    let reported = finished(&server, &run, 40);
     // SIGKILL.
     server.process.kill().unwrap();
     server.process.wait().unwrap();
@@ -124,30 +124,30 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     let cases = server.json("GET", &format!("/api/runs/{run}/cases"), "");
     let cases = cases["cases"].as_array().unwrap();
     let done: Vec<&Value> = cases.iter().filter(|case| case["verdict"].is_string()).collect();
-    assert!(done.len() >= told.len() && done.len() < cases.len(), "{} of {}", done.len(), cases.len());
+    assert!(done.len() >= reported.len() && done.len() < cases.len(), "{} of {}", done.len(), cases.len());
     assert_eq!((&after["finished"], &after["planned"]), (&done.len().into(), &cases.len().into()));
     let keys: Vec<&str> = done.iter().map(|case| case["key"]["case"].as_str().unwrap()).collect();
-    for key in &told {
+    for key in &reported {
         let case = key.split('[').next().unwrap();
-        assert!(keys.contains(&case), "{key} was told and is not there");
+        assert!(keys.contains(&case), "{key} was reported and is not there");
     }
     for case in &done {
         let path = case["path"].as_str().unwrap().replace('%', "%25");
         let result = server.json("GET", &format!("/api/runs/{run}/cases/{path}"), "");
-        assert_eq!((&result["key"], &result["verdict"]), (&case["key"], &case["verdict"]), "whole");
+        assert_eq!((&result["key"], &result["verdict"]), (&case["key"], &case["verdict"]), "complete");
         for file in result["evidence"]["files"].as_array().unwrap() {
             let file = folder.path().join("targets/builtin").join(file["path"].as_str().unwrap());
             assert!(file.metadata().unwrap().len() > 0, "{}", file.display());
         }
     }
-    // It can be gone on with: what there is stays, and is not run again.
+    // It can be resumed: what there is stays, and is not run again.
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
     // Until it has begun again it is the cancelled one, whose events are over.
     let status = || server.json("GET", &format!("/api/runs/{run}"), "")["status"].clone();
     wait_for("the run has begun again", || (status() != "cancelled").then_some(()));
     let more = finished(&server, &run, done.len() + 5);
-    assert_eq!(more[..told.len()], told[..], "in the same order");
+    assert_eq!(more[..reported.len()], reported[..], "in the same order");
 }
 
 #[test]
@@ -189,11 +189,11 @@ fn a_store_of_any_name_is_shown_with_the_evidence_of_the_folder() {
     let run = ["test", "builtin", "mpa/7.1.1-key", "--seed", "1", "--store", &url];
     assert!(weft(&run, &out).stdout(Stdio::null()).status().unwrap().success());
     assert!(!out.join("results.sqlite").exists());
-    // As an option, and as a container is told.
-    let mut told = weft(&["web", "--listen", "127.0.0.1:0"], &out);
+    // As an option, and as a container gets it.
+    let mut command = weft(&["web", "--listen", "127.0.0.1:0"], &out);
     for server in [
         Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0", "--store", &url], &out)),
-        Server::of(told.env("WEFT_STORE", &url)),
+        Server::of(command.env("WEFT_STORE", &url)),
     ] {
         let run = newest(&server);
         let cases = server.json("GET", &format!("/api/runs/{run}/cases"), "");
@@ -247,10 +247,10 @@ fn wrong_tokens_and_actions_are_logged_to_standard_error() {
         server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         log
     };
-    let told = log(None);
-    let has = |line: &str| told.lines().any(|told| told.ends_with(line));
-    assert!(has("WARN wrong token from 127.0.0.1 for /api/runs"), "{told}");
-    assert!(has("INFO audit: operator at 127.0.0.1: DELETE /api/targets/builtin/jobs/7"), "{told}");
-    let told = log(Some("warn"));
-    assert!(told.contains("wrong token") && !told.contains("audit"), "{told}");
+    let lines = log(None);
+    let has = |line: &str| lines.lines().any(|other| other.ends_with(line));
+    assert!(has("WARN wrong token from 127.0.0.1 for /api/runs"), "{lines}");
+    assert!(has("INFO audit: operator at 127.0.0.1: DELETE /api/targets/builtin/jobs/7"), "{lines}");
+    let lines = log(Some("warn"));
+    assert!(lines.contains("wrong token") && !lines.contains("audit"), "{lines}");
 }

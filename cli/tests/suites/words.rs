@@ -1,8 +1,9 @@
 //! The project speaks of itself alone: no file of the tree names a folder of somebody's machine, a folder beside the project, or
 //! the host of a package registry.
 //!
-//! A path like that works on one machine only, and a registry's host is the business of whoever configures cargo or apt.
-//! CI may look beside the project's folder for a reader to compare with and for data of another licence; it works without them.
+//! A path like that works on one machine only, and a registry's host belongs in the configuration
+//! of cargo or apt. CI may look beside the project's folder for a reader to compare with and for
+//! data of another licence; it works without them.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -15,7 +16,8 @@ const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
 /// The one file that may look beside the project's folder.
 const LOOKS_BESIDE: &str = ".ci/run";
 
-/// What must not stand anywhere. Each is put together here, so that this file does not name it either.
+/// What must not occur anywhere. Each is put together here, so that this file does not name it
+/// either.
 fn forbidden() -> Vec<String> {
     let folders = ["work", "root", "home", "Users"].map(|name| format!("/{name}/"));
     let hosts = [("crates", "io"), ("pypi", "org"), ("npmjs", "org"), ("debian", "org"), ("rust-lang", "org")];

@@ -1,8 +1,11 @@
-//! No octet that was acknowledged is lost, and nothing is left behind, however a connection ends.
+//! No octet that was acknowledged is lost, and nothing remains allocated, however a connection
+//! ends.
 //!
-//! What acknowledges octets to their writer, by SDP's API here: a `flush`, or a `shutdown`, that succeeds says that all of them are out (of
-//! messages: TCP's; read or written by RDMA: in the peer's memory); a graceful close of both sides says that the peer has them, read by its
-//! user or waiting to be; an answer of the peer's program says that it has read them. A write alone says nothing.
+//! SDP's API here acknowledges octets to their writer in three ways. A `flush` or a `shutdown` that
+//! succeeds shows that all of them are out: TCP has those of messages, the peer's memory those that
+//! RDMA reads or writes. A graceful close of both sides shows that the peer has them, whether or
+//! not its user has read them. An answer of the peer's program shows that it has read them. A write
+//! alone shows nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -71,7 +74,7 @@ fn kill(child: &mut Child) {
 
 /// Both sides close, the one before it has read anything.
 #[tokio::test]
-async fn what_was_sent_before_a_graceful_close_is_read_behind_it() {
+async fn octets_sent_before_a_graceful_close_are_read_after_it() {
     let (device, sent) = (device(), octets(150_000));
     for mode in MODES {
         let before = all_that_is(&device);
@@ -92,7 +95,7 @@ async fn what_was_sent_before_a_graceful_close_is_read_behind_it() {
 
 /// A half that has ended stays ended, whatever becomes of the process on the other side.
 #[tokio::test]
-async fn what_was_sent_before_a_half_close_is_read_behind_the_death_of_its_sender() {
+async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sender() {
     let (device, sent) = (device(), octets(150_000));
     let listener = listener(&device);
     let before = all_that_is(&device);
@@ -159,9 +162,10 @@ async fn what_a_peer_answered_before_its_death_is_a_beginning_of_what_was_sent()
     }
 }
 
-/// An abort throws away what is on its way, and says so: to who wrote by the flush, to who reads by a reset behind a beginning.
+/// An abort drops octets in flight and reports it: to the writer by a failed flush, to the reader
+/// by a reset after the first octets.
 #[tokio::test]
-async fn an_abort_takes_nothing_back_that_was_read_and_tells_the_writer() {
+async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
     let (device, sent) = (device(), octets(2_000_000));
     for (mode, by_writer) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
         let before = all_that_is(&device);
@@ -187,7 +191,7 @@ async fn an_abort_takes_nothing_back_that_was_read_and_tells_the_writer() {
     }
 }
 
-/// What a flush says is out is read by a peer that reads it, though its writer is gone by then.
+/// A peer can read flushed octets after their writer is gone.
 #[tokio::test]
 async fn what_was_flushed_is_read_though_its_writer_is_gone() {
     let (device, sent) = (device(), octets(150_000));
@@ -211,7 +215,8 @@ async fn what_was_flushed_is_read_though_its_writer_is_gone() {
     }
 }
 
-/// A start-up that comes to nothing leaves nothing: refused, cut off by a peer that says something else, given up by who asked.
+/// A start-up that fails leaves nothing: it is refused, a peer of another protocol cuts it off, or
+/// the caller gives it up.
 #[tokio::test]
 async fn a_start_up_that_fails_leaves_nothing() {
     let device = device();

@@ -1,4 +1,5 @@
-//! `weft sdp agent` by hand: its socket, and what it answers to lines that the shim would send, or would not.
+//! `weft sdp agent` without the shim: its socket, and its answers to lines that the shim sends or
+//! never sends.
 
 use std::env;
 use std::fs;
@@ -35,9 +36,9 @@ fn a_socket_that_cannot_be_had_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let refused = |socket: &Path| {
-        let told = Command::new(WEFT).args(["sdp", "agent", "--socket"]).arg(socket).output().unwrap();
-        assert_eq!(told.status.code(), Some(2), "{told:?}");
-        String::from_utf8(told.stderr).unwrap()
+        let output = Command::new(WEFT).args(["sdp", "agent", "--socket"]).arg(socket).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
     };
     fs::write(at("file"), "something").unwrap();
     for (socket, why) in [
@@ -46,13 +47,13 @@ fn a_socket_that_cannot_be_had_is_explained() {
         (at("file"), "not a socket"),
         (folder.path().to_owned(), "not a socket"),
     ] {
-        let told = refused(&socket);
-        assert!(told.contains(why), "{told}");
+        let message = refused(&socket);
+        assert!(message.contains(why), "{message}");
     }
     assert_eq!(fs::read_to_string(at("file")).unwrap(), "something");
     let mut agent = start(&at("agent"));
     assert!(refused(&at("agent")).contains("another agent uses this path"));
-    // What one that was killed left behind is no obstacle.
+    // The socket of a killed agent is no obstacle.
     agent.kill();
     assert!(at("agent").exists());
     let _agent = start(&at("agent"));
@@ -111,11 +112,11 @@ impl Conversation {
     fn begin(socket: &Path, line: &str) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         let mut it = Conversation { lines: BufReader::new(stream.try_clone().unwrap()), stream };
-        it.say(line);
+        it.send_line(line);
         it
     }
 
-    fn say(&mut self, line: &str) {
+    fn send_line(&mut self, line: &str) {
         self.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -142,7 +143,7 @@ fn on_its_way(socket: &Path, line: &str) -> (TcpStream, SocketAddr, SocketAddr) 
     let program = TcpStream::from(program);
     let from = program.local_addr().unwrap();
     assert_eq!(program.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
-    shim.say(&format!("from {from}"));
+    shim.send_line(&format!("from {from}"));
     (program, from, at)
 }
 
@@ -303,7 +304,7 @@ fn both_falls_back_to_plain_tcp() {
     let (server, at) = server();
     let mut shim = Conversation::begin(&socket, &format!("connect {at} both {nowhere} source 127.0.0.9:0"));
     let mut program = TcpStream::connect(shim.at()).unwrap();
-    shim.say(&format!("from {}", program.local_addr().unwrap()));
+    shim.send_line(&format!("from {}", program.local_addr().unwrap()));
     assert_eq!(shim.next(), "done");
     let (mut served, from) = server.accept().unwrap();
     assert_eq!(from.ip().to_string(), "127.0.0.9");
@@ -317,19 +318,19 @@ fn both_falls_back_to_plain_tcp() {
     assert!(shim.next().starts_with("failed not-available "));
 }
 
-/// A program that blocks, on its way to `at`; what the agent says when it is through.
+/// A program that blocks, connecting to `at`; the answer of the agent when it is connected.
 fn connected(socket: &Path, line: &str) -> String {
     let mut shim = Conversation::begin(socket, line);
     let first = shim.next();
     let Some(at) = first.strip_prefix("at ") else { return first };
     let program = TcpStream::connect(at).unwrap();
-    shim.say(&format!("from {}", program.local_addr().unwrap()));
+    shim.send_line(&format!("from {}", program.local_addr().unwrap()));
     shim.next()
 }
 
 /// To wait for a port mapper that does not answer takes seconds: one connection waits, and the next ones do not.
 #[test]
-fn a_silent_port_mapper_is_asked_for_one_connection() {
+fn a_silent_port_mapper_is_queried_for_one_connection() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent");
     let _agent = start(&socket);
@@ -364,7 +365,7 @@ fn a_silent_sdp_port_is_tried_for_one_connection() {
 }
 
 #[test]
-fn sdp_listens_at_a_port_that_the_port_mapper_tells() {
+fn sdp_listens_at_a_port_that_the_port_mapper_reports() {
     let folder = tempfile::tempdir().unwrap();
     let (without, with) = (folder.path().join("without"), folder.path().join("with"));
     let (server, at) = server();

@@ -1,5 +1,6 @@
-//! What goes wrong around a connection: processes that are killed, a port mapper that is dead, a program that does not read. Each ends in the
-//! error that a socket would have given, with nothing left open, and no octet lost that the other side was told to have arrived.
+//! What goes wrong around a connection: processes that are killed, a port mapper that is dead, a
+//! program that does not read. Each ends in the error that a socket would have given, with nothing
+//! left open, and no octet lost whose arrival the other side had seen acknowledged.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +15,7 @@ use weft_peer::verbs::{Node, RnicSettings};
 use crate::sdp::process::{Listening, WEFT, fill, octets, open, proxies, read_error, server, through};
 use crate::wait::{LONG, wait_for};
 
-/// Waits until a process has so many descriptors open again.
+/// Waits until a process has `descriptors` descriptors open again.
 fn comes_back_to(proxy: &Listening, descriptors: usize) {
     wait_for("its descriptors are closed", || (proxy.descriptors() == descriptors).then_some(()));
 }
@@ -50,16 +51,17 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
             far.kill();
         }
         for (client, served) in several {
-            // The one whose proxy died, too: the end of the stream would say that there was no more.
+            // This holds for the one whose proxy died, too: an end of the stream would mean that
+            // there was no more.
             assert_eq!(read_error(client), ErrorKind::ConnectionReset, "near dies: {near_dies}");
             assert_eq!(read_error(served), ErrorKind::ConnectionReset, "near dies: {near_dies}");
         }
         let (left, idle) = if near_dies { (&mut far, idle[1]) } else { (&mut near, idle[0]) };
         for _ in 0..3 {
-            let told = left.told();
+            let report = left.next_report();
             let end = if near_dies { "reset by the first side" } else { "reset by the second side" };
-            assert_eq!(told["end"], end, "{told}");
-            assert_eq!((&told["forth"], &told["back"]), (&1.into(), &1.into()), "{told}");
+            assert_eq!(report["end"], end, "{report}");
+            assert_eq!((&report["forth"], &report["back"]), (&1.into(), &1.into()), "{report}");
         }
         comes_back_to(left, idle);
         if near_dies {
@@ -68,11 +70,11 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
             near = Listening::start(&["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to]);
             let (client, served) = open(&near, &server);
             drop((client, served));
-            assert_eq!(far.told()["end"], "closed");
+            assert_eq!(far.next_report()["end"], "closed");
         } else {
             let client = TcpStream::connect(&near.at).unwrap();
             assert_eq!(read_error(client), ErrorKind::ConnectionReset);
-            assert_eq!(near.told()["end"], "failed");
+            assert_eq!(near.next_report()["end"], "failed");
             comes_back_to(&near, idle);
         }
     }
@@ -98,7 +100,7 @@ fn as_many_descriptors_are_taken_as_there_may_be() {
 }
 
 #[test]
-fn a_killed_server_breaks_the_connection_behind_what_it_echoed() {
+fn a_killed_server_breaks_the_connection_after_its_echo() {
     let mut echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
     let mut child = connect(&echo.at);
     let sent = octets(100_000);
@@ -108,9 +110,9 @@ fn a_killed_server_breaks_the_connection_behind_what_it_echoed() {
     stdout.read_exact(&mut got).unwrap();
     assert!(got == sent);
     echo.kill();
-    let mut told = String::new();
-    BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    assert!(told.contains("the connection broke"), "{told}");
+    let mut message = String::new();
+    BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut message).unwrap();
+    assert!(message.contains("the connection broke"), "{message}");
     assert_eq!(child.0.wait().unwrap().code(), Some(1));
 }
 
@@ -124,8 +126,8 @@ fn a_killed_client_resets_its_connection_and_no_other() {
         child.0.stdout.as_mut().unwrap().read_exact(&mut [0; 3000]).unwrap();
     }
     children[0].0.kill().unwrap();
-    let told = echo.lines.next().unwrap().unwrap();
-    assert!(told.contains("reset"), "{told}");
+    let message = echo.lines.next().unwrap().unwrap();
+    assert!(message.contains("reset"), "{message}");
     let mut left = children.pop().unwrap();
     left.0.stdin.take().unwrap().write_all(&[8; 3000]).unwrap();
     let mut rest = Vec::new();
@@ -135,9 +137,10 @@ fn a_killed_client_resets_its_connection_and_no_other() {
     comes_back_to(&echo, idle);
 }
 
-/// What had arrived, and was acknowledged as the protocol does it, is read behind the death of who sent it.
+/// Octets that had arrived and were acknowledged by the protocol are read after the death of their
+/// sender.
 #[tokio::test]
-async fn octets_that_arrived_are_read_behind_the_death_of_their_sender() {
+async fn octets_that_arrived_are_read_after_the_death_of_their_sender() {
     let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
     let listener = SdpListener::bind(&device, SocketAddr::from(([127, 0, 0, 1], 0)), SdpSettings::default()).unwrap();
     let mut child = connect(&listener.local_addr().unwrap().to_string());
@@ -162,8 +165,8 @@ async fn octets_that_arrived_are_read_behind_the_death_of_their_sender() {
     drop(writing.join().unwrap());
 }
 
-/// Asked in vain, a port mapper leads to plain TCP (section 7.5.1 of the draft), unless that is not wanted. It is not asked again for a
-/// connection that is open.
+/// A port mapper that does not answer leads to plain TCP (section 7.5.1 of the draft), unless
+/// `--sdp-only` forbids it. There is no second query for a connection that is open.
 #[test]
 fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     let (server, at) = server();
@@ -175,9 +178,9 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     let mut mapper = Running(mapper.spawn().unwrap());
     let mut line = String::new();
     BufReader::new(mapper.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let asked = line.trim().rsplit(' ').next().unwrap().to_owned();
+    let mapper_at = line.trim().rsplit(' ').next().unwrap().to_owned();
     let service = format!("sdp://{at}");
-    let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &asked];
+    let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper_at];
     let mut plain = Listening::start(&ask);
     let mut strict = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
     let (mut client, mut served) = open(&strict, &server);
@@ -193,10 +196,10 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     let mut got = String::new();
     other.read_to_string(&mut got).unwrap();
     drop(other);
-    assert_eq!((got.as_str(), &plain.told()["forth"]), ("plain", &5.into()));
+    assert_eq!((got.as_str(), &plain.next_report()["forth"]), ("plain", &5.into()));
     assert_eq!(refused.join().unwrap(), ErrorKind::ConnectionReset);
-    let told = strict.told();
-    assert!(told["error"].as_str().unwrap().contains("not reachable by SDP: no port mapper there"), "{told}");
+    let report = strict.next_report();
+    assert!(report["error"].as_str().unwrap().contains("not reachable by SDP: no port mapper there"), "{report}");
     // The one that it had mapped is as it was.
     client.write_all(&[7]).unwrap();
     served.read_exact(&mut [0]).unwrap();
@@ -232,7 +235,7 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         drop(served);
         let error = writing.join().unwrap();
         assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&error), "{mode}: {error}");
-        assert_eq!(far.told()["end"], "reset by the second side", "{mode}");
+        assert_eq!(far.next_report()["end"], "reset by the second side", "{mode}");
         comes_back_to(&near, idle[0]);
         comes_back_to(&far, idle[1]);
     }

@@ -1,5 +1,5 @@
-//! `weft sdp` as processes: TCP programs joined by two proxies, each end of a stream and each reset carried through, the port mapper
-//! asked and answered, and what the other roles are for.
+//! `weft sdp` as processes: TCP programs joined by two proxies, each end of a stream and each reset
+//! carried through, queries and answers of the port mapper, and what the other roles are for.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 mod acknowledged;
@@ -47,9 +47,9 @@ fn each_half_ends_by_itself_and_no_octet_is_lost() {
         served.write_all(&down).unwrap();
         drop(served);
         assert!(asking.join().unwrap() == down, "{options:?}");
-        let told = near.told();
-        assert_eq!((&told["end"], &told["error"]), (&"closed".into(), &Value::Null), "{told}");
-        assert_eq!((&told["forth"], &told["back"]), (&3_000_001.into(), &2_000_003.into()), "{told}");
+        let report = near.next_report();
+        assert_eq!((&report["end"], &report["error"]), (&"closed".into(), &Value::Null), "{report}");
+        assert_eq!((&report["forth"], &report["back"]), (&3_000_001.into(), &2_000_003.into()), "{report}");
         for proxy in [near, far] {
             let rest = proxy.terminate();
             let totals = rest.last().unwrap();
@@ -66,18 +66,18 @@ fn a_reset_is_a_reset_on_the_other_side() {
     let (client, served) = open(&near, &server);
     reset(client);
     assert_eq!(read_error(served), ErrorKind::ConnectionReset);
-    assert_eq!(near.told()["end"], "reset by the first side");
-    assert_eq!(far.told()["end"], "reset by the first side");
+    assert_eq!(near.next_report()["end"], "reset by the first side");
+    assert_eq!(far.next_report()["end"], "reset by the first side");
     let (client, served) = open(&near, &server);
     reset(served);
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
-    assert_eq!(near.told()["end"], "reset by the second side");
-    assert_eq!(far.told()["end"], "reset by the second side");
+    assert_eq!(near.next_report()["end"], "reset by the second side");
+    assert_eq!(far.next_report()["end"], "reset by the second side");
 }
 
 /// TCP keep-alive detects a peer that disappeared, on both sides of a relay.
 #[test]
-fn a_silent_peer_is_asked_by_keep_alive() {
+fn keep_alive_probes_a_silent_peer() {
     let (server, at) = server();
     let (near, far) = proxies(&at, &[]);
     let port = |at: &str| at.rsplit(':').next().unwrap().parse::<u16>().unwrap();
@@ -103,7 +103,8 @@ fn a_silent_peer_is_asked_by_keep_alive() {
     });
 }
 
-/// Nobody reads on the far side, so that all on the way is full; then the near side resets.
+/// Nobody reads on the far side, so that all buffers on the path are full; then the near side
+/// resets.
 #[test]
 fn a_reset_passes_by_octets_that_nobody_takes() {
     let (server, at) = server();
@@ -111,8 +112,8 @@ fn a_reset_passes_by_octets_that_nobody_takes() {
     let (client, served) = open(&near, &server);
     fill(&client, &served, &[0; 1 << 20]);
     reset(client);
-    assert_eq!(near.told()["end"], "reset by the first side");
-    assert_eq!(far.told()["end"], "reset by the first side");
+    assert_eq!(near.next_report()["end"], "reset by the first side");
+    assert_eq!(far.next_report()["end"], "reset by the first side");
     drop(served);
 }
 
@@ -123,16 +124,16 @@ fn a_server_that_is_not_there_resets_the_client() {
     let (mut near, mut far) = proxies(&at, &[]);
     let client = TcpStream::connect(&near.at).unwrap();
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
-    let told = far.told();
-    assert_eq!(told["end"], "failed", "{told}");
-    assert!(told["error"].as_str().unwrap().contains("refused"), "{told}");
+    let report = far.next_report();
+    assert_eq!(report["end"], "failed", "{report}");
+    assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
     // What the near side sees is a connection that came about and broke.
-    assert_eq!(near.told()["end"], "reset by the second side");
+    assert_eq!(near.next_report()["end"], "reset by the second side");
     // The peer of SDP is not there.
     drop(far);
     let client = TcpStream::connect(&near.at).unwrap();
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
-    assert_eq!(near.told()["end"], "failed");
+    assert_eq!(near.next_report()["end"], "failed");
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn connections_beyond_the_limit_wait_for_one_to_end() {
 }
 
 #[test]
-fn the_port_mapper_says_where_sdp_is() {
+fn the_port_mapper_reports_the_address_of_sdp() {
     let (server, at) = server();
     let to = format!("tcp://{at}");
     let mut far = Listening::start(&[
@@ -185,16 +186,16 @@ fn the_port_mapper_says_where_sdp_is() {
     served.read_to_string(&mut got).unwrap();
     drop(served);
     assert_eq!(got, "mapped");
-    assert_eq!(near.told()["forth"], 6);
+    assert_eq!(near.next_report()["forth"], 6);
     // The SDP side carried it: it is not the plain TCP that a service without SDP gets.
-    assert_eq!(far.told()["forth"], 6);
+    assert_eq!(far.next_report()["forth"], 6);
     // Another service is not mapped: refused, where plain TCP is not wanted, else reached by it.
     let (other, at) = self::server();
     let service = format!("sdp://{at}");
     let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
     let mut near = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
     assert_eq!(read_error(TcpStream::connect(&near.at).unwrap()), ErrorKind::ConnectionReset);
-    assert!(near.told()["error"].as_str().unwrap().contains("not reachable by SDP: denied"));
+    assert!(near.next_report()["error"].as_str().unwrap().contains("not reachable by SDP: denied"));
     let near = Listening::start(&ask);
     let (mut client, mut served) = through(&near, &other);
     client.write_all(b"plain").unwrap();
@@ -202,19 +203,19 @@ fn the_port_mapper_says_where_sdp_is() {
     let mut got = String::new();
     served.read_to_string(&mut got).unwrap();
     assert_eq!(got, "plain");
-    // The same by hand.
+    // The same without a proxy.
     let refused = connect(&at, &["--pm", &mapper, "--sdp-only"], Vec::new());
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(3) && told.contains("not reachable by SDP: denied"), "{refused:?}");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(3) && message.contains("not reachable by SDP: denied"), "{refused:?}");
     let echo = thread::spawn(move || {
         let (mut served, _) = other.accept().unwrap();
         let mut got = Vec::new();
         served.read_to_end(&mut got).unwrap();
         served.write_all(&got).unwrap();
     });
-    let plain = connect(&at, &["--pm", &mapper], b"by hand".to_vec());
+    let plain = connect(&at, &["--pm", &mapper], b"no proxy".to_vec());
     echo.join().unwrap();
-    assert!(plain.status.success() && plain.stdout == b"by hand", "{plain:?}");
+    assert!(plain.status.success() && plain.stdout == b"no proxy", "{plain:?}");
     assert!(String::from_utf8_lossy(&plain.stderr).contains("using plain TCP"), "{plain:?}");
 }
 
@@ -235,7 +236,7 @@ fn what_the_capture_shows_breaks_no_rule() {
     let mut got = Vec::new();
     served.read_to_end(&mut got).unwrap();
     drop(served);
-    assert_eq!(near.told()["forth"], 300_000);
+    assert_eq!(near.next_report()["forth"], 300_000);
     near.terminate();
     let lint = Command::new(WEFT).args(["lint", "--json", capture]).output().unwrap();
     let summary: Value =
@@ -302,7 +303,8 @@ async fn one_connection_that_was_reset_did_not_end_well() {
     }
 }
 
-/// So is it where the peer breaks a rule: its Data counts one octet more than it has, or comes after its DisConn.
+/// The same happens where the peer breaks a rule: its Data counts one octet more than it has, or
+/// comes after its DisConn.
 #[test]
 fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
     // A source takes nothing.
@@ -344,29 +346,29 @@ fn one_connection_that_was_interrupted_did_not_end_well() {
 }
 
 #[test]
-fn a_side_that_breaks_a_rule_on_purpose_is_told_so() {
+fn a_broken_rule_is_reported_to_the_user() {
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0", "--deviate", "sdp.hello-ack-majv-2"]);
     let refused = connect(&echo.at, &["--octets", "100"], Vec::new());
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert!(told.contains("MajV 2 in the peer's HelloAck"), "{told}");
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("MajV 2 in the peer's HelloAck"), "{message}");
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
     let deviates = ["--octets", "100", "--trace", "--deviate", "sdp.flags-reserved"];
-    let told = String::from_utf8(connect(&echo.at, &deviates, Vec::new()).stderr).unwrap();
-    assert!(told.contains("SDP-6.1.2-5"), "{told}");
+    let message = String::from_utf8(connect(&echo.at, &deviates, Vec::new()).stderr).unwrap();
+    assert!(message.contains("SDP-6.1.2-5"), "{message}");
     let unknown = connect(&echo.at, &["--deviate", "sdp.nothing"], Vec::new());
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
 }
 
-/// What is to be done in the midst of what is written is done, or it is said that it was not.
+/// An action at an offset of the written octets happens, or weft reports that it did not.
 #[test]
-fn nothing_that_was_asked_for_is_left_undone_in_silence() {
+fn an_action_that_is_never_reached_is_reported() {
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
     let done = |options: &[&str]| connect(&echo.at, &[options, &["--trace"]].concat(), Vec::new());
     for (octets, at) in [("0", "0:resize=2000"), ("100", "100:resize=2000")] {
-        let told = done(&["--octets", octets, "--at", at]);
-        assert!(told.status.success(), "{told:?}");
-        assert!(String::from_utf8(told.stderr).unwrap().contains("ChRcvBuf"), "{octets} {at}");
+        let output = done(&["--octets", octets, "--at", at]);
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("ChRcvBuf"), "{octets} {at}");
     }
     let never = done(&["--octets", "100", "--at", "101:urgent"]);
     assert_eq!(never.status.code(), Some(2), "{never:?}");
@@ -380,7 +382,7 @@ fn nothing_that_was_asked_for_is_left_undone_in_silence() {
         let refused = Command::new(WEFT).args(serve).args(what).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{what:?}: {refused:?}");
     }
-    // How much an echo writes only its end tells.
+    // Only the end of an echo shows how much it has written.
     let mut echo = Command::new(WEFT)
         .args(["sdp", "serve", "--once", "--listen", "127.0.0.1:0", "--at", "50:urgent", "--at", "700:move"])
         .stdout(Stdio::piped())
@@ -391,10 +393,10 @@ fn nothing_that_was_asked_for_is_left_undone_in_silence() {
     BufReader::new(echo.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
     let at = first.trim_end().rsplit(' ').next().unwrap();
     assert!(connect(at, &[], octets(100)).status.success());
-    let told = echo.wait_with_output().unwrap();
+    let output = echo.wait_with_output().unwrap();
     assert!(
-        String::from_utf8_lossy(&told.stderr).contains("not reached: 700:move; only 100 bytes were written"),
-        "{told:?}"
+        String::from_utf8_lossy(&output.stderr).contains("not reached: 700:move; only 100 bytes were written"),
+        "{output:?}"
     );
 }
 

@@ -44,7 +44,7 @@ impl Listening {
     }
 
     /// The next line, as JSON.
-    pub(crate) fn told(&mut self) -> Value {
+    pub(crate) fn next_report(&mut self) -> Value {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
@@ -143,8 +143,8 @@ pub(crate) fn read_error(mut stream: TcpStream) -> ErrorKind {
     stream.read_to_end(&mut all).unwrap_err().kind()
 }
 
-/// Writes until nothing more goes; gives how much went. Both kernels' ends have to say so: the proxy in front of the client takes no
-/// more, and neither does the program that does not read.
+/// Writes until nothing more goes; gives how much went. Both kernels' ends have to show it: the
+/// proxy in front of the client takes no more, and neither does the program that does not read.
 pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usize {
     let names = |stream: &TcpStream| (stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port());
     let ((near, far), (program, proxy)) = (names(client), names(served));
