@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An agent for one tester on standard input and output, written from docs/agent.md alone; it judges that page, and the tester.
 
-Behind it is the least of an iWARP responder: MPA revision 1, CRC32c, no markers, Sends both ways. It listens, it does not connect; it has
+It contains a minimal iWARP responder: MPA revision 1, CRC32c, no markers, Sends both ways. It listens, it does not connect; it has
 no windows and no shared queues. Nothing of weft is used.
 """
 
@@ -37,11 +37,11 @@ def pattern(index, seed):
 
 
 class Refused(Exception):
-    """What was asked is not done, and why."""
+    """The reason why a request is not done."""
 
 
 class NoRequest(Exception):
-    """A line that is none."""
+    """A line that is not a request."""
 
 
 def number(bits):
@@ -75,19 +75,19 @@ def parts(value):
     return [read(part, fields) for part in kind(list)(value)]
 
 
-def read(said, fields):
+def read(value, fields):
     """The fields of an object: each with its check, and its default where it has one."""
-    said = dict(kind(dict)(said))
+    given = dict(kind(dict)(value))
     out = {}
     for name, (check, *default) in fields.items():
-        if name in said:
-            out[name] = check(said.pop(name))
+        if name in given:
+            out[name] = check(given.pop(name))
         elif default:
             out[name] = default[0]
         else:
             raise NoRequest(f"{name} is missing")
-    if said:
-        raise NoRequest(f"unknown field {next(iter(said))!r}")
+    if given:
+        raise NoRequest(f"unknown field {next(iter(given))!r}")
     return out
 
 
@@ -128,13 +128,13 @@ class Agent:
     def __init__(self):
         self.objects, self.last, self.pending = {}, 0, []
 
-    def tell(self, what):
+    def write_line(self, what):
         line = json.dumps({"at": time.monotonic_ns() - BEGIN, **what}).encode() + b"\n"
         while line:
             line = line[os.write(1, line):]
 
     def event(self, name, **fields):
-        self.tell({"event": {name: fields}})
+        self.write_line({"event": {name: fields}})
 
     def keep(self, thing):
         if len(self.objects) >= OBJECTS:
@@ -191,7 +191,7 @@ class Agent:
 
     def answer(self, connection, private_data, reject):
         end = self.of(Connection, connection)
-        if end.state != "asked":
+        if end.state != "requested":
             raise Refused(f"{connection} asks for nothing")
         if not reject and not end.paired:
             raise Refused(f"{connection} has no Queue Pair")
@@ -293,8 +293,8 @@ class Agent:
         ident = None
         try:
             try:
-                said = read(json.loads(line), {"id": (number(64),), "do": (lambda it: it,)})
-                ident, what = said["id"], said["do"]
+                request = read(json.loads(line), {"id": (number(64),), "do": (lambda it: it,)})
+                ident, what = request["id"], request["do"]
                 name, fields = (what, None) if type(what) is str else next(iter(kind(dict)(what).items()), ("", {}))
                 if name in FIELDS and fields is not None and len(what) == 1:
                     it = read(fields, FIELDS[name])
@@ -303,7 +303,7 @@ class Agent:
                 else:
                     raise NoRequest(f"{name!r} is not known here")
             except (ValueError, RecursionError, NoRequest) as why:
-                self.tell({"answer": {"id": None, "failed": {"what": f"no request: {why}"[:512]}}})
+                self.write_line({"answer": {"id": None, "failed": {"what": f"no request: {why}"[:512]}}})
                 return self.greeted
             if not self.greeted:
                 token = os.environ.get("WEFT_AGENT_TOKEN")
@@ -312,14 +312,14 @@ class Agent:
                 self.greeted = True
                 done = {"hello": {"version": 1, "agent": "py"}}
             elif name == "hello":
-                raise Refused("hello is said once")
+                raise Refused("hello is sent once")
             elif name == "exit":
                 return False
             else:
                 done = self.do(name, it)
-            self.tell({"answer": {"id": ident, "done": done}})
+            self.write_line({"answer": {"id": ident, "done": done}})
         except (Refused, OSError) as why:
-            self.tell({"answer": {"id": ident, "failed": {"what": str(why)}}})
+            self.write_line({"answer": {"id": ident, "failed": {"what": str(why)}}})
         return self.greeted
 
     def readable(self, connection, end):
@@ -332,15 +332,15 @@ class Agent:
             self.ended(connection, end)
         if end.state == "request" and len(end.got) >= 20 + int.from_bytes(end.got[18:20], "big"):
             length = int.from_bytes(end.got[18:20], "big")
-            told, end.got = end.got[20:20 + length], end.got[20 + length:]
-            end.state = "asked"
-            self.event_later("request", listener=end.listener, connection=connection, private_data=told.hex(), ird=0, ord=0)
+            private_data, end.got = end.got[20:20 + length], end.got[20 + length:]
+            end.state = "requested"
+            self.event_later("request", listener=end.listener, connection=connection, private_data=private_data.hex(), ird=0, ord=0)
         while end.state == "there" and len(end.got) >= 2:
             length = int.from_bytes(end.got[:2], "big")
-            whole = (2 + length + 3) // 4 * 4 + 4
-            if len(end.got) < whole:
+            size = (2 + length + 3) // 4 * 4 + 4
+            if len(end.got) < size:
                 break
-            fpdu, end.got = end.got[:whole], end.got[whole:]
+            fpdu, end.got = end.got[:size], end.got[size:]
             if end.crc and struct.unpack("<I", fpdu[-4:])[0] != crc32c(fpdu[:-4]) or not end.receives or length < 18:
                 end.sock.close()
                 self.ended(connection, end)
@@ -363,7 +363,7 @@ class Agent:
             sockets = {(thing.sock if isinstance(thing, Connection) else thing): name for name, thing in ends.items()}
             ready, _, _ = select.select([0, *sockets], [], [], None if self.greeted else max(0, until - time.monotonic()))
             if not ready:
-                return self.tell({"answer": {"id": None, "failed": {"what": "no hello in time"}}})
+                return self.write_line({"answer": {"id": None, "failed": {"what": "no hello in time"}}})
             for sock in ready:
                 if sock == 0:
                     more = os.read(0, 65536)
@@ -377,7 +377,7 @@ class Agent:
             while b"\n" in got or len(got) > LONGEST_HELLO:
                 line, feed, rest = got.partition(b"\n")
                 if len(line) >= LONGEST_LINE or not self.greeted and len(line) > LONGEST_HELLO:
-                    return self.tell({"answer": {"id": None, "failed": {"what": "a line that is too long"}}})
+                    return self.write_line({"answer": {"id": None, "failed": {"what": "a line that is too long"}}})
                 if not feed:
                     break
                 got = rest

@@ -18,7 +18,7 @@ FAULTS = {
     "length": "ULPDU_Length is little endian, in both directions",
     "msn": "its messages are numbered from 0",
     "crc": "the CRC does not cover ULPDU_Length, in both directions",
-    "mo": "MO of received segments is ignored: their payload goes to the end of what is there",
+    "mo": "MO of received segments is ignored: their payload goes to the end of what has arrived",
     "private-data": "PD_Length of a received start-up frame is taken to be little endian",
     "mute": "it sends no FPDU",
     "crc-reported-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
@@ -66,7 +66,7 @@ class Over(Exception):
 
 
 class Refused(Exception):
-    """The segment is in error: a Terminate says so (RFC 5040, section 4.8)."""
+    """The segment is in error: a Terminate reports it (RFC 5040, section 4.8)."""
 
     def __init__(self, error, segment=b"", request=False):
         self.error, self.segment, self.request = error, segment, request
@@ -153,7 +153,7 @@ class Connection:
         fpdu = bytearray()
         start = 0
         if self.markers:
-            # A marker every 512 octets of the stream, which tells how far back the FPDU begins (section 4.3).
+            # A marker every 512 octets of the stream has the distance back to the beginning of the FPDU (section 4.3).
             if self.position % 512 == 0:
                 fpdu += bytes(4)
                 start = 4

@@ -5,8 +5,8 @@
 
 A run takes all of it from its number and the seed: start-up profile, field order, CRC, markers, sizes and counts of buffers, Modes and mechanisms
 of both sides, and a script of the peer's: octets, Out-Of-Band octets, Modes, changes of size, revocations, moves to another connection, closes and
-aborts.  What arrives on both sides is compared with what was sent, and the peer's checker has to find nothing.  A run that fails is told with
-what replays it.  Exit status 0 when none does.
+aborts.  What arrives on both sides is compared with what was sent, and the peer's checker has to find nothing.  For a run that fails, it prints
+the command that replays it.  Exit status 0 when none does.
 """
 import argparse
 import collections
@@ -46,16 +46,16 @@ class Run:
                        "--sink-policy", r.choice(("read", "sendsm", "split", "mixed")), "--read-chunk", str(r.choice((700, 16384))),
                        "--mulpdu", str(r.choice((128, 1442, 8000))), "--seed", str(number), "--limit", str(LIMIT - 10)]
         self.theirs += ["--crc" if crc else "--no-crc"]
-        # In the bare profile both sides have to know of markers beforehand, and weft's commands cannot say so.
+        # In the bare profile both sides have to know of markers beforehand, and weft's commands cannot declare them.
         self.theirs += ["--markers-rx"] if profile != "bare" and r.random() < 0.3 else []
         self.theirs += ["--want-pipelined"] if r.random() < 0.3 else []
         self.theirs += ["--strict-port"] if r.random() < 0.5 else []
         self.given = r.randbytes(r.choice((0, 1, 1000, 30000, 150000)))[:150000 if bufs[1][1] > 100 else 20000]
         self.echoes = r.random() < 0.7
-        # Behind its SuspComm the peer gives no credit any more, and weft's answer needs some (C31): all that weft may have to say fits into
+        # After its SuspComm the peer gives no credit any more, and weft's answer needs some (C31): all that weft may have to send fits into
         # half of the peer's buffers.
-        says = 0 if self.serves else len(self.given)
-        self.ample = bufs[1][0] >= 8 and 2 * says <= bufs[1][0] * (bufs[1][1] - 16)
+        to_send = 0 if self.serves else len(self.given)
+        self.ample = bufs[1][0] >= 8 and 2 * to_send <= bufs[1][0] * (bufs[1][1] - 16)
         self.ample &= not (self.serves and (self.echoes or self.ending == "close and abort"))
         self.write_script(number)
 
@@ -72,13 +72,13 @@ class Run:
                 self.script.append(f"send {count}")
                 self.octets += sent.randbytes(count)
             elif word == "oob":
-                # A read of weft's goes on behind it: it is no octet of the stream.
+                # A read of weft's continues after it: it is no octet of the stream.
                 self.script.append(f"oob {r.randint(1, 255)}")
             elif word == "mode" and mode != "settled":
                 mode = r.choice({"combined": ("pipelined", "pipelined", "buffered"), "pipelined": ("combined",)}[mode])
                 self.script.append(f"mode {mode}")
                 # Out of Buffered Mode the sink leads, and weft's commands do not. Out of Pipelined Mode the next change has to wait for weft's next
-                # message (SDP-12.4-3), and weft may have nothing more to say.
+                # message (SDP-12.4-3), and weft may have nothing more to send.
                 mode = mode if mode == "pipelined" else "settled"
             elif word == "resize" and size:
                 # A larger size is acknowledged when messages have used up the old buffers, and a script makes none while it waits.
@@ -136,7 +136,7 @@ def play(weft, run, folder):
             ours = subprocess.Popen([weft, *run.weft(), f"127.0.0.1:{port(theirs)}", *run.ours], stdin=pipe, stdout=open(got, "wb"), stderr=pipe)
         started += [ours, theirs]
         if run.serves or run.ending == "close":
-            ours_said = None if run.serves else run.given
+            our_input = None if run.serves else run.given
         else:
             # Its own half stays open: the abort comes before its end.
             try:
@@ -144,12 +144,12 @@ def play(weft, run, folder):
                 ours.stdin.flush()
             except BrokenPipeError:
                 pass
-            ours_said = None
+            our_input = None
         if run.serves:
             their_out = theirs.communicate(timeout=LIMIT)[0].decode()
             our_out, our_err = ours.communicate(timeout=LIMIT)
-        elif ours_said is not None:
-            our_out, our_err = ours.communicate(ours_said, timeout=LIMIT)
+        elif our_input is not None:
+            our_out, our_err = ours.communicate(our_input, timeout=LIMIT)
             their_out = theirs.communicate(timeout=LIMIT)[0].decode()
         else:
             their_out = theirs.communicate(timeout=LIMIT)[0].decode()
@@ -172,12 +172,12 @@ def wrong(run, got):
     if their_status == 1 or "VIOLATION" in their_out:
         return "the peer finds a violation"
     if run.ending == "abort" or run.ending == "close and abort":
-        # Who aborts is content; who is aborted says so, unless all had ended before.
+        # The aborting side ends with 0. The other side reports the abort, unless all had ended before.
         if their_status != 0:
             return f"the peer's status is {their_status}"
-        # Of its own half weft's user says the end afterwards, and may hear no more.
+        # weft's user ends its own half afterwards, and may receive nothing more.
         if our_status != 1 and (run.serves or run.ending == "abort") and "result graceful" not in their_out:
-            return f"weft's status behind an abort is {our_status}"
+            return f"weft's status after an abort is {our_status}"
         return None
     if (our_status, their_status) != (0, 0):
         return f"weft's status is {our_status}, the peer's {their_status}"
@@ -215,7 +215,7 @@ def main():
             print(f"run {number}: {what or 'nothing is wrong'}\n  weft {' '.join(run.weft() + run.ours)}\n  peer {' '.join(run.theirs)}\n"
                   f"  script: {'; '.join(run.script)}; given {len(run.given)}")
             if got:
-                print(f"  weft says {got[2].strip() or (got[1][:80] if run.serves else '')}\n  peer says " + "\n    ".join(got[4].strip().splitlines()[-12:]))
+                print(f"  weft: {got[2].strip() or (got[1][:80] if run.serves else '')}\n  peer: " + "\n    ".join(got[4].strip().splitlines()[-12:]))
         if what:
             failed += 1
             print(f"  again: {sys.argv[0]} {args.weft} --seed {args.seed} --only {number} --verbose", flush=True)

@@ -1,6 +1,6 @@
 """The strict checker: judges every SDP message of the other side.
 
-It replays the other side.  Each received message X says in MSeqAck which of our
+It replays the other side.  Each received message X has in MSeqAck which of our
 messages its sender had received, so our messages up to that number are applied
 to the model of the other side first, and X is then judged in exactly the state
 its sender was in.  RDMA Writes and Reads are judged at the completion message
@@ -83,7 +83,7 @@ class Checker:
         if m.len != w.BSDH + w.EXT_SIZE[m.mid]:
             self.bad(who + "-4", f"{m.name} Len {m.len}")
         if m.payload:
-            self.bad(who + "-1", f"{m.name} has {len(m.payload)} octets behind its header")
+            self.bad(who + "-1", f"{m.name} has {len(m.payload)} octets after its header")
         if m.flags:
             self.bad(who + "-5", f"{m.name} Flags {m.flags:#x}")
         if m.mseq:
@@ -223,7 +223,7 @@ class Checker:
 
     # ------------------------------------------------------------ its messages
     def goes_on(self, before):
-        """Behind a suspension: an OOB byte may still come whose OOB_PEND came before (it is sent once, 9.5.3-4)."""
+        """After a suspension: an OOB byte may still come whose OOB_PEND came before (it is sent once, 9.5.3-4)."""
         self.pends = [pend - before.pos for pend in before.pends] if before else []
 
     def received(self, m, opcode, inval, size):
@@ -253,7 +253,7 @@ class Checker:
         if m.len != size:
             self.bad("6.1.4-1", f"{m} in a Send of {size} octets")
         if m.mid in FIGURE_3 and m.payload:
-            self.bad(f"6.1.1-{FIGURE_3[m.mid]}", f"{m}: octets behind the header")
+            self.bad(f"6.1.1-{FIGURE_3[m.mid]}", f"{m}: octets after the header")
         limit = self.my_recv
         if self.resize and self.resize[1] < limit:
             limit = self.resize[1]                          # 10.6-2
@@ -332,7 +332,7 @@ class Checker:
             n_owed = min(n, self.owed)
             self.owed -= n_owed
             if self.src and n > n_owed:
-                self.bad("11.3-8", f"{m}: more than a SendSm asked for while SrcAvails are open")
+                self.bad("11.3-8", f"{m}: more than a SendSm requested while SrcAvails are open")
         elif self.src:
             rule = "11.3-8" if self.out_mode == PIPELINED else "11.2-7" if m.mid == w.SRCAVAIL else "11.2-6"
             self.bad(rule, f"{m}: payload while a SrcAvail is open")
@@ -518,9 +518,9 @@ class Checker:
         _, wanted, old, edge = self.my_resize
         size, self.my_resize = m.ext["length"], None
         if wanted < old and not wanted <= size <= old:
-            self.bad("10.6-9" if size < wanted else "10.6-8", f"{m}: {wanted} asked, {old} before")
+            self.bad("10.6-9" if size < wanted else "10.6-8", f"{m}: {wanted} requested, {old} before")
         if wanted >= old and size < old:
-            self.bad("10.6-10", f"{m}: {wanted} asked, {old} before")
+            self.bad("10.6-10", f"{m}: {wanted} requested, {old} before")
         if size > old and after(edge, m.mseqack):
             self.bad("10.6-13", f"{m}: old buffers up to message {edge} are unused")
         if size < w.MIN_BUF:
@@ -544,7 +544,7 @@ class Checker:
         if self.src:
             self.bad("8.2.1-5", f"{m} with SrcAvails open")
         if self.owed:
-            self.bad("9.2-33", f"{m}: {self.owed} bytes asked by SendSm were not sent")
+            self.bad("9.2-33", f"{m}: {self.owed} bytes requested by SendSm were not sent")
         self.disconn = True
 
     def _abortconn(self, m):

@@ -1,7 +1,7 @@
-"""What `operations` plays: who asks for what, and what the RFCs say about it.
+"""What `operations` plays: which side requests what, and what the RFCs require.
 
-Sizes are octets, operations are siwprobe's and `weft probe`'s words. A Terminate is (layer, type, code): RFC 5040 Figure 9 for
-layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the requirements that the asking side breaks on purpose.
+Sizes are octets, operations are named as in siwprobe and `weft probe`. A Terminate is (layer, type, code): RFC 5040 Figure 9 for
+layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the requirements that the requesting side breaks on purpose.
 """
 from dataclasses import dataclass, field
 
@@ -20,8 +20,8 @@ class Scenario:
     theirs: list = field(default_factory=list)  # operations of the other side
     variant: str = "stock"
     echo: bool = False
-    refused: int = 0  # so many operations at the end have no effect
-    terminate: tuple = None  # (who, code): what the RFCs say
+    refused: int = 0  # how many operations at the end have no effect
+    terminate: tuple = None  # (side, code): what the RFCs require
     on_the_wire: tuple = None  # what is sent: the same, unless siw departs from them
     departs: str = ""  # how
     provoked: tuple = ()
@@ -29,7 +29,7 @@ class Scenario:
     weft_status: int = 0
     siw_statuses: tuple = (0,)
 
-    def told(self):
+    def description(self):
         who = "%s asks %s" % (self.asks, "siw" if self.asks == "weft" else "weft")
         sent = lambda terminate: "Terminate %d/%d/%02x of %s" % (*terminate[1], terminate[0]) if terminate else "no Terminate"
         end = "  -> " + sent(self.terminate) if self.terminate else ""
@@ -93,7 +93,7 @@ by_siw("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
 by_siw("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03))
 # "The STag has an associated buffer that allows Placement of the payload" is the second check, and 02 the second number.
 by_siw("write-no-right", ["write:100", "end"], (1, 1, 0x02), weft=["--rights", "r"], provoked=("DDP-4.2-5",))
-by_siw("write-behind-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
+by_siw("write-after-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
 by_siw("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00))
 by_siw("read-out-of-bounds", ["readoob:64", "end"], (0, 1, 0x01))
 by_siw("read-wraps", ["readwrap:64", "end"], (0, 1, 0x04), provoked=("RDMAP-5.2.1-16",))
@@ -103,7 +103,7 @@ by_siw("send-no-receive", ["send:100", "end"], (1, 2, 0x02), weft=["--receives",
 # An STag that is not there is not valid (RFC 5040 section 7.2, check 4 of Sends with Invalidate).
 by_siw("invalidates-stag-0", ["sendinvz:9", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
 by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
-# Revision 1 agrees on no number of Reads. More than are held have an MSN behind the last available buffer (RFC 5041 7.1, check 5).
+# Revision 1 agrees on no number of Reads. More than are held have an MSN after the last available buffer (RFC 5041 7.1, check 5).
 by_siw("reads-beyond-ird", ["burst:read:1000000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
 
 # --- refusals by siw
@@ -115,7 +115,7 @@ by_weft("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03), sends=(0, 1, 0x00
         departs="siw answers a Write that wraps by DDP's Local Catastrophic, exchanged (RFC 5041 7.2: TO wrap)")
 # RFC 5041 7.2 has no number of its own for a right that is missing: Invalid STag is as good as weft's 02.
 by_weft("write-no-right", ["write:100", "end"], (1, 1, 0x00), siw="-A lr")
-by_weft("write-behind-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00))
+by_weft("write-after-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00))
 by_weft("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00), sends=(1, 0, 0x00), departs=EXCHANGED)
 by_weft("read-out-of-bounds", ["readoob:64", "end"], (0, 1, 0x01), sends=(1, 0, 0x01), departs=EXCHANGED)
 by_weft("send-too-long", ["send:70000", "end"], (1, 2, 0x05), sends=(2, 1, 0x02),
@@ -133,7 +133,7 @@ by_weft("immediate", ["immediate", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), dep
 by_weft("reads-beyond-ird", ["burst:read:60000:16", "end"], (0, 2, 0x07), siw="-i 1", weft=["--mpa-revision", "1", "--ord", "16"],
         sends=(2, 0, 0x07), departs=EXCHANGED)
 
-# siw closes without a word; weft, whose Read will never be answered, tells of that.
+# siw closes without a message; weft, whose Read will never be answered, reports that.
 SCENARIOS.append(Scenario(
     "read-wraps-by-weft", "weft", ["readwrap:64", "end"], refused=2, terminate=("siw", (0, 1, 0x04)), on_the_wire=("weft", (0, 2, 0x07)),
     departs="siw closes on a Read that wraps, and sends no Terminate (RFC 5040 7.2: TO wrap)", provoked=("RDMAP-5.2.1-16",),

@@ -1,4 +1,4 @@
-"""What `operations`, `endings` and `beside` share: a guest with siw, and the monitor's word on a capture."""
+"""What `operations`, `endings` and `beside` share: a guest with siw, and the monitor's findings in a capture."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "run-siw-guest")
 WEFT = os.path.join(HERE, "../../target/release/weft")
 
-# What siw does against the RFCs, held against their text by hand: requirement -> what it does. README.md tells more.
+# Deviations of siw from the RFCs, compared with their text manually: requirement -> what siw does. See README.md.
 PAD = "pad octets are not zero"
 HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
 EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
@@ -38,7 +38,7 @@ KNOWN = {
     # 2/0/07, which is 0/2/07 exchanged, is an error of RFC 6581.
     "P2P-8-4": EXCHANGED,
     "DDP-6.2.1-6": "siw ends at the other side's FIN, in the middle of a Read Response",
-    "RDMAP-6.2.1-8": "siw resets behind its Terminate when its process is killed",
+    "RDMAP-6.2.1-8": "siw resets after its Terminate when its process is killed",
 }
 
 
@@ -53,16 +53,16 @@ LAST_WORDS = re.compile(r"kernel BUG at|BUG:|Oops|general protection|Kernel pani
 
 
 class Failed(Exception):
-    """Something did not come about; the text says what."""
+    """Something did not happen; the message names it."""
 
 
-def told_to_end(*_):
-    """Stops the guest first. timeout(1) tells twice, and the second time is not to end that."""
+def terminated(*_):
+    """Stops the guest first. timeout(1) sends two signals, and the second one must not interrupt that."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
 
 
-signal.signal(signal.SIGTERM, told_to_end)
+signal.signal(signal.SIGTERM, terminated)
 
 
 def free_port():
@@ -129,7 +129,7 @@ class Guest:
         return self.run(ANSWERS, timeout=ANSWERS_WITHIN)[0] == 0
 
     def last_words(self, keep):
-        """The first line on the console that tells of a death of the kernel, if there is one; the console is kept in the file `keep`."""
+        """The first line on the console that shows a death of the kernel, if there is one; the console is kept in the file `keep`."""
         with open(os.path.join(self.folder, "console.log"), errors="replace") as log:
             console = log.read()
         with open(keep, "w") as log:
@@ -161,7 +161,7 @@ def put_in(guest, weft):
 
 
 class Server:
-    """A weft that listens on a port of its own and says so first."""
+    """A weft that listens on a port of its own; its first line has the port."""
 
     running = []
 

@@ -179,7 +179,7 @@ def matrix(port):
     show("private data 513 bytes (rev 1)", frame(REQ, 0x40, 1, bytes(513)), port)
     show("wrong key", frame(b"MPA ID Req FramE", 0x40, 1, b""), port)
     show("Reply frame instead of a Request", frame(REP, 0x40, 1, b""), port)
-    show("FPDU bytes right behind the Request", frame(REQ, 0x40, 1, b"") + fpdu(send_msg(b"early")), port)
+    show("FPDU bytes right after the Request", frame(REQ, 0x40, 1, b"") + fpdu(send_msg(b"early")), port)
     show("half a Request, then silence", frame(REQ, 0x40, 1, b"")[:10], port, quiet=6.5)
     # segments beyond the rules, CRC on
     C = frame(REQ, 0x50, 2, E)
@@ -198,7 +198,7 @@ def matrix(port):
         ("Read Request that fits, 10 bytes", lambda st, to: fpdu(rreq_msg(0x1234, 0x5678, 10, st, to))),
         ("Read Request MSN 2 first", lambda st, to: fpdu(rreq_msg(0x1234, 0x5678, 10, st, to, msn=2))),
         ("Read Request STag 0xdead00", lambda st, to: fpdu(rreq_msg(0x1234, 0x5678, 10, 0xDEAD00, to))),
-        ("Read Response nobody asked for", lambda st, to: fpdu(write_msg(st, to, b"x", op=2))),
+        ("unrequested Read Response", lambda st, to: fpdu(write_msg(st, to, b"x", op=2))),
         ("Send in two segments", lambda st, to: fpdu(send_msg(b"abcd", last=False)) + fpdu(send_msg(b"efg", mo=4))),
         ("Terminate (RDMAP, remote operation, opcode)", lambda st, to: fpdu(struct.pack(">BBIIIII", 0x41, 0x47, 0, 2, 1, 0, 0x02060000))),
         ("ULPDU length 0", lambda st, to: fpdu(b"")),
