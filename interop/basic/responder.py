@@ -153,7 +153,8 @@ class Connection:
         fpdu = bytearray()
         start = 0
         if self.markers:
-            # A marker every 512 octets of the stream has the distance back to the beginning of the FPDU (section 4.3).
+            # A marker every 512 octets of the stream has the distance back to the beginning of the
+            # FPDU (section 4.3).
             if self.position % 512 == 0:
                 fpdu += bytes(4)
                 start = 4

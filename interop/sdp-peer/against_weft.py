@@ -46,14 +46,15 @@ class Run:
                        "--sink-policy", r.choice(("read", "sendsm", "split", "mixed")), "--read-chunk", str(r.choice((700, 16384))),
                        "--mulpdu", str(r.choice((128, 1442, 8000))), "--seed", str(number), "--limit", str(LIMIT - 10)]
         self.theirs += ["--crc" if crc else "--no-crc"]
-        # In the bare profile both sides have to know of markers beforehand, and weft's commands cannot declare them.
+        # In the bare profile both sides have to know of markers beforehand, and weft's commands
+        # cannot declare them.
         self.theirs += ["--markers-rx"] if profile != "bare" and r.random() < 0.3 else []
         self.theirs += ["--want-pipelined"] if r.random() < 0.3 else []
         self.theirs += ["--strict-port"] if r.random() < 0.5 else []
         self.given = r.randbytes(r.choice((0, 1, 1000, 30000, 150000)))[:150000 if bufs[1][1] > 100 else 20000]
         self.echoes = r.random() < 0.7
-        # After its SuspComm the peer gives no credit any more, and weft's answer needs some (C31): all that weft may have to send fits into
-        # half of the peer's buffers.
+        # After its SuspComm the peer gives no credit any more, and weft's answer needs some (C31):
+        # all that weft may have to send fits into half of the peer's buffers.
         to_send = 0 if self.serves else len(self.given)
         self.ample = bufs[1][0] >= 8 and 2 * to_send <= bufs[1][0] * (bufs[1][1] - 16)
         self.ample &= not (self.serves and (self.echoes or self.ending == "close and abort"))
@@ -77,8 +78,9 @@ class Run:
             elif word == "mode" and mode != "settled":
                 mode = r.choice({"combined": ("pipelined", "pipelined", "buffered"), "pipelined": ("combined",)}[mode])
                 self.script.append(f"mode {mode}")
-                # Out of Buffered Mode the sink leads, and weft's commands do not. Out of Pipelined Mode the next change has to wait for weft's next
-                # message (SDP-12.4-3), and weft may have nothing more to send.
+                # Out of Buffered Mode the sink leads, and weft's commands do not. Out of Pipelined
+                # Mode the next change has to wait for weft's next message (SDP-12.4-3), and weft
+                # may have nothing more to send.
                 mode = mode if mode == "pipelined" else "settled"
             elif word == "resize" and size:
                 # A larger size is acknowledged when messages have used up the old buffers, and a script makes none while it waits.
@@ -172,7 +174,8 @@ def wrong(run, got):
     if their_status == 1 or "VIOLATION" in their_out:
         return "the peer finds a violation"
     if run.ending == "abort" or run.ending == "close and abort":
-        # The aborting side ends with 0. The other side reports the abort, unless all had ended before.
+        # The aborting side ends with 0. The other side reports the abort, unless all had ended
+        # before.
         if their_status != 0:
             return f"the peer's status is {their_status}"
         # weft's user ends its own half afterwards, and may receive nothing more.

@@ -103,7 +103,8 @@ by_siw("send-no-receive", ["send:100", "end"], (1, 2, 0x02), weft=["--receives",
 # An STag that is not there is not valid (RFC 5040 section 7.2, check 4 of Sends with Invalidate).
 by_siw("invalidates-stag-0", ["sendinvz:9", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
 by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
-# Revision 1 agrees on no number of Reads. More than are held have an MSN after the last available buffer (RFC 5041 7.1, check 5).
+# Revision 1 agrees on no number of Reads. More than are held have an MSN after the last available
+# buffer (RFC 5041 7.1, check 5).
 by_siw("reads-beyond-ird", ["burst:read:1000000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
 
 # --- refusals by siw

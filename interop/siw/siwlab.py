@@ -13,7 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "run-siw-guest")
 WEFT = os.path.join(HERE, "../../target/release/weft")
 
-# Deviations of siw from the RFCs, compared with their text manually: requirement -> what siw does. See README.md.
+# Deviations of siw from the RFCs, compared with their text manually: requirement -> what siw does.
+# See README.md.
 PAD = "pad octets are not zero"
 HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
 EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
