@@ -367,7 +367,7 @@ fn findings_and_counts_go_with_the_filter() {
 /// Columns show fields that only the monitor knows. If a column shows findings, the summary counts
 /// them.
 #[test]
-fn columns_have_what_the_monitor_knows() {
+fn columns_have_the_fields_of_the_monitor() {
     let ulp = printed(&["dissect", RPING, "-Y", "weft.ulp", "-T", "fields", "-e", "weft.ulp"]);
     assert!(!ulp.is_empty() && ulp.lines().all(|line| line == "rping"), "{ulp}");
     for (field, counted) in [("iwarp_mpa.crc", false), ("finding.requirement", true)] {

@@ -90,7 +90,7 @@ fn refusals(host: &str, port: u16) -> Vec<String> {
 }
 
 #[test]
-fn a_port_in_use_is_named_and_what_to_do() {
+fn a_port_in_use_is_named_with_the_remedy() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port();
     let in_use = format!("weft: cannot listen on 127.0.0.1:{port}: port {port} is in use; port 0 takes a free one\n");
@@ -213,7 +213,7 @@ fn a_seed_mangles_the_same_way_each_time() {
 
 /// Cut and late, but complete: both sides get all of it.
 #[test]
-fn what_is_only_cut_and_late_arrives() {
+fn cut_and_late_segments_arrive() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
     let address =

@@ -81,7 +81,7 @@ fn bench_beside_tcp_reports_ratios() {
 
 /// A measurement of nothing is refused, and the error names an unreachable peer.
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn a_measurement_of_nothing_is_refused() {
     for nothing in [["--total", "0"], ["--rounds", "0"], ["--size", "0"]] {
         let bench = weft(&[&["bench", "--samples", "1"], &nothing[..]].concat());
         assert_eq!((bench.status.code(), bench.stdout.len()), (Some(2), 0), "{bench:?}");
@@ -98,7 +98,7 @@ fn what_cannot_be_measured_is_refused() {
 
 /// RFC 5044 section 7.1.1: a Responder's ULP rejects by R in the Reply.
 #[test]
-fn cat_rejects_who_does_not_ask_for_a_stream() {
+fn cat_rejects_a_peer_that_requests_no_stream() {
     let mut listening = spawn(&["cat", "--listen", "-p", "0"]);
     let mut line = String::new();
     let mut stderr = BufReader::new(listening.stderr.take().unwrap());
@@ -128,7 +128,7 @@ fn an_impossible_ping_reports_the_reason() {
 /// A plan of a few bytes reserves two regions of 64 MiB, and 32 of them were all memory of the
 /// device. A peer that has taken its share is rejected, and what needs less is still served.
 #[test]
-fn who_finds_no_room_is_rejected() {
+fn a_peer_without_room_is_rejected() {
     let (_server, port) = server();
     let ask = |private_data: &[u8]| {
         let mut peer = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();

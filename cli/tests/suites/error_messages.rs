@@ -193,7 +193,7 @@ fn a_reader_that_goes_away_costs_no_results() {
 }
 
 #[test]
-fn who_knows_tshark_is_shown_the_way() {
+fn options_of_tshark_get_a_hint() {
     let capture = capture();
     for (arguments, way) in [
         (&["dissect", "-r", &capture, "-z", "conv,tcp"][..], "`weft stats FILE`"),

@@ -84,7 +84,7 @@ fn a_start_that_is_another_is_found_out() {
 }
 
 #[test]
-fn who_speaks_another_protocol_is_named() {
+fn a_target_of_another_protocol_is_named() {
     let responder = server(&["serve"]);
     let (code, text) = checked(&responder.address, "service = \"sdp-echo\"");
     assert!(code == 3 && text.contains("it speaks MPA without SDP (Reply, revision 1"), "{text}");
@@ -135,7 +135,7 @@ fn a_port_mapper_is_queried_by_udp_for_the_service_of_its_file() {
 }
 
 #[test]
-fn what_is_seen_and_not_declared_is_named() {
+fn an_undeclared_capability_is_named() {
     let responder = server(&["serve"]);
     let (code, text) = checked(&responder.address, "service = \"echo\"\ncapabilities = [\"revision-1\"]");
     assert!(

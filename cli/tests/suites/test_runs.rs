@@ -116,7 +116,7 @@ fn jobs_of_a_target_that_runs_one_case_at_a_time_are_reported_as_ignored() {
 }
 
 #[test]
-fn what_failed_is_run_again_and_two_runs_are_compared() {
+fn failed_cases_are_run_again_and_two_runs_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let (good, bad) = (path(folder.path(), "good"), path(folder.path(), "bad"));
     let deviate = ["--deviate", "mpa.accepts-wrong-key"];

@@ -301,7 +301,7 @@ fn every_file_format_leads_to_the_same_units() {
 }
 
 #[test]
-fn every_file_format_that_is_cut_gives_what_was_readable() {
+fn every_cut_file_format_gives_its_readable_frames() {
     let [mut records, ..] = captures(usize::MAX);
     let packets = records.len();
     // Several blocks of every compressor: all packets again and again, as a network with a loop has them.

@@ -174,7 +174,7 @@ fn ipv6_fragments_make_the_packet() {
 }
 
 #[test]
-fn what_the_snap_length_cut_off_stays_known_by_its_length() {
+fn octets_beyond_the_snap_length_are_counted() {
     let mut watch = Watch::opened();
     let packet = tcp(0, 1000, ACK, &[1; 100]);
     watch.frame(RAW, &packet[..60], packet.len());

@@ -116,7 +116,7 @@ fn pcap_in_both_byte_orders_and_resolutions() {
 }
 
 #[test]
-fn a_pcap_that_ends_within_a_record_gives_what_is_there() {
+fn a_pcap_that_ends_within_a_record_gives_its_frames() {
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
     let (all, note) = frames(&file[..file.len() - 3]);
     assert_eq!(all[1], (2, 2_000_000_000, 113, b"e".to_vec(), 4));
@@ -230,7 +230,7 @@ fn simple_and_obsolete_packets_are_read() {
 }
 
 #[test]
-fn a_pcapng_that_ends_within_a_block_gives_what_is_there() {
+fn a_pcapng_that_ends_within_a_block_gives_its_frames() {
     let complete = [LITTLE.section(), LITTLE.interface(1, 0, None, None), LITTLE.packet(0, 1, b"there", 5)].concat();
     let mut file = complete.clone();
     file.extend(&LITTLE.packet(0, 2, b"not there", 9)[..28 + 3]);
@@ -276,7 +276,7 @@ fn compressed_captures_are_read_also_in_several_members() {
 }
 
 #[test]
-fn a_compressed_capture_that_is_cut_gives_what_could_be_unpacked() {
+fn a_cut_compressed_capture_gives_its_unpacked_frames() {
     // Octets that do not compress, in more than one block of zstd, so that the cut falls into the last record.
     let noise: Vec<u8> = (0..400_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, &noise, 400_000)]);
@@ -288,7 +288,7 @@ fn a_compressed_capture_that_is_cut_gives_what_could_be_unpacked() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn a_file_that_is_no_capture_is_refused() {
     assert!(matches!(open(b""), Err(OpenError::Empty)));
     assert!(matches!(open(b"\xd4\xc3"), Err(OpenError::UnknownFormat(_))));
     let Err(OpenError::UnknownFormat(first)) = open(b"Frame 1: 60 bytes on wire") else { panic!("read as a capture") };

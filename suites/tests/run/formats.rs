@@ -62,7 +62,7 @@ async fn tap_has_a_point_a_result() {
 /// The file alone shows the meaning of the exit code, and its counts are those of all other
 /// reports.
 #[tokio::test]
-async fn what_fails_beside_the_cases_is_marked_at_a_case_that_shows_it() {
+async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     let out = tempfile::tempdir().unwrap();
     let target = Target::builtin().with_deviations(["mpa.pad-not-zero"]).unwrap();
     let target = target.with_baseline(vec![entry("no/such/case", Verdict::Fail, "x")]);
@@ -90,7 +90,7 @@ async fn what_fails_beside_the_cases_is_marked_at_a_case_that_shows_it() {
 
 /// Where cases fail, too, the files fail by these alone: they count what the terminal counts.
 #[tokio::test]
-async fn what_fails_beside_failing_cases_is_not_counted() {
+async fn violations_beside_failing_cases_are_not_counted() {
     let out = tempfile::tempdir().unwrap();
     let target = Target::builtin().with_deviations(["mpa.accepts-wrong-key", "mpa.pad-not-zero"]).unwrap();
     let target = target.with_baseline(vec![entry("no/such/case", Verdict::Fail, "x")]);
@@ -168,7 +168,7 @@ async fn sarif_has_a_rule_a_requirement() {
 }
 
 #[tokio::test]
-async fn the_summary_names_what_does_not_hold() {
+async fn the_summary_names_what_fails() {
     let text = report::markdown(&failing(Vec::new()).await).unwrap();
     assert!(text.contains("**16** fail") && text.contains("| MPA-7.1.1-2 | MUST |"), "{text}");
     assert!(text.contains("| mpa 7.1.1 | 0 | 1 | 0 |"), "{text}");
@@ -195,7 +195,7 @@ async fn the_html_report_counts_by_section() {
 }
 
 #[tokio::test]
-async fn what_the_baseline_expects_is_as_expected() {
+async fn results_of_the_baseline_are_as_expected() {
     let all = failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2: it sent an MPA Reply")]).await;
     assert_eq!((all.summary.expected.len(), all.summary.stale.len()), (16, 0));
     assert_eq!((all.summary.exit_code, all.summary.counts.fail), (ExitCode::AsExpected, 16));

@@ -147,7 +147,7 @@ async fn html_needs_nothing_but_itself() {
 }
 
 #[tokio::test]
-async fn html_holds_the_evidence_of_what_passed_too() {
+async fn html_has_the_evidence_of_passed_cases() {
     let out = tempfile::tempdir().unwrap();
     let report = key_case(Target::builtin(), out.path()).await;
     let text = report::html(&report, out.path()).unwrap();

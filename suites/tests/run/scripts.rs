@@ -25,7 +25,7 @@ async fn result_of(body: &str) -> CaseResult {
 }
 
 #[tokio::test]
-async fn script_errors_name_their_line_and_what_was_expected() {
+async fn script_errors_name_their_line_and_the_expectation() {
     for (body, line, word) in [
         ("\nlocal x = nil + 1", 4, "arithmetic on a nil value"),
         ("t:good_exchange()\nt:conect()", 4, "conect"),
@@ -114,7 +114,7 @@ async fn scripts_speak_all_of_the_good_exchange() {
 }
 
 #[tokio::test]
-async fn what_the_tester_breaks_on_purpose_is_not_held_against_the_target() {
+async fn violations_by_the_tester_are_not_attributed_to_the_target() {
     // PAD octets that are not zero, from the tester: the monitor sees them, and knows whose they are.
     let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
                 c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'a' }, pad = '\\1\\1\\1' })\nc:close()\n\

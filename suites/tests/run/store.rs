@@ -88,7 +88,7 @@ async fn a_cancelled_run_ends_as_cancelled() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_refused() {
+async fn a_file_that_is_no_database_is_refused() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join(FILE_NAME);
     std::fs::write(&path, "this is no database, despite its name; it is only text").unwrap();

@@ -47,7 +47,7 @@ async fn a_half_close_is_a_fin_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_comes_back_is_plain_values() {
+async fn scripts_get_plain_values_back() {
     passes(
         "local c = t:connect()\nc:send(t:request { private_data = 'hi' })\nlocal r = c:expect_reply()\n\
          assert(r.revision == 1 and r.crc and not r.reject and r.flags == 0x40 and r.private_data == '', r.flags)\n\
@@ -115,7 +115,7 @@ async fn lateness_fails_if_the_case_demands_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_cut_is_refused() {
+async fn an_impossible_cut_is_refused() {
     for body in [
         "t:connect():send('abc', { cuts = { 3 } })",
         "t:connect():send('abc', { cuts = { 0 } })",

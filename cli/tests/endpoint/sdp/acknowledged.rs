@@ -121,7 +121,7 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
 /// The echo of a peer that is killed is the beginning of what was sent, and then a reset; what is written from there on fails, and so does
 /// the flush of what did not get out.
 #[tokio::test]
-async fn what_a_peer_answered_before_its_death_is_a_beginning_of_what_was_sent() {
+async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     let (device, sent) = (device(), octets(8_000_000));
     for mode in MODES {
         let mut echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
@@ -193,7 +193,7 @@ async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
 
 /// A peer can read flushed octets after their writer is gone.
 #[tokio::test]
-async fn what_was_flushed_is_read_though_its_writer_is_gone() {
+async fn flushed_octets_are_read_after_their_writer_is_gone() {
     let (device, sent) = (device(), octets(150_000));
     for mode in MODES {
         let before = all_that_is(&device);

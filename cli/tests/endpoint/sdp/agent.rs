@@ -61,7 +61,7 @@ fn a_socket_that_cannot_be_had_is_explained() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_as_that_and_the_agent_goes_on() {
+fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent");
     let agent = start(&socket);

@@ -220,7 +220,7 @@ fn the_port_mapper_reports_the_address_of_sdp() {
 }
 
 #[test]
-fn what_the_capture_shows_breaks_no_rule() {
+fn the_capture_of_a_proxy_breaks_no_rule() {
     let (server, at) = server();
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("proxy.pcapng");
@@ -321,7 +321,7 @@ fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
 
 /// As with any program in a pipe: no connection broke.
 #[test]
-fn who_reads_no_more_ends_it_well() {
+fn a_reader_that_stops_ends_the_connection_well() {
     let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "100000000"]);
     let mut process = Command::new(WEFT)
         .args(["sdp", "connect", &source.at])
