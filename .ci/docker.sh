@@ -27,7 +27,7 @@ need_compose() {
         command -v docker-compose >/dev/null || install_packages docker-compose
         COMPOSE=(docker-compose)
     fi
-    say "Compose: ${COMPOSE[*]} $("${COMPOSE[@]}" version --short)"
+    note "Compose: ${COMPOSE[*]} $("${COMPOSE[@]}" version --short)"
 }
 
 # The beginning of the names of lock files, which all runs of this user share.
@@ -68,7 +68,7 @@ remove_all() {
     fi
     if ! lock_images -x -w 100; then
         prune=(--no-prune)
-        say 'another build uses the layers of this one; docker image prune removes them later'
+        note 'another build uses the layers of this one; docker image prune removes them later'
     fi
     for image in "${made[@]}"; do
         docker image rm "${prune[@]}" "$image" >/dev/null 2>&1 || true
@@ -158,16 +158,16 @@ check_libraries() {
     ! grep 'not found' "$OUT/output" || fail "the image lacks a library of the binary"
     ! readelf -S "$OUT/weft" | grep -qE '\.(symtab|debug_info)' || fail "the binary is not stripped"
     expect 0 in_image --rm "$IMAGE" --version
-    say "$(cat "$OUT/output"): needs ${needed//$'\n'/, }"
+    note "$(cat "$OUT/output"): needs ${needed//$'\n'/, }"
     if docker run --rm --entrypoint test "$IMAGE" -e /usr/lib/weft/libweft_preload.so; then
         expect 0 in_image --rm --entrypoint env "$IMAGE" \
             LD_PRELOAD=/usr/lib/weft/libweft_preload.so ls /
         ! grep -F ld.so "$OUT/output" || fail "the preload library does not load"
-        say 'the preload library loads'
+        note 'the preload library loads'
     elif [ "${WANT_PRELOAD:-}" = yes ]; then
         fail 'the image has no preload library'
     else
-        say 'this image has no preload library'
+        note 'this image has no preload library'
     fi
 }
 
@@ -181,7 +181,7 @@ check_dissect() {
         -c 'cat >capture.pcap' <"captures/$capture" || fail 'user 10001 cannot write to its volume'
     expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" dissect capture.pcap
     cmp "$OUT/output" "$OUT/shipped" || fail 'the same capture in a volume reads differently'
-    say "dissect: $(wc -l <"$OUT/shipped") lines for $capture"
+    note "dissect: $(wc -l <"$OUT/shipped") lines for $capture"
 }
 
 # target ADDRESS: a target file for a responder, target.toml in $FOLDER.
@@ -199,7 +199,7 @@ check_capture() {
     local server
     if [ "${captures:-}" != yes ]; then
         [ "${WANT_CAPTURE:-}" != yes ] || fail 'the binary is built without libpcap'
-        say 'this weft is built without libpcap: capturing is not checked'
+        note 'this weft is built without libpcap: capturing is not checked'
         return
     fi
     expect 0 in_image --rm "$IMAGE" dissect -D
@@ -214,7 +214,7 @@ check_capture() {
     docker stop --time 10 "$server" >/dev/null
     [ -n "$(find "$FOLDER/run/cases" -name evidence.pcapng -size +0 -print -quit)" ] ||
         fail 'test --capture leaves no captures'
-    say 'dissect -D lists lo, and root captures on lo'
+    note 'dissect -D lists lo, and root captures on lo'
 }
 
 # The command of docs/ci.md: weft's status comes through, and the caller owns the files.
@@ -236,7 +236,7 @@ check_statuses() {
     target 127.0.0.1:9
     expect 3 as_caller test target.toml mpa/7.1.1-key --out closed
     owned_by "$user" "$FOLDER"
-    say "statuses 0, 1, 2 and 3 come through; all files belong to $user"
+    note "statuses 0, 1, 2 and 3 come through; all files belong to $user"
 }
 
 # A read-only root file system, without capabilities and network: only the volume can change.
@@ -249,7 +249,7 @@ check_confined() {
     expect 0 confined test builtin mpa ddp --out run
     expect 0 confined test builtin-tcp mpa/7.1.1-key --out tcp
     owned_by 10001:10001 "$FOLDER"
-    say 'runs with a read-only root, without capabilities and without a network'
+    note 'runs with a read-only root, without capabilities and without a network'
 }
 
 # results FOLDER FILE: the verdicts in the store of a run, as `CASE DURATION RESULT` lines.
@@ -311,7 +311,7 @@ PYTHON
     # There is nothing left to resume.
     expect 2 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
         test builtin-tcp --resume --out run
-    say "killed after $before of $total verdicts; --resume adds the others and repeats none"
+    note "killed after $before of $total verdicts; --resume adds the others and repeats none"
 }
 
 # healthy CONTAINER: its health check passes.
@@ -329,7 +329,7 @@ check_health() {
         "$IMAGE" web --store sqlite:///var/lib/weft/run/results.sqlite?immutable=1 --out run)
     until_true 120 is_healthy "$container" ||
         { docker logs "$container" >&2; fail 'the container does not turn healthy'; }
-    say "healthy after $((SECONDS - begin)) s"
+    note "healthy after $((SECONDS - begin)) s"
     docker stop --time 20 "$container" >/dev/null
     status=$(docker wait "$container")
     [ "$status" = 0 ] || fail "docker stop: the dashboard ends with the status $status"
@@ -402,13 +402,13 @@ print(json.load(open(sys.argv[1]))["cases"][0]["path"])' "$OUT/cases.json")
     grep -qi password "$OUT/output" || fail 'another password is not refused as one'
     compose down --volumes --timeout 10 >>"$OUT/compose.log" 2>&1 || fail 'compose down'
     projects=()
-    say "Compose: both runs are in PostgreSQL and in the dashboard; $((SECONDS - begin)) s"
+    note "Compose: both runs are in PostgreSQL and in the dashboard; $((SECONDS - begin)) s"
 }
 
 check_size() {
     local bytes
     bytes=$(docker save "$IMAGE" | gzip -c | wc -c)
-    say "image: $(($(docker image inspect --format '{{.Size}}' "$IMAGE") / 1000000)) MB," \
+    note "image: $(($(docker image inspect --format '{{.Size}}' "$IMAGE") / 1000000)) MB," \
         "$((bytes / 1000000)) MB compressed (limit $LIMIT_MB MB)"
     [ "$bytes" -lt $((LIMIT_MB * 1000000)) ] || fail "the image takes $bytes bytes compressed"
 }
@@ -440,7 +440,7 @@ check_action() {
         >"$OUT/action.log" 2>&1 || status=$?
     [ "$status" = 2 ] && [ ! -s "$GITHUB_STEP_SUMMARY" ] ||
         { tail -20 "$OUT/action.log" >&2; fail "action.yml, no such target: status $status"; }
-    say "GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary"
+    note "GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary"
     sed -n 's/^replaced: \(.*\)/its step "\1" was replaced by the image of this check/p' \
         "$OUT/action.log"
 }

@@ -13,10 +13,10 @@ OUT=${CARGO_TARGET_DIR:-$ROOT/target}/ci/$NAME
 TOOLS_HOME=${WEFT_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/weft-ci}/tools
 export DEBIAN_FRONTEND=noninteractive
 
-say() { echo "$NAME: $*"; }
-fail() { say "FAILED: $*" >&2; exit 1; }
+note() { echo "$NAME: $*"; }
+fail() { note "FAILED: $*" >&2; exit 1; }
 # skip REASON: there is nothing to check with here.
-skip() { say "not checked: $*"; exit 77; }
+skip() { note "not checked: $*"; exit 77; }
 
 # is_short: `.ci/run` without `all` wants the short form of a check. A check that is called directly runs completely.
 is_short() { [ "${WEFT_CI_TIER:-all}" = short ]; }
@@ -50,7 +50,7 @@ install_packages() {
         as=(sudo -n)
     fi
     command -v apt-get >/dev/null || fail "needs $*, and there is no apt-get to install them with"
-    say "installing $* with apt-get"
+    note "installing $* with apt-get"
     # Package lists that are missing or old make the first try fail.
     # Two checks may install at the same time: the second waits for the first.
     local lock=(-o DPkg::Lock::Timeout=600)
@@ -83,7 +83,7 @@ cargo_tool() {
     command -v "$1" >/dev/null && return 0
     PATH=$PATH:$home/bin
     [ -x "$home/bin/$1" ] && return 0
-    say "installing $2 $3"
+    note "installing $2 $3"
     # Not into the project's target folder, which another step may have locked.
     CARGO_TARGET_DIR=$home/build CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --locked --version "$3" --root "$home" "$2" || fail "cargo could not install $2"
     rm -rf "$home/build"
