@@ -157,7 +157,7 @@ def play(weft, run, folder):
             their_out = theirs.communicate(timeout=LIMIT)[0].decode()
             our_out, our_err = ours.communicate(timeout=LIMIT)
         if not run.serves:
-            # A pipe that nobody reads meanwhile would be full some time.
+            # A pipe that nobody reads meanwhile would fill up.
             with open(got, "rb") as file:
                 our_out = file.read()
         return ours.returncode, our_out, our_err.decode(), theirs.returncode, their_out

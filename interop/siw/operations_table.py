@@ -80,7 +80,7 @@ both("large-send", ["send:16777216"], large=True)
 both("large-write", ["write:16777216"], large=True)
 both("large-read", ["read:16777216"], large=True)
 both("bursts", ["burst:write:5000:50", "burst:send:3000:12", "burst:read:9000:40"])
-# The one who listens asks, too: nothing before the first message of the other side.
+# The listening side sends requests, too, but nothing before the first message of the other side.
 both("both-ways", ["send:1", "recv", "recv"],
      theirs=["recv", "write:10:5", "read:300:7", "write:70000:1000", "send:7", "sendse:9"])
 # No octets name no memory (RFC 5041 section 5.1, RFC 5040 section 5.2.1): STag and TO are not looked at.

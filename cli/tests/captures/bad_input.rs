@@ -137,7 +137,7 @@ fn follow_stops_when_its_reader_goes_away() {
     let mut follow = command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
     let mut input = follow.stdin.take().unwrap();
     input.write_all(head).unwrap();
-    // The capture goes on until nobody reads it.
+    // The capture continues until its reader goes away.
     while input.write_all(frames).is_ok() {}
     assert_eq!(follow.wait().unwrap().code(), Some(0));
 }

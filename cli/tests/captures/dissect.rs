@@ -1,4 +1,5 @@
-//! What people see of the captures that come with the project: text, fields, JSON, PDML, and the commands beside `dissect`.
+//! The output for the captures of the project: text, fields, JSON, PDML, and the other commands
+//! that read captures.
 //!
 //! The columns of `fields_are_tsharks` are what tshark 4.0.17 printed for the same command line.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]

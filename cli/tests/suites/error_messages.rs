@@ -95,7 +95,7 @@ fn suites_and_stores_that_are_none_are_named() {
         assert!(code == 2 && text.starts_with(&words), "{text}");
         assert_eq!(text.matches("not a database").count(), 1, "{text}");
     }
-    // Whom it is opened for is nobody else's business.
+    // The error does not show the credentials of the URL.
     let server = "postgres://user:secret@nic.invalid/runs";
     let (code, text) = weft(&["test", "builtin", "mpa/7.1.1-key", "--out", &out, "--store", server]);
     assert!(
@@ -238,7 +238,8 @@ fn deviations_are_looked_up_by_word() {
     assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
 }
 
-/// What a text of somebody else may do to a terminal: clear it, set its title, turn the direction of what follows.
+/// What a foreign text may do to a terminal: clear it, set its title, turn the direction of what
+/// follows.
 const HOSTILE: &str = "before\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}after";
 const SHOWN: &str = "before\\x1b[2J\\x1b]0;title\\x07\\u{202e}after";
 
@@ -262,7 +263,7 @@ fn make_hostile(result: &mut serde_json::Value) {
     }
 }
 
-/// Reports and evidence come from other hosts, and who sent them wrote their texts.
+/// Reports and evidence come from other hosts, whose users wrote their texts.
 #[test]
 fn control_characters_of_other_reports_are_shown() {
     let folder = tempfile::tempdir().unwrap();

@@ -147,7 +147,7 @@ fn an_undeclared_capability_is_named() {
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");
 }
 
-/// A file that somebody else wrote may try to run something here.
+/// A foreign file may try to run something here.
 #[test]
 fn a_file_with_commands_is_refused_with_no_commands() {
     let folder = tempfile::tempdir().unwrap();

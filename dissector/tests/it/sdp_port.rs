@@ -1,4 +1,4 @@
-//! SDP connections whose beginning is not in the capture, read because somebody names their port.
+//! SDP connections whose beginning is not in the capture, read because an option names their port.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::path::Path;

@@ -83,7 +83,7 @@ async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
     assert!(wrong.is_empty() && results.len() == 12, "{wrong:?} of {}", results.len());
 }
 
-/// Each of a few rows is blamed on who breaks it, by the case that is about it.
+/// Each of a few rows is blamed on the side that breaks it, by the case that is about it.
 #[tokio::test]
 async fn a_deviating_client_of_a_port_mapper_is_caught() {
     for (deviation, case, row) in [

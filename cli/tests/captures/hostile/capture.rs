@@ -20,7 +20,7 @@ const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr:
 /// Frames of a connection that end 0 opened, and of those that replace it.
 pub(crate) struct Capture {
     frames: Vec<Vec<u8>>,
-    /// Who opened each connection.
+    /// The opener of each connection.
     openers: Vec<usize>,
     /// The ports of the last one.
     ports: [u16; 2],

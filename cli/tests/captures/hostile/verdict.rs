@@ -1,5 +1,5 @@
-//! What only a user of the deviating end would notice, or a tester who asks: a case of the suites, run against that end, fails and names
-//! the requirement; against a correct end it passes.
+//! Deviations that only a user of the deviating end or a tester can notice: a case of the suites,
+//! run against that end, fails and names the requirement; against a correct end it passes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};

@@ -71,7 +71,7 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     {
         assert_eq!(ask(&socket, line), "failed other no request", "{line:?}");
     }
-    // Who goes away in the midst of a line is gone.
+    // A client that disconnects within a line is gone.
     let mut half = UnixStream::connect(&socket).unwrap();
     half.write_all(b"listen 127.0").unwrap();
     half.shutdown(std::net::Shutdown::Write).unwrap();
@@ -133,7 +133,7 @@ impl Conversation {
     }
 }
 
-/// A program that does not block: its descriptor, which is on its way, and its end.
+/// A program that does not block: its descriptor, whose connection is in progress, and its end.
 fn on_its_way(socket: &Path, line: &str) -> (TcpStream, SocketAddr, SocketAddr) {
     let mut shim = Conversation::begin(socket, &format!("{line} no-wait"));
     let at = shim.at();

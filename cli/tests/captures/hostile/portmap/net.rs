@@ -1,4 +1,5 @@
-//! A PM Client and a PM Server on a virtual clock, what passes between them as a capture, and who listens for TCP.
+//! A PM Client and a PM Server on a virtual clock, a capture of their datagrams, and the listeners
+//! of TCP.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,13 +24,14 @@ const LINKTYPE_ETHERNET: u16 = 1;
 /// The port of a client, and the one beside it that a deviation sends from; those of the server.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
 
-/// What a scene does to a datagram on its way.
+/// What a scene does to a datagram in flight.
 pub(crate) enum Fate {
     Passes,
     Lost,
 }
 
-/// Looks at each datagram: who sent it, its number among those of that side, its octets, which it may change.
+/// Gets the sender of each datagram, its number among those of that side, and its octets, which it
+/// may change.
 pub(crate) type Way = fn(side: usize, number: usize, octets: &mut Vec<u8>) -> Fate;
 
 pub(crate) struct Net {

@@ -1,4 +1,4 @@
-//! Two ends, what is on its way between them, and its record.
+//! Two ends, the messages in flight between them, and their record.
 
 use std::collections::VecDeque;
 use std::time::Duration;

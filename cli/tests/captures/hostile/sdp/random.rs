@@ -1,4 +1,4 @@
-//! Random programs of two users, over a link on which anything may be on its way for any time.
+//! Random programs of two users, over a link that may delay anything for any time.
 
 use std::time::Duration;
 
