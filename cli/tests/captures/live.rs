@@ -100,14 +100,14 @@ fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, Buf
     };
     command.arg(WEFT).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = Running(command.spawn().unwrap());
-    let mut said = BufReader::new(child.0.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.0.stderr.take().unwrap());
     let mut printed = String::new();
     loop {
         let start = printed.len();
-        let length = said.read_line(&mut printed).unwrap();
+        let length = stderr.read_line(&mut printed).unwrap();
         assert!(length > 0, "{arguments:?} ended before it printed '{word}':\n{printed}");
         if printed[start..].contains(word) {
-            return (child, said);
+            return (child, stderr);
         }
     }
 }
@@ -124,7 +124,7 @@ fn what_is_seen_live_is_what_the_file_has() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lo.pcapng").display().to_string();
     let capture = ["dissect", "-i", "lo", "-f", "tcp port 7174", "-w", &file];
-    let (mut capture, mut said) = running(None, &capture, "capturing on lo");
+    let (mut capture, mut stderr) = running(None, &capture, "capturing on lo");
     let beside = Some(capture.0.id());
     let (mut server, _server) = running(beside, &["ping", "-s", "-d", "-a", "127.0.0.1"], "listening on");
     let (mut client, _client) = running(beside, &["ping", "-c", "-d", "-a", "127.0.0.1", "-C", "10"], "connected");
@@ -135,7 +135,7 @@ fn what_is_seen_live_is_what_the_file_has() {
     let mut shown = String::new();
     capture.0.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
     let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
+    stderr.read_to_string(&mut rest).unwrap();
     assert!(capture.0.wait().unwrap().success());
     assert!(rest.contains(" captured, 0 dropped by the kernel, 0 by the interface; "), "{rest}");
     // rping's round is seven FPDUs: two Sends each way, a Read Request with its Response, and a Write.
