@@ -219,26 +219,21 @@ fn lengths_at_their_limits() {
     for hello in [4095, 4096, 4097] {
         let expected = if hello <= 4096 { vec![(Some(1), true), (Some(2), true)] } else { vec![refused] };
         for piece in [1, 4096, 1 << 16] {
-            let said = format!("{}\n{}\n", padded(HELLO, hello), REQUESTS[0]);
-            let told = play(said.as_bytes(), || piece, Some(TOKEN));
-            assert_eq!(answers(&told), expected, "a hello of {hello} octets, {piece} at a time");
+            let input = format!("{}\n{}\n", padded(HELLO, hello), REQUESTS[0]);
+            let output = play(input.as_bytes(), || piece, Some(TOKEN));
+            assert_eq!(answers(&output), expected, "a hello of {hello} octets, {piece} at a time");
         }
     }
     for line in [LONGEST_LINE - 2, LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1] {
         for piece in [4093, 1 << 16] {
-<<<<<<< ours
-            let said = format!("{HELLO}\n{}\n{}\n", padded(REQUESTS[0], line), REQUESTS[2]);
-            let told = play(said.as_bytes(), || piece, Some(TOKEN));
+            let input = format!("{HELLO}\n{}\n{}\n", padded(REQUESTS[0], line), REQUESTS[2]);
+            let output = play(input.as_bytes(), || piece, Some(TOKEN));
             let expected = if line < 1_048_576 {
                 vec![(Some(1), true), (Some(2), true), (Some(4), true)]
             } else {
                 vec![(Some(1), true), refused]
             };
-            assert_eq!(answers(&told), expected, "a line of {line} octets, {piece} at a time");
-=======
-            let input = format!("{HELLO}\n{}\n{}\n", padded(REQUESTS[0], line), REQUESTS[1]);
-            play(input.as_bytes(), || piece, Some(TOKEN));
->>>>>>> theirs
+            assert_eq!(answers(&output), expected, "a line of {line} bytes, {piece} at a time");
         }
     }
 }

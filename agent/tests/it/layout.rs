@@ -1,11 +1,7 @@
-<<<<<<< ours
-//! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers. This needs the headers (`libibverbs-dev`,
-//! `librdmacm-dev`) and a C compiler. Without the headers the test skips itself; CI sets `WEFT_RDMA_HEADERS`, with which that is a
-//! failure.
-=======
-//! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers, if those
-//! (`libibverbs-dev`, `librdmacm-dev`) and a C compiler are installed.
->>>>>>> theirs
+//! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers.
+//!
+//! This needs the headers (`libibverbs-dev`, `librdmacm-dev`) and a C compiler. Without the headers
+//! the test skips itself; CI sets `WEFT_RDMA_HEADERS`, which makes that a failure.
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;

@@ -181,31 +181,19 @@ impl<P> AsFd for Input<'_, P> {
     }
 }
 
-<<<<<<< ours
-/// Plays a control connection in which the tester says `octets` and goes, where each read gives as many as `piece` says, and holds what is
-/// told against docs/agent.md: an answer to each line with its number, in order; nothing made without a right hello; nothing left behind.
-/// Returns the lines that the tester gets.
-///
-/// # Panics
-///
-/// When anything is otherwise.
-pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
-    let counter = Counter::default();
-    let (hello, told) = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
-=======
 /// Plays a control connection in which the tester sends `octets` and disconnects. Each read returns
 /// as many octets as `piece` gives. The output must follow docs/agent.md: an answer to each line
-/// with its number, in order; nothing made without a valid hello; no object left.
+/// with its number, in order; nothing made without a valid hello; no object left. Returns the lines
+/// that the tester receives.
 ///
 /// # Panics
 ///
 /// If a check fails.
-pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     let counter = Counter::default();
-    let (hello, _) = play_on(octets, piece, token, || Ok(FakeDevice::new(&counter)));
->>>>>>> theirs
+    let (hello, output) = play_on(octets, piece, token, || Ok(FakeDevice::new(&counter)));
     counter.expect_gone(usize::from(hello));
-    told
+    output
 }
 
 /// The same with the software RNIC. Each connection returns as a request to its own listener. At

@@ -22,7 +22,7 @@
 //! connection.finish().await?; // our FIN; reset() aborts instead
 //! let deadline = connection.now() + Duration::from_secs(5);
 //! assert_eq!(connection.receive(deadline).await?, Received::Fin);
-//! assert_eq!(link.tape().len(), 5); // connected, Request, Reply, two FINs
+//! assert_eq!(link.tape().events().len(), 5); // connected, Request, Reply, two FINs
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();

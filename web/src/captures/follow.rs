@@ -327,6 +327,6 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         std::thread::spawn(move || follow(&path, sender, &stopped, &share()));
         let batch = batches.blocking_recv().unwrap();
-        assert!(batch.end.is_some_and(|end| end.contains("no capture that weft reads")));
+        assert!(batch.end.is_some_and(|end| end.contains("is not a capture that weft reads")));
     }
 }

@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn recognises_captures() {
-        assert!(recognise(&path("README.md")).unwrap_err().contains("no capture that weft reads"));
+        assert!(recognise(&path("README.md")).unwrap_err().contains("is not a capture that weft reads"));
         assert!(recognise(&path("siw/rping-crc.pcap")).is_ok());
         assert!(recognise(&path("none")).is_err());
     }
