@@ -303,8 +303,10 @@ impl Connection {
     }
 
     pub(super) fn has_unread(&self) -> bool {
-        self.directions.iter().any(|direction| direction.half.has_unread() || direction.reader.has_passed())
-            || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
+        let has_unread = |Direction { half, reader, .. }: &Direction| {
+            half.has_unread() || half.awaits_octets_before_fin() || reader.has_passed()
+        };
+        self.directions.iter().any(has_unread) || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
     }
 
     pub(super) fn count_memory(&self) -> usize {

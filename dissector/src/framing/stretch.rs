@@ -89,12 +89,16 @@ impl Passed {
 
     /// Delivers everything as one streaming unit.
     pub(super) fn streaming(&mut self, half: &Half, out: &mut Target<'_>) {
+        let gap = self.pieces.pop_if(|last| !last.captured && half.is_hole_before_fin(last.end));
         if let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) {
             let missing = self.pieces.iter().any(|piece| !piece.captured);
             let latest = self.pieces.iter().map(|p| p.latest).max().unwrap_or_default();
             let crc32 = (!missing).then(|| self.hasher.clone().finalize());
             let kind = Kind::Streaming { len: last.end - first.start, crc32, head: &self.head };
             out.kept(half, (first.start, &self.placed), latest, missing, kind, None);
+        }
+        if let Some(Piece { start, end, .. }) = gap {
+            out.unit(half, start, half.frame_behind(end), false, Kind::Gap { len: end - start });
         }
         self.clear();
     }
@@ -109,7 +113,7 @@ impl Passed {
                 let placed: &[Placed] = if index == 0 { &self.placed } else { &[] };
                 out.kept(half, (piece.start, placed), piece.latest, false, kind, misread.take());
             } else {
-                let after = half.frame_of(piece.end, piece.end + 1);
+                let after = half.frame_behind(piece.end);
                 let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(after, |p| p.first);
                 out.unit(half, piece.start, next, false, Kind::Gap { len });
             }

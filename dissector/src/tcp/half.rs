@@ -30,6 +30,7 @@
 //! to its octets, and the settled octets that the reader has not read. That is at most the longest
 //! row of FPDUs that the reader checks.
 
+mod closing;
 mod reading;
 mod waiting;
 
@@ -84,6 +85,7 @@ pub(crate) struct Half {
     base: Option<u32>,
     /// Sequence number of the first FIN.
     fin: Option<u32>,
+    closing: Option<closing::Closing>,
     /// Last position, for unwrapping sequence numbers.
     last: u64,
     /// Captured octets before `settled`.
@@ -157,7 +159,9 @@ impl Half {
             }
         }
         if segment.fin {
-            self.fin.get_or_insert(seq.wrapping_add(segment.wire_len));
+            let fin = seq.wrapping_add(segment.wire_len);
+            self.fin.get_or_insert(fin);
+            self.note_fin(segment, fin);
         }
         if segment.rst || segment.wire_len == 0 || self.finished {
             return None;
@@ -306,6 +310,7 @@ impl Half {
 
     /// Nothing more comes: every hole is settled.
     pub(crate) fn finish(&mut self) {
+        self.extend_to_fin();
         self.finished = true;
         self.settle();
     }

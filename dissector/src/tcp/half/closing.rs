@@ -1,0 +1,159 @@
+//! The FIN of a direction: octets that are missing in front of it leave no other trace.
+
+use crate::ip::Segment;
+
+use super::super::checksum::Checksum;
+use super::super::table::FAR;
+use super::{Half, ORIGIN};
+
+/// The FIN that ends a direction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Closing {
+    /// Its own sequence number, behind the octets of its segment.
+    seq: u32,
+    frame: u64,
+    /// When it was captured, in nanoseconds since 1970.
+    time: u64,
+    /// Are octets in front of it missing of which no segment was captured?
+    has_hole: bool,
+}
+
+impl Half {
+    /// Notes the first FIN that was not damaged on its way; `seq` is its own number.
+    pub(super) fn note_fin(&mut self, segment: &Segment<'_>, seq: u32) {
+        let is_damaged = self.has_right_checksum && Checksum::of(segment) == Checksum::Wrong;
+        if !segment.rst && !is_damaged {
+            self.closing.get_or_insert(Closing { seq, frame: segment.frame, time: segment.time, has_hole: false });
+        }
+    }
+
+    /// Nothing more comes: the octets up to the FIN were sent, too. A FIN outside every window proves nothing.
+    pub(super) fn extend_to_fin(&mut self) {
+        if let Some(position) = self.fin_position()
+            && let Some(closing) = &mut self.closing
+            && position > self.end
+            && position - self.end <= u64::from(FAR)
+        {
+            self.end = position;
+            closing.has_hole = true;
+        }
+    }
+
+    /// Does the FIN show that octets were sent of which no segment was captured so far?
+    pub(crate) fn awaits_octets_before_fin(&self) -> bool {
+        !self.finished && self.fin_position().is_some_and(|position| position > self.end)
+    }
+
+    /// Does the FIN alone show that the octets before `position` were sent?
+    pub(crate) fn is_hole_before_fin(&self, position: u64) -> bool {
+        self.closing.is_some_and(|closing| closing.has_hole) && self.fin_position() == Some(position)
+    }
+
+    /// Number and time of the frame that follows a hole which ends at `position`; zeros when none does.
+    pub(crate) fn frame_behind(&self, position: u64) -> (u64, u64) {
+        let (frame, time) = self.frame_of(position, position + 1);
+        match self.closing {
+            Some(closing) if frame == 0 && self.fin_position() == Some(position) => (closing.frame, closing.time),
+            _ => (frame, time),
+        }
+    }
+
+    fn fin_position(&self) -> Option<u64> {
+        let (closing, base) = (self.closing?, self.base.filter(|_| self.seen)?);
+        Some(self.position(closing.seq, base)).filter(|position| *position >= ORIGIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::output::text::summary;
+    use crate::testing::{Wire, exchange, fpdu, hex};
+    use crate::unit::Unit;
+    use crate::{Dissector, Sink};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 01020304";
+
+    /// The frame and summary of each unit.
+    fn lines(wire: &Wire) -> Vec<(u64, String)> {
+        struct Lines(Vec<(u64, String)>);
+        impl Sink for Lines {
+            fn unit(&mut self, unit: &Unit<'_>) {
+                self.0.push((unit.frame, summary(unit)));
+            }
+        }
+        let mut lines = Lines(Vec::new());
+        wire.feed(&mut lines);
+        lines.0
+    }
+
+    fn has_gap(wire: &Wire) -> bool {
+        lines(wire).iter().any(|(_, line)| line.starts_with("not captured"))
+    }
+
+    /// The missing FPDU has 28 octets: 2 of length, 18 of DDP, 4 of payload, 4 of CRC.
+    #[test]
+    fn octets_missing_before_a_fin_are_a_gap_at_its_frame() {
+        let mut wire = exchange(&[(0, SEND)]);
+        wire.lose(0, &fpdu(&hex(SEND)));
+        wire.fin(0);
+        // SYN, SYN-ACK, Request, Reply and Send come before; the missing segment has no frame.
+        let gap = |frame| Some((frame, "not captured  28 octets".to_owned()));
+        assert_eq!(lines(&wire).pop(), gap(6));
+        // Without the SYNs, too.
+        let late = wire.changed(|frames| frames[2..].to_vec());
+        assert_eq!(lines(&late).pop(), gap(4));
+    }
+
+    #[test]
+    fn a_fin_right_behind_the_octets_shows_no_gap() {
+        let mut wire = exchange(&[(0, SEND)]);
+        wire.fin(0);
+        wire.fin(1);
+        assert!(!has_gap(&wire));
+    }
+
+    /// The FIN's frame is not complete before it is certain that nothing fills the hole.
+    #[test]
+    fn a_hole_before_a_fin_holds_its_frame_back() {
+        struct Nothing;
+        impl Sink for Nothing {
+            fn unit(&mut self, _: &Unit<'_>) {}
+        }
+        let mut wire = exchange(&[(0, SEND)]);
+        wire.lose(0, &fpdu(&hex(SEND)));
+        wire.fin(0);
+        let mut held_back = Vec::new();
+        wire.feed_to(Dissector::default(), &mut Nothing, |dissector| held_back.push(dissector.holds_back()));
+        assert_eq!(held_back[4..], [false, true]);
+    }
+
+    /// What is in front of the hole was captured completely, whatever it is.
+    #[test]
+    fn the_gap_is_not_part_of_streaming_data() {
+        let mut wire = Wire::connected();
+        wire.send(0, b"GET / HTTP/1.1\r\n");
+        wire.lose(0, b"\r\n");
+        wire.fin(0);
+        let expected = [(3, "streaming data  16 octets"), (4, "not captured  2 octets")];
+        assert_eq!(lines(&wire), expected.map(|(frame, line)| (frame, line.to_owned())));
+    }
+
+    /// The octets come after the FIN: nothing is missing.
+    #[test]
+    fn octets_captured_after_the_fin_fill_the_hole() {
+        let mut wire = exchange(&[(0, SEND)]);
+        wire.fin(0);
+        assert!(!has_gap(&wire.changed(|mut frames| {
+            frames.swap(4, 5);
+            frames
+        })));
+    }
+
+    /// A FIN of another connection with these ports may be anywhere.
+    #[test]
+    fn a_fin_outside_every_window_proves_nothing() {
+        let mut wire = exchange(&[(0, SEND)]);
+        wire.fin_at(0, 0x6000_0000);
+        assert!(!has_gap(&wire));
+    }
+}
