@@ -73,6 +73,8 @@ pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
 pub struct Framer {
     /// By the tape's number of the connection.
     flows: HashMap<u32, Flow>,
+    /// How many connections a tester's address had with a target's.
+    pairs: HashMap<(SocketAddr, SocketAddr), u32>,
     events: usize,
 }
 
@@ -82,9 +84,20 @@ impl Framer {
         let index = self.events;
         self.events += 1;
         if let What::Connected { tester, target } = event.what {
-            let first = 0x1000_0000_u32.wrapping_add(event.connection << 16);
+            let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+            let (here, there) = (canonical(tester), canonical(target));
+            // The tape has the other end of this connection, too, and with it the same octets.
+            if here != there && self.pairs.contains_key(&(there, here)) {
+                return;
+            }
+            let earlier = self.pairs.entry((here, there)).or_default();
+            let opens = event.direction == Direction::ToTarget;
+            let (opener, other) = if opens { (here, there) } else { (there, here) };
+            let [opener, other] = first_numbers(opener, other, *earlier);
+            *earlier = earlier.wrapping_add(1);
+            let (first, second) = if opens { (opener, other) } else { (other, opener) };
             let tester = End { address: tester, next: first };
-            let target = End { address: target, next: first.wrapping_add(0x4000_0000) };
+            let target = End { address: target, next: second };
             self.flows.insert(event.connection, Flow { tester, target });
         }
         if let What::Datagram { tester, target, octets } = &event.what {
@@ -113,6 +126,14 @@ impl Framer {
             What::Reset => put(from_tester, Flag::Reset, &[]),
         }
     }
+}
+
+/// The sequence numbers of the SYNs of `opener` and `other`, which had `earlier` connections before. The tapes of both ends have
+/// the same, so that captures made from them can be read together.
+fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2] {
+    let ports = u32::from(opener.port()).wrapping_mul(31).wrapping_add(other.port().into());
+    let first = 0x1000_0000_u32.wrapping_add((ports & 0x0fff) << 16).wrapping_add(earlier.wrapping_mul(0x0101_0000));
+    [first, first.wrapping_add(0x4000_0000)]
 }
 
 /// A frame of one datagram.
@@ -265,5 +286,58 @@ mod tests {
         let read = read(&frames);
         assert_eq!(read[6..], [(true, "PSH", 1, 1, 20), (true, "PSH", 1, 1, 30)]);
         assert_eq!(frames[7].event, 3);
+    }
+
+    /// The two ends of one connection on loopback, as `weft sdp agent --write` records them if it serves both.
+    fn both_ends() -> [TapeEvent; 2] {
+        let [client, server] = [50_000, 5301].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let end =
+            |connection, direction, tester, target| event(connection, direction, What::Connected { tester, target });
+        [end(0, Direction::ToTarget, client, server), end(1, Direction::FromTarget, server, client)]
+    }
+
+    #[test]
+    fn a_connection_with_both_ends_on_the_tape_is_written_once() {
+        let octets = || What::Octets(vec![7; 20].into());
+        let [client, server] = both_ends();
+        let tape = [
+            server,
+            client,
+            event(0, Direction::ToTarget, octets()),
+            event(1, Direction::FromTarget, octets()),
+            event(0, Direction::ToTarget, What::Fin),
+            event(1, Direction::FromTarget, What::Fin),
+        ];
+        let [tester, target] = [true, false];
+        assert_eq!(
+            read(&made(&tape).list),
+            [
+                (target, "SYN", 0, 0, 0),
+                (tester, "SYN-ACK", 0, 1, 0),
+                (target, "ACK", 1, 1, 0),
+                (target, "PSH", 1, 1, 20),
+                (target, "FIN", 21, 1, 0),
+                (tester, "ACK", 1, 22, 0),
+            ]
+        );
+    }
+
+    /// Two captures of one connection, one from each end, are read as one if their numbers are the same.
+    #[test]
+    fn the_tapes_of_both_ends_have_the_same_numbers() {
+        let numbers = |events: &[TapeEvent]| -> Vec<(u32, u32)> {
+            let frames = made(events).list;
+            let tcp = |frame: &Frame| match SlicedPacket::from_ethernet(&frame.octets).unwrap().transport {
+                Some(TransportSlice::Tcp(tcp)) => (tcp.sequence_number(), tcp.acknowledgment_number()),
+                _ => panic!("no TCP"),
+            };
+            frames.iter().map(tcp).collect()
+        };
+        let [client, server] = both_ends();
+        // With the same ports again, as another connection.
+        let client = numbers(&[client.clone(), client]);
+        let server = numbers(&[connected(0), server.clone(), server]);
+        assert_eq!(client, server[3..]);
+        assert_ne!(client[..3], client[3..]);
     }
 }
