@@ -1,5 +1,7 @@
 //! `weft lint`: the requirements that a capture violates.
 
+mod unjudged;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -19,6 +21,8 @@ use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
 use crate::spool::Spool;
+
+use unjudged::Unjudged;
 
 /// Findings that are printed for each requirement, without --all.
 const SHOWN: u64 = 5;
@@ -179,11 +183,13 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         judged: false,
         contents: Contents::default(),
         senders: Senders::default(),
+        unjudged: Unjudged::default(),
     };
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {
+                lint.unjudged.frame(&frame);
                 if let Some(writer) = &mut lint.json {
                     writer.frame(frame.number, frame.time);
                 }
@@ -200,11 +206,14 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     dissector.finish(&mut lint);
     lint.out.flush()?;
     input.close()?;
-    let Lint { failed, counts, by_requirement, groups, judged, mut contents, out, .. } = lint;
+    let Lint { failed, counts, by_requirement, groups, judged, mut contents, unjudged, out, .. } = lint;
     failed?;
     contents.unread = dissector.unread();
     if judged {
         remark(&name, &dissector);
+        if !unjudged.is_empty() {
+            note(&format!("{name}: {unjudged}"));
+        }
     } else {
         note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper; the capture has {contents}"));
     }
@@ -268,16 +277,19 @@ struct Lint<'o> {
     judged: bool,
     contents: Contents,
     senders: Senders,
+    unjudged: Unjudged,
 }
 
 impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
         self.contents.unit(unit);
+        self.unjudged.unit(unit);
     }
 
     fn packet(&mut self, packet: &Packet) {
         self.contents.packet(packet);
+        self.unjudged.packet(packet);
         match &mut self.json {
             Some(writer) => writer.packet(packet),
             None => self.senders.packet(packet),

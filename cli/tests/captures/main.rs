@@ -5,6 +5,7 @@ mod bad_input;
 mod dissect;
 mod excerpts;
 mod hostile;
+mod incomplete;
 mod live;
 mod names;
 mod several;
