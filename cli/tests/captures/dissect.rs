@@ -214,6 +214,14 @@ fn ladder_draws_the_connection() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg "));
 }
 
+/// The error is what `dissect` has for frame 13; tshark prints the same three names.
+#[test]
+fn ladder_names_the_error_of_a_terminate() {
+    let ladder = printed(&["ladder", TERMINATE]);
+    let row = ladder.lines().find(|line| line.contains("Terminate")).unwrap();
+    assert!(row.contains(" Terminate  DDP / Tagged Buffer Error / Base or bounds violation ─┤"), "{ladder}");
+}
+
 /// Notes are at the time of their frame, and what a frame carried comes before its FIN.
 #[test]
 fn ladder_has_the_order_of_the_wire() {

@@ -123,12 +123,17 @@ fn belongs(open: &Message, place: Place) -> bool {
 
 impl std::fmt::Display for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.opcode)?;
         match self.place {
-            Place::Tagged { stag, offset } => write!(f, "  STag {stag:#010x} TO {offset:#x}")?,
-            Place::Untagged { queue, msn } => write!(f, "  QN {queue} MSN {msn}")?,
+            Place::Untagged { queue, .. } if self.opcode == Opcode::TERMINATE => {
+                f.write_str(&super::text::terminate(queue, &self.octets))?;
+            }
+            Place::Untagged { queue, msn } => {
+                write!(f, "{}  QN {queue} MSN {msn}  {} bytes", self.opcode, self.len)?;
+            }
+            Place::Tagged { stag, offset } => {
+                write!(f, "{}  STag {stag:#010x} TO {offset:#x}  {} bytes", self.opcode, self.len)?;
+            }
         }
-        write!(f, "  {} bytes", self.len)?;
         if let Some(message) = &self.ulp_message {
             write!(f, "  {message}")?;
         }

@@ -150,14 +150,7 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
             if header.control.last() { "" } else { "  more follow" }
         ),
         Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
-            let mut line = String::from("Terminate");
-            if let Some(&[kind, code]) = payload.get(..2) {
-                let _ = write!(line, "  {}", error_name(TerminateError::new(kind >> 4, kind, code)));
-            }
-            if header.qn.get() != TERMINATE_QUEUE {
-                let _ = write!(line, "  QN {}", header.qn.get());
-            }
-            line
+            terminate(header.qn.get(), payload)
         }
         Ok(Segment::Untagged(header, payload)) => format!(
             "{}  QN {} MSN {} MO {}  {} bytes{}",
@@ -180,6 +173,18 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
         MarkerStatus::None | MarkerStatus::Good => {}
         MarkerStatus::BadValue => line.push_str("  MARKER WRONG"),
         MarkerStatus::Misplaced => line.push_str("  MARKERS MISPLACED"),
+    }
+    line
+}
+
+/// A Terminate with its error, and with its queue if that is the wrong one.
+pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
+    let mut line = String::from("Terminate");
+    if let Some(&[kind, code]) = payload.get(..2) {
+        let _ = write!(line, "  {}", error_name(TerminateError::new(kind >> 4, kind, code)));
+    }
+    if queue != TERMINATE_QUEUE {
+        let _ = write!(line, "  QN {queue}");
     }
     line
 }
