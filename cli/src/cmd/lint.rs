@@ -1,5 +1,6 @@
 //! `weft lint`: the requirements that a capture violates.
 
+mod bytes;
 mod unjudged;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
 use crate::spool::Spool;
 
+use bytes::bytes;
 use unjudged::Unjudged;
 
 /// Findings that are printed for each requirement, without --all.
@@ -330,8 +332,11 @@ impl Sink for Lint<'_> {
             };
             let place = place.map_or_else(String::new, |(file, number)| format!(" (frame {number} of {file})"));
             self.failed = group.lines.push(&format!(
-                "frame {}{place}{stream}{sender}: expected {}; found {}",
-                finding.frame, finding.expected, finding.found
+                "frame {}{place}{}{stream}{sender}: expected {}; found {}",
+                finding.frame,
+                bytes(finding),
+                finding.expected,
+                finding.found
             ));
         }
     }

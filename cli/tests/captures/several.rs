@@ -128,7 +128,7 @@ fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
     let output = weft(&["lint", "--merge"], &ring);
     assert_eq!(output.status.code(), Some(1));
     let place = format!(
-        "    frame 13 (frame 4 of {}), stream 0, sent by 10.1.0.1:7174 to 10.1.0.2:56391: expected ",
+        "    frame 13 (frame 4 of {}), bytes 86 to 88, stream 0, sent by 10.1.0.1:7174 to 10.1.0.2:56391: expected ",
         b.display()
     );
     assert!(text(&output.stdout).contains(&place), "{}", text(&output.stdout));

@@ -1,0 +1,60 @@
+//! Which bytes of a frame a finding is about.
+
+use weft_dissector::Finding;
+
+/// Ranges that are printed; a finding about a long FPDU has one for each of its frames.
+const MOST: usize = 3;
+
+/// As in ", bytes 66 to 68": offsets in the frame from 0 on, as `weft explain` and Wireshark count them. Empty if no byte
+/// shows the finding.
+pub(super) fn bytes(finding: &Finding) -> String {
+    let mut text = String::new();
+    let placed = finding.located.iter().filter(|located| located.len > 0);
+    let ranges: Vec<_> = placed.filter_map(|located| Some((located, u64::from(located.offset?)))).collect();
+    for (located, first) in ranges.iter().take(MOST) {
+        text += &match located.len {
+            1 => format!(", byte {first}"),
+            len => format!(", bytes {first} to {}", first + len - 1),
+        };
+        if located.frame != finding.frame {
+            text += &format!(" of frame {}", located.frame);
+        }
+    }
+    if ranges.len() > MOST {
+        text += ", and more";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::requirement::Severity;
+    use weft_dissector::unit::Located;
+
+    use super::*;
+
+    #[test]
+    fn names_the_bytes_of_each_frame() {
+        let at = |frame, offset, len| Located { frame, offset, len };
+        let of = |located: &[Located]| {
+            let finding = Finding {
+                requirement: requirement!("RDMAP-4.8-6"),
+                severity: Severity::Error,
+                stream: Some(0),
+                direction: 0,
+                frame: 13,
+                range: 0..0,
+                located: located.to_vec(),
+                expected: String::new(),
+                found: String::new(),
+            };
+            bytes(&finding)
+        };
+        assert_eq!(of(&[]), "");
+        assert_eq!(of(&[at(13, None, 4)]), "");
+        assert_eq!(of(&[at(13, Some(66), 1)]), ", byte 66");
+        assert_eq!(of(&[at(12, Some(90), 2), at(13, Some(54), 3)]), ", bytes 90 to 91 of frame 12, bytes 54 to 56");
+        assert_eq!(of(&[at(13, Some(54), 1); 4]), ", byte 54, byte 54, byte 54, and more");
+    }
+}
