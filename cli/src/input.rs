@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::output::text::counted;
-use weft_dissector::source::{Capture, Frame, OpenError};
+use weft_dissector::source::{Capture, Comments, Frame, OpenError};
 use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
 
 use crate::exit::{BadInput, note};
@@ -185,6 +185,15 @@ impl Input {
         match &self.source {
             Source::Files(parts) => Some(parts.places()),
             Source::File(_) | Source::Live(_) => None,
+        }
+    }
+
+    /// The comments of the latest frames.
+    pub(crate) fn comments(&self) -> Comments {
+        match &self.source {
+            Source::File(capture) => capture.comments(),
+            Source::Files(parts) => parts.comments(),
+            Source::Live(_) => Comments::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! `weft dissect`: decodes a capture, unit by unit with findings, or frame by frame as tshark does.
 
+mod comments;
 mod count;
 mod events;
 mod excerpt;
@@ -152,6 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let input = arguments.file.open_and_write(arguments.write.as_deref().map(|path| (path, ring)))?;
+    wanted.set_comments(input.comments());
     if arguments.format.is_some() {
         frames::run(arguments, input, wanted, filter.as_ref(), columns, &mut out)?;
     } else {

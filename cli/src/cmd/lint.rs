@@ -15,6 +15,7 @@ use weft_dissector::contents::Contents;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::counted;
+use weft_dissector::source::Comments;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
@@ -186,6 +187,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         contents: Contents::default(),
         senders: Senders::default(),
         unjudged: Unjudged::default(),
+        comments: input.comments(),
     };
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
@@ -280,6 +282,7 @@ struct Lint<'o> {
     contents: Contents,
     senders: Senders,
     unjudged: Unjudged,
+    comments: Comments,
 }
 
 impl Sink for Lint<'_> {
@@ -330,9 +333,12 @@ impl Sink for Lint<'_> {
                 Some((src, dst)) => format!(", sent by {src} to {dst}"),
                 None => String::new(),
             };
+            let is_stimulus = |comment: &String| comment.starts_with("stimulus");
+            let is_stimulus = self.comments.of(finding.frame).iter().any(is_stimulus);
+            let stimulus = if is_stimulus { " (stimulus of the tester)" } else { "" };
             let place = place.map_or_else(String::new, |(file, number)| format!(" (frame {number} of {file})"));
             self.failed = group.lines.push(&format!(
-                "frame {}{place}{}{stream}{sender}: expected {}; found {}",
+                "frame {}{place}{}{stream}{sender}{stimulus}: expected {}; found {}",
                 finding.frame,
                 bytes(finding),
                 finding.expected,

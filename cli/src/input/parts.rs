@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weft_dissector::source::{Capture, Frame};
+use weft_dissector::source::{Capture, Comments, Frame};
 
 use super::places::Places;
 use super::{open_capture, shown};
@@ -49,6 +49,7 @@ pub(super) struct Parts {
     current: OwnedFrame,
     frames: u64,
     places: Places,
+    comments: Comments,
 }
 
 impl Parts {
@@ -83,6 +84,7 @@ impl Parts {
             current: OwnedFrame::default(),
             frames: 0,
             places: Places::default(),
+            comments: Comments::default(),
         })
     }
 
@@ -94,6 +96,11 @@ impl Parts {
     /// The file of each frame.
     pub(super) fn places(&self) -> Places {
         self.places.clone()
+    }
+
+    /// The comments of the latest frames.
+    pub(super) fn comments(&self) -> Comments {
+        self.comments.clone()
     }
 
     /// The earliest remaining frame, numbered over all files.
@@ -109,6 +116,7 @@ impl Parts {
         std::mem::swap(&mut self.current, part.next.as_mut()?);
         self.frames += 1;
         self.places.note(self.frames, part.capture.frames(), &part.name);
+        self.comments.note(self.frames, part.capture.comments().of(part.capture.frames()));
         part.advance();
         let OwnedFrame { time, interface, link_type, wire_len, octets } = &self.current;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);

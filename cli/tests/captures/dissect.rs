@@ -299,8 +299,9 @@ fn lint_groups_findings_and_sets_its_exit_code() {
     let [stream, src, src_port, dst, dst_port] = fields.trim_end().split('\t').collect::<Vec<_>>()[..] else {
         panic!("{fields}")
     };
-    let begin =
-        format!("    frame 453, bytes 56 to 57, stream {stream}, sent by {src}:{src_port} to {dst}:{dst_port}: expected ");
+    let begin = format!(
+        "    frame 453, bytes 56 to 57, stream {stream}, sent by {src}:{src_port} to {dst}:{dst_port}: expected "
+    );
     assert!(line.starts_with(&begin), "{line}");
     let last = text.lines().last().unwrap();
     assert!(last.starts_with("host-matrix.pcap: ") && last.ends_with(" notes"), "{last}");

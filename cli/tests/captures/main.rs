@@ -2,6 +2,7 @@
 //! on files and interfaces; and what the monitor finds in the frames of correct and hostile peers.
 
 mod bad_input;
+mod comments;
 mod dissect;
 mod excerpts;
 mod hostile;

@@ -9,6 +9,7 @@ use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::output::json::kind_name;
 use crate::packet::{Packet, TransportKind};
+use crate::source::Comments;
 use crate::unit::{CrcStatus, Kind, Unit};
 
 use super::known::{Condition, Fact, GroupOf, Known, Source};
@@ -32,6 +33,7 @@ pub struct Wanted {
     walks: bool,
     /// And parsing it completely, because more than `fields` is wanted?
     walks_all: bool,
+    comments: Comments,
 }
 
 /// Facts about a frame itself.
@@ -86,6 +88,11 @@ impl Wanted {
         }
         self.walks = self.walks_all || !self.fields.is_empty();
         slot
+    }
+
+    /// From now on, the comments of frames are those of this capture.
+    pub fn set_comments(&mut self, comments: Comments) {
+        self.comments = comments;
     }
 
     /// Does anything depend on findings?
@@ -189,6 +196,12 @@ impl Wanted {
                     Some((_, captured)) => Held::Number(u64::from(captured)),
                     None => continue,
                 },
+                Fact::FrameComment => {
+                    for comment in self.comments.of(facts.number) {
+                        values.add_octets(*slot, comment.as_bytes());
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             values.add(*slot, value);
@@ -284,7 +297,12 @@ fn walks_for(group: GroupOf) -> bool {
 fn is_of_frame(fact: Fact) -> bool {
     matches!(
         fact,
-        Fact::FrameNumber | Fact::FrameTimeEpoch | Fact::FrameTimeRelative | Fact::FrameLen | Fact::FrameCapLen
+        Fact::FrameNumber
+            | Fact::FrameTimeEpoch
+            | Fact::FrameTimeRelative
+            | Fact::FrameLen
+            | Fact::FrameCapLen
+            | Fact::FrameComment
     )
 }
 

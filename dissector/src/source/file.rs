@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::buffer::{Buffer, LONGEST_RECORD};
+use super::comments::Comments;
 use super::erf::Erf;
 use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap};
@@ -40,6 +41,7 @@ pub struct Capture {
     buffer: Buffer,
     format: Box<dyn Format>,
     frames: u64,
+    comments: Comments,
     used: usize,
     note: Option<String>,
     /// The first frame of an interface that the capture does not describe, and the number of such
@@ -104,7 +106,17 @@ impl Capture {
             other_format(buffer.octets())?
         };
         buffer.consume(header_len);
-        Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None, latest: 0, backwards: None })
+        Ok(Capture {
+            buffer,
+            format,
+            frames: 0,
+            comments: Comments::default(),
+            used: 0,
+            note: None,
+            unreadable: None,
+            latest: 0,
+            backwards: None,
+        })
     }
 
     /// The next frame; `None` at the end, or if damage makes it impossible to continue
@@ -123,6 +135,8 @@ impl Capture {
                         self.backwards.get_or_insert((self.frames, self.latest - time));
                     }
                     self.latest = self.latest.max(time);
+                    let record = self.buffer.octets().get(..used).unwrap_or_default();
+                    self.comments.note(self.frames, self.format.comments(record));
                     let octets = &self.buffer.octets()[start..start + len];
                     return Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len });
                 }
@@ -160,6 +174,12 @@ impl Capture {
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// The comments of the latest frames.
+    #[must_use]
+    pub fn comments(&self) -> Comments {
+        self.comments.clone()
     }
 
     /// Number of frames delivered so far.

@@ -6,6 +6,7 @@
 //! and why reading stopped. Live capture is not here.
 
 mod buffer;
+mod comments;
 mod compressed;
 mod contents;
 pub(crate) mod erf;
@@ -16,6 +17,7 @@ mod pcap;
 mod pcapng;
 mod snoop;
 
+pub use comments::Comments;
 pub use contents::decompressed;
 pub use file::{Capture, OpenError};
 pub(crate) use media::Media;
@@ -57,6 +59,12 @@ enum Next {
 trait Format: Send {
     /// The item at the beginning of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
+
+    /// The comments in the record of a frame, which [`Format::next`] found at the start of `record`.
+    fn comments(&self, record: &[u8]) -> Vec<String> {
+        let _ = record;
+        Vec::new()
+    }
 
     /// The last record, of which only `octets` are in the file.
     fn cut(&mut self, octets: &[u8]) -> Next {

@@ -1,6 +1,6 @@
 //! The pcapng format: sections of either byte order, several interfaces, every resolution of time.
 //!
-//! Packet comments and other options are not read.
+//! Of the options of packets, comments are read.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
@@ -9,6 +9,9 @@ use super::{Format, Next};
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const OBSOLETE_PACKET: u32 = 2;
 const ENHANCED_PACKET: u32 = 6;
+/// Codes of options.
+const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
 /// Block type and block length.
 const BLOCK_HEADER_LEN: usize = 8;
 /// Fixed part of the body of an enhanced packet block.
@@ -87,6 +90,30 @@ impl Format for PcapNg {
             Err(_) if kind == SECTION_HEADER => Next::Damaged("the section header is invalid".to_owned()),
             Err(_) => Next::Damaged(format!("the block of type {kind:#x} is invalid")),
         }
+    }
+
+    fn comments(&self, record: &[u8]) -> Vec<String> {
+        let Some(body) = record.get(BLOCK_HEADER_LEN..record.len().saturating_sub(4)) else { return Vec::new() };
+        if body.len() < ENHANCED_LEN || self.u32(record) != ENHANCED_PACKET {
+            return Vec::new();
+        }
+        let data = (self.u32(&body[12..]) as usize).next_multiple_of(4);
+        let mut options = body.get(ENHANCED_LEN.saturating_add(data)..).unwrap_or(&[]);
+        let mut comments = Vec::new();
+        // Code, length, value, and padding to 32 bits.
+        while let Some((head, rest)) = options.split_first_chunk::<4>() {
+            let half =
+                |a: u8, b: u8| if self.big_endian { u16::from_be_bytes([a, b]) } else { u16::from_le_bytes([a, b]) };
+            let (code, len) = (half(head[0], head[1]), usize::from(half(head[2], head[3])));
+            let Some(value) = rest.get(..len) else { break };
+            match code {
+                END_OF_OPTIONS => break,
+                COMMENT => comments.push(String::from_utf8_lossy(value).into_owned()),
+                _ => {}
+            }
+            options = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+        comments
     }
 
     /// The last block, of which only a part is in the file.

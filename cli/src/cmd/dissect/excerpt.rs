@@ -49,9 +49,11 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
         None => Chosen::default(),
     };
     let mut input = capture.input()?;
+    let mut wanted = wanted.clone();
+    wanted.set_comments(input.comments());
     let mut copy = Copy::new(&capture, to)?;
     let keep = Keep { octets: copy.needs_octets(), findings: true, ..Keep::default() };
-    let mut reading = Reading::new(arguments, wanted.clone(), keep, filter);
+    let mut reading = Reading::new(arguments, wanted, keep, filter);
     let (mut written, mut connections) = (Written::default(), Connections::default());
     reading.run(&mut input, &mut |step| match step {
         // A late finding whose frame was released has no frame.
@@ -124,7 +126,9 @@ impl Chosen {
     /// Reads the capture for the first time.
     fn find(arguments: &Arguments, capture: &Again, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<Self> {
         let mut chosen = Chosen::default();
-        Reading::new(arguments, wanted.clone(), Keep::default(), filter).run(&mut capture.input()?, &mut |step| {
+        let (mut input, mut wanted) = (capture.input()?, wanted.clone());
+        wanted.set_comments(input.comments());
+        Reading::new(arguments, wanted, Keep::default(), filter).run(&mut input, &mut |step| {
             if let Step::Record(record, true, _) = step {
                 chosen.any = true;
                 if let Some(stream) = record.stream {

@@ -10,6 +10,7 @@ use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::packets::PacketsWriter;
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::{pdml, text};
+use weft_dissector::source::Comments;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
@@ -17,6 +18,7 @@ use crate::colour::Colour;
 use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
+use super::comments::comment_lines;
 use super::count::{Counted, Counts};
 use super::{Arguments, Chosen, Format, Out, no_match};
 
@@ -44,7 +46,7 @@ pub(crate) fn run(
             (Printer::Pdml, Keep { layers: true, findings: true, ..Keep::default() })
         }
         Some(Format::Text) | None => (
-            Printer::Text(arguments.color.decide()),
+            Printer::Text(arguments.color.decide(), arguments.verbose.then(|| input.comments())),
             Keep {
                 summaries: true,
                 findings: true,
@@ -234,7 +236,8 @@ impl Sink for Gather {
 }
 
 enum Printer {
-    Text(Colour),
+    /// With the comments of frames, if they are printed.
+    Text(Colour, Option<Comments>),
     Fields(FieldsWriter),
     Json(PacketsWriter),
     Pdml,
@@ -246,8 +249,11 @@ impl Printer {
             Printer::Fields(writer) => writer.record(&record.values, out),
             Printer::Json(writer) => writer.record(record, out),
             Printer::Pdml => pdml::record(record, out),
-            Printer::Text(colour) => {
+            Printer::Text(colour, comments) => {
                 writeln!(out, "{}", text::frame_line(record))?;
+                if let Some(comments) = comments {
+                    out.write_all(comment_lines(comments, record.facts.number).as_bytes())?;
+                }
                 for unit in &record.units {
                     out.write_all(unit.tree.as_bytes())?;
                 }

@@ -7,6 +7,7 @@ use weft_dissector::exchange::Exchange;
 use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
+use weft_dissector::source::Comments;
 use weft_dissector::tree::tree;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
@@ -15,6 +16,7 @@ use crate::colour::Colour;
 use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
+use super::comments::comment_lines;
 use super::count::{Counts, Nothing};
 use super::events::Events;
 use super::order::{Ordered, Place, Rank};
@@ -42,6 +44,8 @@ pub(crate) fn run(
             hex: arguments.hex,
             colour: arguments.color.decide(),
             senders: Senders::default(),
+            comments: input.comments(),
+            commented: 0,
         }
     };
     let selection = filter.map(|filter| Selection {
@@ -110,7 +114,15 @@ pub(crate) fn run(
 enum Format {
     Nothing,
     Json(JsonWriter),
-    Text { verbose: bool, hex: bool, colour: Colour, senders: Senders },
+    Text {
+        verbose: bool,
+        hex: bool,
+        colour: Colour,
+        senders: Senders,
+        comments: Comments,
+        /// The frame whose comments were printed last.
+        commented: u64,
+    },
 }
 
 /// Renders units and findings.
@@ -380,7 +392,7 @@ impl Format {
         match self {
             Format::Nothing => Ok(()),
             Format::Json(writer) => writer.write(unit, out),
-            Format::Text { verbose, hex, colour, .. } => {
+            Format::Text { verbose, hex, colour, comments, commented, .. } => {
                 let line = text::unit_line(unit, origin);
                 let line = match unit.kind {
                     Kind::Startup(..) => colour.strong(&line),
@@ -390,6 +402,10 @@ impl Format {
                 };
                 writeln!(out, "{line}")?;
                 if *verbose {
+                    // A frame with several units has its comments at the first.
+                    if std::mem::replace(commented, unit.frame) != unit.frame {
+                        out.write_all(comment_lines(comments, unit.frame).as_bytes())?;
+                    }
                     out.write_all(text::tree_lines(&tree(unit)).as_bytes())?;
                 }
                 if *hex {
