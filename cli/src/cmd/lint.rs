@@ -1,6 +1,7 @@
 //! `weft lint`: the requirements that a capture violates.
 
 mod bytes;
+mod select;
 mod unjudged;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
 use crate::spool::Spool;
 
 use bytes::bytes;
+use select::{SelectArguments, Selection};
 use unjudged::Unjudged;
 
 /// Findings that are printed for each requirement, without --all.
@@ -42,6 +44,8 @@ const SHOWN: u64 = 5;
     weft lint --level error --json capture.pcap.gz\n  \
     weft lint captures\n  \
     weft lint --merge ring_*.pcapng\n  \
+    weft lint --stream 3 capture.pcap\n  \
+    weft lint -Y 'ip.src == 10.1.0.1' capture.pcap\n  \
     weft lint -i eth0 -a duration:60"
 )]
 pub(crate) struct Arguments {
@@ -63,6 +67,8 @@ pub(crate) struct Arguments {
     /// connection, and rules that depend on earlier frames do not apply.
     #[arg(long, conflicts_with = "interface")]
     merge: bool,
+    #[command(flatten)]
+    select: SelectArguments,
     /// Print findings of this severity and above, and exit with 1 if there are any
     #[arg(long, value_enum, default_value_t = Level::Warning)]
     level: Level,
@@ -106,6 +112,8 @@ type Out = BufWriter<Verdict<io::StdoutLock<'static>>>;
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(Verdict::new(io::stdout().lock()));
+    // A wrong filter is reported once, and not for each capture.
+    arguments.select.selection()?;
     if let Some(interface) = arguments.live.interface() {
         let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
         out.flush()?;
@@ -187,13 +195,20 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         contents: Contents::default(),
         senders: Senders::default(),
         unjudged: Unjudged::default(),
+        selection: arguments.select.selection()?,
         comments: input.comments(),
     };
+    if let Some(selection) = &mut lint.selection {
+        selection.set_comments(lint.comments.clone());
+    }
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {
                 lint.unjudged.frame(&frame);
+                if let Some(selection) = &mut lint.selection {
+                    selection.frame(&frame);
+                }
                 if let Some(writer) = &mut lint.json {
                     writer.frame(frame.number, frame.time);
                 }
@@ -210,7 +225,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     dissector.finish(&mut lint);
     lint.out.flush()?;
     input.close()?;
-    let Lint { failed, counts, by_requirement, groups, judged, mut contents, unjudged, out, .. } = lint;
+    let Lint { failed, counts, by_requirement, groups, judged, mut contents, unjudged, selection, out, .. } = lint;
     failed?;
     contents.unread = dissector.unread();
     if judged {
@@ -218,6 +233,8 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         if !unjudged.is_empty() {
             note(&format!("{name}: {unjudged}"));
         }
+    } else if selection.is_some() {
+        note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper in the selection"));
     } else {
         note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper; the capture has {contents}"));
     }
@@ -282,19 +299,27 @@ struct Lint<'o> {
     contents: Contents,
     senders: Senders,
     unjudged: Unjudged,
+    /// What is judged, if not everything.
+    selection: Option<Selection>,
     comments: Comments,
 }
 
 impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
-        self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
         self.contents.unit(unit);
+        if self.selection.as_mut().is_some_and(|selection| !selection.unit(unit)) {
+            return;
+        }
+        self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
         self.unjudged.unit(unit);
     }
 
     fn packet(&mut self, packet: &Packet) {
         self.contents.packet(packet);
         self.unjudged.packet(packet);
+        if let Some(selection) = &mut self.selection {
+            selection.packet(packet);
+        }
         match &mut self.json {
             Some(writer) => writer.packet(packet),
             None => self.senders.packet(packet),
@@ -302,6 +327,9 @@ impl Sink for Lint<'_> {
     }
 
     fn finding(&mut self, finding: &Finding) {
+        if self.selection.as_mut().is_some_and(|selection| !selection.finding(finding)) {
+            return;
+        }
         // A wrong key, for example, is in bytes that are not a unit of iWARP.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;

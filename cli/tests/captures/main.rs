@@ -9,4 +9,5 @@ mod hostile;
 mod incomplete;
 mod live;
 mod names;
+mod selection;
 mod several;

@@ -269,7 +269,7 @@ impl Printer {
         match self {
             Printer::Json(writer) => writer.finish(out),
             Printer::Pdml => pdml::tail(out),
-            Printer::Text(_) | Printer::Fields(_) => Ok(()),
+            Printer::Text(..) | Printer::Fields(_) => Ok(()),
         }
     }
 }

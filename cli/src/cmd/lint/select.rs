@@ -1,0 +1,140 @@
+//! `--stream` and `-Y`: which units are judged, and which findings count.
+
+use std::collections::BTreeMap;
+
+use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
+use weft_dissector::source::{Comments, Frame};
+use weft_dissector::unit::Unit;
+use weft_dissector::{Finding, Packet};
+
+use crate::cmd::dissect::parse;
+use crate::exit::BadInput;
+
+/// Units whose verdicts are remembered for late findings.
+const VERDICTS: usize = 1 << 16;
+
+/// Stream, direction and frame: the link between a finding and its unit.
+type Place = (Option<u32>, u8, u64);
+
+/// The options.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct SelectArguments {
+    /// Judge only this connection, by its number in `weft dissect`
+    #[arg(long, value_name = "N")]
+    stream: Option<u32>,
+    /// Judge only units that pass a display filter in Wireshark's language
+    #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
+    filter: Option<String>,
+}
+
+impl SelectArguments {
+    /// The selection of one capture; `None` selects everything.
+    pub(super) fn selection(&self) -> Result<Option<Selection>, BadInput> {
+        if self.stream.is_none() && self.filter.is_none() {
+            return Ok(None);
+        }
+        let mut wanted = Wanted::default();
+        let filter = self.filter.as_deref().map(|text| parse(text, &mut wanted)).transpose()?;
+        Ok(Some(Selection {
+            stream: self.stream,
+            filter,
+            wanted,
+            frame: None,
+            origin: None,
+            values: Values::default(),
+            last: None,
+            verdicts: BTreeMap::new(),
+        }))
+    }
+}
+
+pub(super) struct Selection {
+    stream: Option<u32>,
+    filter: Option<Filter>,
+    wanted: Wanted,
+    /// The current frame.
+    frame: Option<FrameFacts>,
+    /// Capture time of the first frame.
+    origin: Option<u64>,
+    /// The values of the last unit, whose findings may decide about it.
+    values: Values,
+    last: Option<Place>,
+    /// Did one of the units of this place pass?
+    verdicts: BTreeMap<Place, bool>,
+}
+
+impl Selection {
+    pub(super) fn set_comments(&mut self, comments: Comments) {
+        self.wanted.set_comments(comments);
+    }
+
+    pub(super) fn frame(&mut self, frame: &Frame<'_>) {
+        self.frame = Some(FrameFacts {
+            number: frame.number,
+            time: frame.time,
+            origin: *self.origin.get_or_insert(frame.time),
+            len: Some((frame.wire_len, u32::try_from(frame.octets.len()).unwrap_or(u32::MAX))),
+            packet: None,
+        });
+    }
+
+    pub(super) fn packet(&mut self, packet: &Packet) {
+        if let Some(frame) = self.frame.as_mut().filter(|frame| frame.number == packet.frame) {
+            frame.packet = Some(*packet);
+        }
+    }
+
+    /// Is the unit judged? A filter for findings leaves that to them.
+    pub(super) fn unit(&mut self, unit: &Unit<'_>) -> bool {
+        if self.is_other(unit.stream) {
+            return false;
+        }
+        let Some(filter) = &self.filter else { return true };
+        self.values.clear();
+        self.wanted.unit(unit, &mut self.values);
+        let is_own = |frame: &FrameFacts| {
+            frame.number == unit.frame && frame.packet.is_some_and(|packet| packet.src == unit.ends.src)
+        };
+        match self.frame.filter(is_own) {
+            Some(frame) => self.wanted.frame(&frame, &mut self.values),
+            None => self.wanted.frame_of(unit, self.origin.unwrap_or(0), &mut self.values),
+        }
+        let place = (unit.stream, unit.direction, unit.frame);
+        self.last = Some(place);
+        if self.wanted.findings() {
+            return true;
+        }
+        let passes = filter.matches(&self.values);
+        if self.verdicts.len() == VERDICTS {
+            self.verdicts.pop_first();
+        }
+        *self.verdicts.entry(place).or_default() |= passes;
+        passes
+    }
+
+    /// Does the finding count?
+    pub(super) fn finding(&mut self, finding: &Finding) -> bool {
+        if self.is_other(finding.stream) {
+            return false;
+        }
+        let Some(filter) = &self.filter else { return true };
+        let place = (finding.stream, finding.direction, finding.frame);
+        if !self.wanted.findings()
+            && let Some(passed) = self.verdicts.get(&place)
+        {
+            return *passed;
+        }
+        let mut values = Values::default();
+        if self.last == Some(place) {
+            values.append(&self.values);
+        } else {
+            self.wanted.frame_of_finding(finding, &mut values);
+        }
+        self.wanted.finding(finding, &mut values);
+        filter.matches(&values)
+    }
+
+    fn is_other(&self, stream: Option<u32>) -> bool {
+        self.stream.is_some() && self.stream != stream
+    }
+}
