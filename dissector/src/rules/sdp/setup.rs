@@ -113,7 +113,8 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
-        Kind::Unparsed { len } if state.traffic.sides[direction].strayed => {
+        // Without a misread, octets there or before them were not captured.
+        Kind::Unparsed { len } if unit.misread.is_some() && state.traffic.sides[direction].strayed => {
             let found = format!("{len} other bytes");
             let mut stray = |id| findings.in_frame(id, direction, octets, "only FPDUs", found.clone());
             stray(requirement!("SDP-8.1.1-1"));
@@ -182,7 +183,7 @@ mod tests {
 
     use crate::rules::sdp::testing::{proves, proves_of};
     use crate::testing::sdp::{STAG, Talk, VA, advert, hello_ack, ordered, word};
-    use crate::testing::{Wire, hello, reply, startup_frame};
+    use crate::testing::{Wire, fpdu, hello, reply, send_of, startup_frame};
 
     fn upon_private_data(order: FieldOrder) -> Talk {
         let mut wire = Wire::connected();
@@ -313,6 +314,21 @@ mod tests {
         };
         proves(requirement!("SDP-8.1.1-1"), strays, data);
         proves(requirement!("SDP-8.1.1-41"), strays, data);
+    }
+
+    /// A snap length keeps one octet of an FPDU.
+    #[test]
+    fn an_octet_of_a_cut_fpdu_is_not_a_stray() {
+        let mut talk = Talk::bare();
+        talk.send(0, Mid::DATA, "", 0);
+        let octets = fpdu(&send_of(2, 60));
+        talk.wire.send(0, &octets[..1]);
+        talk.wire.lose(0, &octets[1..]);
+        talk.send(1, Mid::DATA, "", 0);
+        (0..2).for_each(|direction| talk.wire.fin(direction));
+        let found = talk.wire.findings();
+        let ids = [requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")];
+        assert!(found.iter().all(|finding| !ids.contains(&finding.requirement)), "{found:#?}");
     }
 
     #[test]
