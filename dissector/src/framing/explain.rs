@@ -28,6 +28,11 @@ impl Reader {
         }
         let header = header_position(start, self.phase);
         let captured = |from: u64, to: u64| half.octets(from, to).ok().flatten();
+        let is_rest = start < half.end() && half.end() - start < 4 && half.ends_with_fin();
+        if is_rest && !self.guesses_no_markers && captured(start, half.end()).is_some() {
+            // An FPDU has at least eight octets, and a marker four.
+            return Some(Misread::Unexplained);
+        }
         let head = captured(header, header + 4)?;
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
         let swapped = [head[1], head[0], head[2], head[3]];

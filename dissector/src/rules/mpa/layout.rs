@@ -124,6 +124,27 @@ mod tests {
         proves(requirement!("MPA-4.1-1"), &many(&swapped), &many(&fpdu(&testing::hex(SEND))));
     }
 
+    /// Fewer octets than a header and a marker have, then FIN.
+    #[test]
+    fn up_to_three_octets_before_the_fin_are_found() {
+        let ending = |rest: &[u8]| {
+            let mut wire = good();
+            if !rest.is_empty() {
+                wire.send(0, rest);
+            }
+            wire.fin(0);
+            wire.fin(1);
+            wire
+        };
+        for len in 1..=3 {
+            proves(requirement!("MPA-4.1-1"), &ending(&[0xff; 3][..len]), &ending(&[]));
+        }
+        // Without the FIN, the rest of an FPDU may come after the capture.
+        let mut open = good();
+        open.send(0, &[0; 2]);
+        assert!(open.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-1")));
+    }
+
     #[test]
     fn a_length_that_counts_itself_and_the_crc_is_found() {
         let counted = with_crc(testing::hex("0019 4143 00000000 00000000 00000001 00000000 2a 000000"));
