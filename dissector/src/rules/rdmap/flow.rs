@@ -13,6 +13,7 @@ pub(super) static ANSWERED: Rule = Rule {
         requirement!("RDMAP-5.2-1"),
         requirement!("RDMAP-5.2.1-18"),
         requirement!("RDMAP-7306.5.2.1-21"),
+        requirement!("RDMAP-7306.5.2.2-3"),
     ],
     judge: Judge::End(answered),
 };
@@ -38,6 +39,10 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
             for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
                 findings.in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
             }
+        }
+        if let Some((header, Opcode::ATOMIC_RESPONSE)) = operations.unsolicited() {
+            let (id, expected) = (requirement!("RDMAP-7306.5.2.2-3"), "one Atomic Response for each Atomic Request");
+            findings.in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
         }
         // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
@@ -119,6 +124,24 @@ mod tests {
         let request = atomic(1);
         let right = closed(&[(0, &request), (1, ATOMIC_RESPONSE)]);
         proves(requirement!("RDMAP-7306.5.2.1-21"), &closed(&[(0, &request)]), &right);
+    }
+
+    /// RFC 7306 section 5.2.2: the Request Identifier is that of a request.
+    #[test]
+    fn each_atomic_response_has_a_request() {
+        let (id, request) = (requirement!("RDMAP-7306.5.2.2-3"), atomic(1));
+        let right = closed(&[(0, &request), (1, ATOMIC_RESPONSE)]);
+        proves(id, &closed(&[(1, ATOMIC_RESPONSE)]), &right);
+        let second = ATOMIC_RESPONSE.replacen("00000003 00000001", "00000003 00000002", 1);
+        proves(id, &closed(&[(0, &request), (1, ATOMIC_RESPONSE), (1, &second)]), &right);
+        let from_requester = closed(&[(0, &request), (1, ATOMIC_RESPONSE), (0, ATOMIC_RESPONSE)]);
+        proves(id, &from_requester, &right);
+        // The capture lacks the Request.
+        let mut wire = exchange(&[]);
+        wire.lose(0, &fpdu(&testing::hex(&request)));
+        wire.say(1, ATOMIC_RESPONSE);
+        (0..2).for_each(|direction| wire.fin(direction));
+        assert_eq!(wire.errors(), []);
     }
 
     #[test]
