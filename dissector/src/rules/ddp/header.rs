@@ -64,7 +64,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     };
     match &view.segment {
         Segment::Tagged(..) => {
-            if !fits || opcode.is_tagged() != Some(true) {
+            // An unassigned opcode, such as 0xF for experiments (RFC 6580 section 3.4), fixes no T.
+            if !fits || opcode.is_tagged() == Some(false) {
                 let expected = "the control byte of an RDMA Write or Read Response";
                 let range = ULPDU_AT + 1..ULPDU_AT + 2;
                 let found = format!("{:#04x}", view.header[1]);
@@ -131,6 +132,12 @@ mod tests {
         // A wrong DV or an unassigned opcode does not prove that DDP changed RDMAP's octets.
         proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
+        // An opcode for experiments may be tagged.
+        proves(
+            requirement!("DDP-4.2-2"),
+            &one("c143 00000000 00000000 00000001 00000000 2a"),
+            &one("c14f 11223344 0000000000001000 2a"),
+        );
         proves(
             requirement!("DDP-5.2-9"),
             &one("c550 00000000 0000000000000000"),
