@@ -35,7 +35,6 @@ const MISSED: &[&str] = &[
     "M01-reply-surplus",
     "M14-response-long",
     "M16-read-request-short",
-    "M18-atomic-response-unasked",
     "M37-write-after-cancel",
     "M38-buffered-too-early",
     "M42-oob-pend-twice",
