@@ -57,7 +57,7 @@ fn octets_missing_before_a_fin_are_reported() {
     let lines = text(&capture.weft(&["dissect"]).stdout);
     let fin = lines.lines().position(|line| line.contains("TCP closed by 10.1.0.1 with FIN")).unwrap();
     let before = lines.lines().nth(fin - 1).unwrap();
-    assert!(before.starts_with("    12 ") && before.ends_with("  not captured  44 octets"), "{lines}");
+    assert!(before.starts_with("    12 ") && before.ends_with("  not captured  44 bytes"), "{lines}");
     let summary = text(&capture.weft(&["dissect", "-q"]).stderr);
     assert!(summary.contains("; 44 bytes not captured"), "{summary}");
     let lint = text(&capture.weft(&["lint"]).stderr);

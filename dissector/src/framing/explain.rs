@@ -29,7 +29,7 @@ impl Reader {
         let header = header_position(start, self.phase);
         let captured = |from: u64, to: u64| half.octets(from, to).ok().flatten();
         let is_rest = start < half.end() && half.end() - start < 4 && half.ends_with_fin();
-        if is_rest && !self.guesses_no_markers && captured(start, half.end()).is_some() {
+        if is_rest && captured(start, half.end()).is_some() {
             // An FPDU has at least eight octets, and a marker four.
             return Some(Misread::Unexplained);
         }

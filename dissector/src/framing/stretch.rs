@@ -98,7 +98,7 @@ impl Passed {
             out.kept(half, (first.start, &self.placed), latest, missing, kind, None);
         }
         if let Some(Piece { start, end, .. }) = gap {
-            out.unit(half, start, half.frame_behind(end), false, Kind::Gap { len: end - start });
+            out.unit(half, start, half.frame_after(end), false, Kind::Gap { len: end - start });
         }
         self.clear();
     }
@@ -113,7 +113,7 @@ impl Passed {
                 let placed: &[Placed] = if index == 0 { &self.placed } else { &[] };
                 out.kept(half, (piece.start, placed), piece.latest, false, kind, misread.take());
             } else {
-                let after = half.frame_behind(piece.end);
+                let after = half.frame_after(piece.end);
                 let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(after, |p| p.first);
                 out.unit(half, piece.start, next, false, Kind::Gap { len });
             }

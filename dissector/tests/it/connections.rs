@@ -24,15 +24,19 @@ fn short_lived(watch: &mut Watch, port: u16, iwarp: bool, end: u8) {
     };
     watch.packet(&from(0, 999, SYN, &[]));
     watch.packet(&from(1, 1999, SYN | ACK, &[]));
+    let mut next = [1000, 2000];
+    let mut sends = |sender: usize, payload: &[u8]| {
+        watch.packet(&from(sender, next[sender], ACK, payload));
+        next[sender] += payload.len() as u32;
+    };
     if iwarp {
-        watch.packet(&from(0, 1000, ACK, &startup(false, 0x40, 1, b"")));
-        watch.packet(&from(1, 2000, ACK, &startup(true, 0x40, 1, b"")));
-        watch.packet(&from(0, 1020, ACK, &fpdus(&[send(1, b"hi")], false, true)));
+        sends(0, &startup(false, 0x40, 1, b""));
+        sends(1, &startup(true, 0x40, 1, b""));
+        sends(0, &fpdus(&[send(1, b"hi")], false, true));
     } else {
-        watch.packet(&from(0, 1000, ACK, b"GET /"));
+        sends(0, b"GET /");
     }
-    watch.packet(&from(0, 1100, end | ACK, &[]));
-    watch.packet(&from(1, 2100, end | ACK, &[]));
+    (0..2).for_each(|sender| watch.packet(&from(sender, next[sender], end | ACK, &[])));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{Half, ORIGIN};
 /// The FIN that ends a direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closing {
-    /// Its own sequence number, behind the octets of its segment.
+    /// Its own sequence number, after the octets of its segment.
     seq: u32,
     frame: u64,
     /// When it was captured, in nanoseconds since 1970.
@@ -50,7 +50,7 @@ impl Half {
     }
 
     /// Number and time of the frame that follows a hole which ends at `position`; zeros when none does.
-    pub(crate) fn frame_behind(&self, position: u64) -> (u64, u64) {
+    pub(crate) fn frame_after(&self, position: u64) -> (u64, u64) {
         let (frame, time) = self.frame_of(position, position + 1);
         match self.closing {
             Some(closing) if frame == 0 && self.fin_position() == Some(position) => (closing.frame, closing.time),
@@ -97,7 +97,7 @@ mod tests {
         wire.lose(0, &fpdu(&hex(SEND)));
         wire.fin(0);
         // SYN, SYN-ACK, Request, Reply and Send come before; the missing segment has no frame.
-        let gap = |frame| Some((frame, "not captured  28 octets".to_owned()));
+        let gap = |frame| Some((frame, "not captured  28 bytes".to_owned()));
         assert_eq!(lines(&wire).pop(), gap(6));
         // Without the SYNs, too.
         let late = wire.changed(|frames| frames[2..].to_vec());
@@ -134,7 +134,7 @@ mod tests {
         wire.send(0, b"GET / HTTP/1.1\r\n");
         wire.lose(0, b"\r\n");
         wire.fin(0);
-        let expected = [(3, "streaming data  16 octets"), (4, "not captured  2 octets")];
+        let expected = [(3, "streaming data  16 bytes"), (4, "not captured  2 bytes")];
         assert_eq!(lines(&wire), expected.map(|(frame, line)| (frame, line.to_owned())));
     }
 
