@@ -459,7 +459,7 @@ mod tests {
         wire.send(0, other);
         let mut held_back = Vec::new();
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
-            held_back.push(dissector.holds_back())
+            held_back.push(dissector.holds_back());
         });
         // SYN, SYN-ACK, Request and Reply; octets after a hole; the hole's octets and half an FPDU;
         // the other half.
@@ -475,7 +475,7 @@ mod tests {
         }
         let mut kept = Vec::new();
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
-            kept.push(dissector.connections.memory())
+            kept.push(dissector.connections.memory());
         });
         // A request and an STag each take more than their 28 and 4 octets on the wire.
         assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);

@@ -108,11 +108,14 @@ fn has_names(lines: &Lines, capture: &str) {
     assert_eq!((count("Mode"), count("S")), (of("ModeChange"), of("ModeChange")), "{capture}");
 }
 
+/// A capture, field texts and how often each comes, and pairs of field and value.
+type Named<'a> = (&'a str, &'a [(&'a str, usize)], &'a [(&'a str, &'a str)]);
+
 /// The captures of an SDP peer of other authors.
 #[test]
 fn sdp_messages_flags_modes_and_lengths_have_names() {
     // Messages, without Hello and HelloAck, and each length of the start-up.
-    let captures: [(&str, &[(&str, usize)], &[(&str, &str)]); 5] = [
+    let captures: [Named; 5] = [
         (
             "cancel.pcap",
             &[("Data", 6), ("DisConn", 2), ("ModeChange", 1), ("SrcAvail", 1), ("SrcAvailCancel", 1), ("SendSm", 1)],

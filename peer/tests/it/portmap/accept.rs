@@ -61,7 +61,7 @@ fn ignores_reserved_fields_of_a_request() {
     proves([
         (requirement!("PM-7.4-9"), &|| assert_eq!(ask(&Fields { time: 0xff, ..fields(REQ) }.octets()), expected)),
         (requirement!("PM-7.3.1.5-2"), &|| {
-            assert_eq!(ask(&Fields { reserved: 0xffff, ..fields(REQ) }.octets()), expected)
+            assert_eq!(ask(&Fields { reserved: 0xffff, ..fields(REQ) }.octets()), expected);
         }),
         (requirement!("PM-7.3.1.3-3"), &|| {
             let mut octets = fields(REQ).octets();
