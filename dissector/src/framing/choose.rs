@@ -19,6 +19,10 @@ use crate::tcp::{Half, Later};
 
 use super::Reader;
 
+/// Octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request, RFC 7306
+/// section 5.2.1).
+const LONGEST_HEADERS: u8 = 2 + 18 + 52;
+
 /// Do these octets look like `ULPDU_Length` and the two control octets of a DDP segment that
 /// carries RDMAP?
 pub(super) fn plausible(head: &[u8]) -> bool {
@@ -153,6 +157,9 @@ impl Reader {
         if crc_on && captured.is_some_and(crc_good) {
             return Ok(Chosen::new(self.place_markers(half, rfc)?, captured, Some(true)));
         }
+        if captured.is_none() && self.may_contain_marker(half, start) {
+            return Ok(None);
+        }
         let plausible = plausible_at(half, start, self.phase)?;
         let within = rfc.end <= half.end();
         match captured {
@@ -196,6 +203,17 @@ impl Reader {
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
         // All its octets are there and CRC is on: its CRC was therefore bad.
         Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
+    }
+
+    /// May the headers of the FPDU at `start` contain a marker, although none is expected? Where no
+    /// start-up frame excludes markers, and no CRC can, four octets that are right as a marker
+    /// (RFC 5044 section 4.3) may be one.
+    pub(super) fn may_contain_marker(&self, half: &Half, start: u64) -> bool {
+        let is_marker = |offset: u8| {
+            let at = start + u64::from(offset);
+            matches!(half.octets(at, at + 4), Ok(Some(octets)) if octets == [0, 0, 0, offset])
+        };
+        self.guesses_no_markers && self.phase.is_none() && (4..LONGEST_HEADERS).step_by(4).any(is_marker)
     }
 
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {

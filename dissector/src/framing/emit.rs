@@ -143,6 +143,8 @@ impl Reader {
                 Some(_) => CrcStatus::Bad,
             }
         };
+        let covers_interval = layout.end - layout.start >= weft_core::marker::INTERVAL;
+        self.guesses_no_markers &= !(crc_status == CrcStatus::Good && layout.phase().is_none() && covers_interval);
         let field = match captured {
             Some(octets) => octets.last_chunk::<CRC_LEN>(),
             None => half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().and_then(<[u8]>::first_chunk),

@@ -26,6 +26,9 @@ impl Reader {
             // rejected the first.
             return None;
         }
+        if self.may_contain_marker(half, start) {
+            return None;
+        }
         let header = header_position(start, self.phase);
         let captured = |from: u64, to: u64| half.octets(from, to).ok().flatten();
         let is_rest = start < half.end() && half.end() - start < 4 && half.ends_with_fin();

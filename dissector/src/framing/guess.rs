@@ -73,6 +73,7 @@ impl Reader {
             {
                 self.phase = *phase;
                 self.settings.crc = Some(true);
+                self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
                 self.settings.markers = Some(phase.is_some());
                 return Ok(true);
             }
@@ -84,6 +85,7 @@ impl Reader {
                 if zero && half.octets(start + lead, start + lead + 4)?.is_some_and(plausible) {
                     self.phase = *phase;
                     self.settings.crc = Some(false);
+                    self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
                     self.settings.markers = Some(phase.is_some());
                     return Ok(true);
                 }

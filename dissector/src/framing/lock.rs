@@ -103,6 +103,7 @@ impl Reader {
         let relative = |phase: &u16| (u64::from(*phase) + INTERVAL - self.zero % INTERVAL) % INTERVAL;
         self.phase = row.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
         self.settings.crc = Some(true);
+        self.guesses_no_markers = row.phases.is_none() && self.settings.markers.is_none();
         self.settings.markers = Some(row.phases.is_some());
         Ok(Some(*at))
     }
@@ -231,6 +232,20 @@ mod tests {
         assert_eq!(marked.markers, 2);
         // Without SYNs, start-up frames and the first FPDU with its marker.
         let from_the_middle = wire.changed(|mut frames| frames.split_off(5));
+        assert_eq!(from_the_middle.errors(), []);
+    }
+
+    /// The start-up frames are missing, and no complete FPDU has a marker. A marker is in the DDP
+    /// header of an FPDU whose CRC field was not captured.
+    #[test]
+    fn a_marker_in_a_cut_header_is_not_a_field() {
+        let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
+        (1..=18).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
+        // The first FPDU has 4 + 28 octets, each later one 28: the next header begins at 508.
+        assert_eq!((marked.at, marked.markers), (508, 1));
+        wire.send(0, &marked.fpdu(&send_of(19, 100)));
+        (20..=30).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
+        let from_the_middle = wire.changed(|mut frames| frames.split_off(5)).cut_to(100);
         assert_eq!(from_the_middle.errors(), []);
     }
 }

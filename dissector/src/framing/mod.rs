@@ -103,6 +103,8 @@ pub(crate) struct Reader {
     /// The user requested SDP, although its Hello may not be in the capture.
     pub(crate) as_sdp: bool,
     settings: Settings,
+    /// Is it only a guess that there are no markers? No start-up frame and no long FPDU shows it.
+    guesses_no_markers: bool,
     /// Residue modulo 512 of marker positions.
     phase: Option<u16>,
     /// Position from which FPDUs are at multiples of four.
@@ -144,6 +146,7 @@ impl Default for Reader {
             sdp: None,
             as_sdp: false,
             settings: Settings::default(),
+            guesses_no_markers: false,
             phase: None,
             origin: 0,
             zero: 0,
