@@ -106,9 +106,7 @@ fn option_of_h2spec(word: &str) -> Option<&'static str> {
         "--host" | "--port" | "-p" => {
             "the address belongs in a target file: weft test TARGET.toml; `weft target --help` has one"
         }
-        "--strict" => {
-            "a violated SHOULD is reported, too; [[baseline]] entries of the target file excuse known results"
-        }
+        "--strict" => "`--tier full` runs all variants of all cases",
         "--tls" | "--insecure" | "-k" => "iWARP has no TLS",
         _ => return None,
     })

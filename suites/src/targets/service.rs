@@ -54,7 +54,7 @@ impl Service {
             Service::Agent => &service::Agent,
             Service::Echo => &service::Echo,
             Service::Rping => &service::Rping,
-            Service::None => &service::None,
+            Service::None => &service::NoService,
             Service::PortMapper => &service::PortMapper,
             Service::SdpConnect => &Sdp::CONNECT,
             Service::SdpDrive => &Sdp::DRIVE,

@@ -15,7 +15,7 @@ impl ServiceDriver for Agent {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, a Send each way, and what its user is told of them"
+        "a good exchange: start-up, a Send each way, and their completions"
     }
 
     fn opens_with_send(&self) -> bool {

@@ -20,7 +20,7 @@ use weft_peer::driver::{Awaiting, Link, VirtualLink};
 
 pub(crate) use agent::Agent;
 pub(crate) use echo::Echo;
-pub(crate) use none::None;
+pub(crate) use none::NoService;
 pub(crate) use port_mapper::PortMapper;
 pub(crate) use rping::Rping;
 pub(crate) use sdp::Sdp;
@@ -137,7 +137,7 @@ pub(crate) trait ServiceDriver: Sync {
     /// The Send is not this service's.
     fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
         let _ = first_send;
-        Ok(Option::None)
+        Ok(None)
     }
 
     /// What it is for, once, after the first Send of an Initiator.

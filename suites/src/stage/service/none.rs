@@ -3,15 +3,15 @@
 use super::{Expectation, Opened, Outcome, ServiceDriver, Stage};
 use crate::model::Capability;
 
-pub(crate) struct None;
+pub(crate) struct NoService;
 
-impl ServiceDriver for None {
+impl ServiceDriver for NoService {
     fn name(&self) -> &'static str {
         "none"
     }
 
     fn capability(&self) -> Option<Capability> {
-        Option::None
+        None
     }
 
     fn good_exchange_text(&self) -> &'static str {

@@ -1,7 +1,9 @@
-//! `rping`: the good exchange is its ritual. The tester is rping's client, or its server if the target is the client.
+//! `rping`: the good exchange is its ritual. The tester is rping's client, or its server if the
+//! target is the client.
 //!
-//! As client, the tester sends where its data is, the data for the target's Read, and where the data shall go for the target's
-//! Write. A script that observes or breaks a step takes it itself; this is the correct ritual.
+//! As client, the tester sends where its data is, the data for the target's Read, and where the data
+//! shall go for the target's Write. A script that observes or breaks a step takes it itself; this is
+//! the correct ritual.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -172,14 +174,14 @@ impl Stage {
         };
         let wanted = (SOURCE.stag, SOURCE.tagged_offset, size);
         if (read.src_stag, read.src_to, read.rdmardsz) != wanted {
-            return Ok(Err("its Read Request asks for other octets than those it was told".into()));
+            return Ok(Err("its Read Request requests other bytes than those advertised".into()));
         }
         let data = text(0, size);
         let segments = correct::read_response(read.sink_stag, read.sink_to, &data, SEGMENT);
         for segment in segments {
             self.put_ulpdu(number, "Read Response", &segment, started, expectation).await?;
         }
-        let go_ahead = self.answer(number, started, "its go-ahead behind the Read", expectation).await?;
+        let go_ahead = self.answer(number, started, "its go-ahead after the Read", expectation).await?;
         if let Err(why) = go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)) {
             return Ok(Err(why));
         }
@@ -197,8 +199,8 @@ impl Stage {
         size: u32,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        let told = correct::send(msn, &Advertisement { address: SINK, size }.emit());
-        self.put_ulpdu(number, "Send", &told, started, expectation).await?;
+        let advertisement = correct::send(msn, &Advertisement { address: SINK, size }.emit());
+        self.put_ulpdu(number, "Send", &advertisement, started, expectation).await?;
         let mut written = Vec::new();
         loop {
             let fpdu = match self.answer(number, started, "its Write", expectation).await? {
@@ -215,9 +217,10 @@ impl Stage {
         if written != text(0, size) {
             return Ok(Err("what it wrote is not what it read".into()));
         }
-        let go_ahead = self.answer(number, started, "its go-ahead behind the Write", expectation).await?;
+        let go_ahead = self.answer(number, started, "its go-ahead after the Write", expectation).await?;
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
     }
+
     /// Does a server of rping take a byte after the end of the buffer that its file describes?
     /// `within` is the time for each answer.
     pub(crate) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
@@ -278,7 +281,7 @@ const GO_AHEAD: [u8; 16] = [0; 16];
 const MOST: u32 = 65_535;
 
 impl Stage {
-    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client told.
+    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client advertised.
     async fn serve_rping(
         &mut self,
         number: u32,
@@ -319,18 +322,18 @@ impl Stage {
             )));
         }
         self.put_ulpdu(number, "Send, go ahead", &correct::send(1, &GO_AHEAD), started, expectation).await?;
-        let told = match self.answer(number, started, "its second Send", expectation).await? {
+        let second = match self.answer(number, started, "its second Send", expectation).await? {
             Ok(fpdu) => fpdu,
             Err(why) => return Ok(Err(why)),
         };
-        let sink = match Segment::parse(ulpdu(&told)) {
+        let sink = match Segment::parse(ulpdu(&second)) {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => {
                 Advertisement::parse(payload)
             }
             _ => None,
         };
         let Some(sink) = sink.filter(|sink| sink.size as usize >= data.len()) else {
-            return Ok(Err(format!("it sent {} where it had to tell its sink", describe::stream(&told))));
+            return Ok(Err(format!("it sent {} where it had to advertise its sink", describe::stream(&second))));
         };
         let segments = correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT);
         for segment in segments {
