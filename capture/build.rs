@@ -1,7 +1,7 @@
 //! Looks for libpcap where the linker will, and sets `libpcap` when it is there.
 //!
-//! The package pcap is linked only by code that names it (an unused dependency brings no `-lpcap`), so a machine without libpcap builds all the
-//! same, with a warning that says what to install.
+//! The package pcap is linked only by code that names it (an unused dependency brings no `-lpcap`),
+//! so a machine without libpcap builds all the same, with a warning that says what to install.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ fn main() {
     let folder = env::var_os("LIBPCAP_LIBDIR").map(PathBuf::from);
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     if features.split(',').any(|feature| feature == "crt-static") {
-        // An archive of a distribution may need libraries that have no static form, as Debian's does.
+        // An archive of a distribution may need libraries that have no static form, as Debian's
+        // does.
         if let Some(library) = folder.map(|folder| folder.join("libpcap.a")).filter(|library| library.exists()) {
             println!("cargo::rustc-cfg=libpcap");
             watch(&library);

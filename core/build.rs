@@ -1,7 +1,7 @@
 //! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
 //!
-//! The build fails on a duplicate id, an unknown level or way of observing, or a row of another shape: the catalogue
-//! is data that the whole product rests on, so a damaged one must not compile.
+//! The build fails on a duplicate id, an unknown level or way of observing, or a row of another
+//! shape: the catalogue is data that the whole product rests on, so a damaged one must not compile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,10 +20,12 @@ const CATALOGUES: [(&str, &str); 7] = [
 const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
 const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
 
-/// Id to the text of its class, from `requirements/classes/*.csv`; not every catalogue is classified.
+/// Id to the text of its class, from `requirements/classes/*.csv`; not every catalogue is
+/// classified.
 fn classes() -> BTreeMap<String, String> {
     let mut classes = BTreeMap::new();
-    // The folder and all in it: a file that is named and missing would have everything built anew each time.
+    // The folder and all in it: a file that is named and missing would have everything built anew
+    // each time.
     println!("cargo::rerun-if-changed=requirements/classes");
     for (stem, _) in CATALOGUES {
         let path = format!("requirements/classes/{stem}.csv");

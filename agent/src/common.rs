@@ -1,5 +1,5 @@
-//! What carriers do alike, whatever device they have: limits of a control connection, numbers that follow from requests, and the
-//! sentences in which they refuse.
+//! What carriers do alike, whatever device they have: limits of a control connection, numbers that
+//! follow from requests, and the sentences in which they refuse.
 
 use crate::protocol::{Failure, MOST_OCTETS, Object, Octets};
 
@@ -40,7 +40,8 @@ impl Default for Limits {
     }
 }
 
-/// Private data as a connection manager takes it: librdmacm counts its octets in one (MPA would take 512).
+/// Private data as a connection manager takes it: librdmacm counts its octets in one (MPA would
+/// take 512).
 pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());

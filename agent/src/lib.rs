@@ -9,8 +9,8 @@
 //! | `rdma` | what carries them out: libibverbs and librdmacm, loaded at run time (feature `rdma`) |
 //! | `soft` | the same by the software RNIC, in process, for weft's own targets (feature `soft`) |
 //!
-//! What is left out: datagrams, sending immediate data, completion queues of one's own (each Queue Pair has one, whose completions are
-//! reported as they come), and tuning.
+//! What is left out: datagrams, sending immediate data, completion queues of one's own (each Queue
+//! Pair has one, whose completions are reported as they come), and tuning.
 
 mod common;
 pub mod listen;

@@ -26,14 +26,16 @@ use crate::serve::{Carrier, Control, Ended, Hello, WRONG_TOKEN, turn_away};
 pub const MOST_TESTERS: usize = 8;
 /// A tester that takes nothing for so long has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// TCP probes the host of a tester that is silent for this time, and repeats that. (A host that lost its power sends no FIN.)
+/// TCP probes the host of a tester that is silent for this time, and repeats that. (A host that
+/// lost its power sends no FIN.)
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// What the host lacks now it may have again in a moment; who waits in the backlog makes `accept` return at once until then.
+/// What the host lacks now it may have again in a moment; who waits in the backlog makes `accept`
+/// return at once until then.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each of them; `report` gets the beginning
-/// (`None`) and the end of each.
+/// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each
+/// of them; `report` gets the beginning (`None`) and the end of each.
 pub fn listen<C: Carrier>(
     listener: &TcpListener,
     token: Option<&str>,
@@ -79,7 +81,8 @@ pub fn listen<C: Carrier>(
     }
 }
 
-/// Whether `accept` fails because of the listener itself: it is none, or is closed. All else (accept(2)) is its caller's, or of the moment.
+/// Whether `accept` fails because of the listener itself: it is none, or is closed. All else
+/// (accept(2)) is its caller's, or of the moment.
 fn is_for_good(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP))
 }
@@ -139,8 +142,8 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         control.serve(&hello, &self.carrier)
     }
 
-    /// Compares the token after the delay that wrong ones of its origin have caused. If the tester is
-    /// gone by then, there is no result.
+    /// Compares the token after the delay that wrong ones of its origin have caused. If the tester
+    /// is gone by then, there is no result.
     fn verify(
         &self,
         control: &Control<&TcpStream, &TcpStream>,

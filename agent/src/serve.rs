@@ -21,7 +21,8 @@ const LONGEST_REASON: usize = 512;
 pub trait Carrier {
     /// Does it.
     fn perform(&mut self, action: Action) -> Result<Done, Failure>;
-    /// What happened since the last call. Called whenever one of the descriptors can be read, and after each action.
+    /// What happened since the last call. Called whenever one of the descriptors can be read, and
+    /// after each action.
     fn events(&mut self) -> Vec<Event>;
     /// Descriptors that can be read when something has happened, open as long as the carrier is.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
@@ -64,8 +65,9 @@ pub enum Ended {
     Io(#[from] io::Error),
 }
 
-/// Serves a tester until it goes away. `begin` is when the agent began: times are counted from there. The carrier is made once the
-/// hello is right, so nobody takes anything of the device without the token.
+/// Serves a tester until it goes away. `begin` is when the agent began: times are counted from
+/// there. The carrier is made once the hello is right, so nobody takes anything of the device
+/// without the token.
 pub fn serve<C: Carrier>(
     input: impl Read + AsFd,
     output: impl Write,

@@ -210,7 +210,8 @@ fn answers(told: &[u8]) -> Vec<(Option<u64>, bool)> {
     lines.filter_map(answer).collect()
 }
 
-/// docs/agent.md: the hello has at most 4,096 octets, a line 1,048,576 with its line feed. A longer one ends the connection.
+/// docs/agent.md: the hello has at most 4,096 octets, a line 1,048,576 with its line feed. A longer
+/// one ends the connection.
 #[test]
 fn lengths_at_their_limits() {
     let _beside = beside();

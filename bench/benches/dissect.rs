@@ -1,7 +1,9 @@
-//! The way from a capture's octets to units and findings, in octets a second: `cargo bench --manifest-path bench/Cargo.toml`.
+//! The way from a capture's octets to units and findings, in octets a second: `cargo bench
+//! --manifest-path bench/Cargo.toml`.
 //!
-//! The capture is made in memory (8 connections, every 50th CRC wrong), so no disk is measured. `read` is the source alone, `units`
-//! adds the dissector with its rules, `json` a line for each unit.
+//! The capture is made in memory (8 connections, every 50th CRC wrong), so no disk is measured.
+//! `read` is the source alone, `units` adds the dissector with its rules, `json` a line for each
+//! unit.
 
 use std::hint::black_box;
 use std::io::{Cursor, sink};

@@ -1,7 +1,8 @@
 //! Makes captures to measure with: a pcap of iWARP connections, and what it holds.
 //!
-//! Each connection is opened, starts MPA with CRC and without markers, and then carries RDMA Writes, Sends, Reads and their
-//! Responses, one FPDU a segment, in an order that depends on nothing but the arguments.
+//! Each connection is opened, starts MPA with CRC and without markers, and then carries RDMA
+//! Writes, Sends, Reads and their Responses, one FPDU a segment, in an order that depends on
+//! nothing but the arguments.
 
 use std::io::{self, Write};
 
@@ -20,7 +21,8 @@ pub struct Truth {
     pub bad: u64,
 }
 
-/// Writes a pcap of at least `octets` octets with so many connections to `out`; every `bad_every`th CRC is wrong, none when 0.
+/// Writes a pcap of at least `octets` octets with so many connections to `out`; every `bad_every`th
+/// CRC is wrong, none when 0.
 ///
 /// # Errors
 /// `out` takes no more, or there are more connections than ports.

@@ -1,10 +1,12 @@
 //! Frames from a network interface, as libpcap gives them.
 //!
-//! [`Live`] is an interface that is being captured on; [`interfaces`] lists what there is; [`privilege::drop_all`] gives up what opening needed.
-//! Nothing here looks into a frame, writes a file or decides when to stop.
+//! [`Live`] is an interface that is being captured on; [`interfaces`] lists what there is;
+//! [`privilege::drop_all`] gives up what opening needed. Nothing here looks into a frame, writes a
+//! file or decides when to stop.
 //!
-//! libpcap is the only library of the system that weft uses, and it need not be there: a build that does not find it (or is made without the
-//! feature `live`) has the same functions, and they say what to install.
+//! libpcap is the only library of the system that weft uses, and it need not be there: a build that
+//! does not find it (or is made without the feature `live`) has the same functions, and they say
+//! what to install.
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "live", libpcap))]
@@ -19,7 +21,8 @@ pub use live::{Live, interfaces};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Octets of a frame that are kept unless told otherwise: more than any frame has, as tcpdump and tshark have it.
+/// Octets of a frame that are kept unless told otherwise: more than any frame has, as tcpdump and
+/// tshark have it.
 pub const SNAP_LEN: u32 = 262_144;
 
 /// How an interface is captured on.
@@ -27,7 +30,8 @@ pub const SNAP_LEN: u32 = 262_144;
 pub struct Settings {
     /// Its name, as the operating system has it.
     pub interface: String,
-    /// What the kernel is to hand on, in the language of pcap-filter(7); everything where there is none.
+    /// What the kernel is to hand on, in the language of pcap-filter(7); everything where there is
+    /// none.
     pub filter: Option<String>,
     /// Octets kept of each frame; 1 to [`SNAP_LEN`].
     pub snap_len: u32,
@@ -35,7 +39,8 @@ pub struct Settings {
     pub promiscuous: bool,
     /// MiB of the kernel's buffer, 1 to 2047. Frames that find it full are dropped, and counted.
     pub buffer_mib: u32,
-    /// How long the kernel may hold frames back to hand on several at once, in whole milliseconds; also how long [`Live::next_frame`] waits.
+    /// How long the kernel may hold frames back to hand on several at once, in whole milliseconds;
+    /// also how long [`Live::next_frame`] waits.
     pub batch: Duration,
 }
 

@@ -26,7 +26,8 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Begins to capture; frames from now on are not missed while the kernel's buffer has room for them.
+    /// Begins to capture; frames from now on are not missed while the kernel's buffer has room for
+    /// them.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -42,7 +43,8 @@ impl Live {
             .precision(Precision::Nano)
             .open()
             .map_err(|error| failed(&error))?
-            // Otherwise libpcap waits for a frame for ever: its timeout is the kernel's for a batch that has begun.
+            // Otherwise libpcap waits for a frame for ever: its timeout is the kernel's for a batch
+            // that has begun.
             .setnonblock()
             .map_err(|error| failed(&error))?;
         if let Some(filter) = &settings.filter {
@@ -62,7 +64,8 @@ impl Live {
         self.link_type
     }
 
-    /// The next frame. Where there was none the last time, waits for one as long as [`Settings::batch`] says.
+    /// The next frame. Where there was none the last time, waits for one as long as
+    /// [`Settings::batch`] says.
     pub fn next_frame(&mut self) -> Next<'_> {
         if self.dry {
             match poll(&mut [PollFd::new(&self.capture, PollFlags::IN)], Some(&self.batch)) {
@@ -91,7 +94,8 @@ impl Live {
         }
     }
 
-    /// What was lost so far. Call it at least every 2^32 frames: the kernel's counters are no longer than that.
+    /// What was lost so far. Call it at least every 2^32 frames: the kernel's counters are no
+    /// longer than that.
     pub fn drops(&mut self) -> Drops {
         if let Ok(now) = self.capture.stats() {
             self.drops.advance([now.received, now.dropped, now.if_dropped]);
@@ -101,7 +105,8 @@ impl Live {
     }
 }
 
-/// libpcap's numbers are those of the operating system where they differ from what stands in files: raw IP is the one that Linux has.
+/// libpcap's numbers are those of the operating system where they differ from what stands in files:
+/// raw IP is the one that Linux has.
 fn as_in_files(link_type: u16) -> u16 {
     const DLT_RAW: u16 = 12;
     const LINKTYPE_RAW: u16 = 101;

@@ -1,4 +1,5 @@
-//! In the place of `live` where a build has no libpcap: the same names, none of which ever captures.
+//! In the place of `live` where a build has no libpcap: the same names, none of which ever
+//! captures.
 
 use std::convert::Infallible;
 

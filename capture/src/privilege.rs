@@ -1,4 +1,5 @@
-//! Giving up what opening an interface needed, so that hostile octets meet a program that may do little.
+//! Giving up what opening an interface needed, so that hostile octets meet a program that may do
+//! little.
 
 use std::io;
 
@@ -16,10 +17,12 @@ pub enum Dropped {
     Capabilities,
 }
 
-/// Gives up root where sudo gave it (the user becomes the one who called it, with that user's first group and no other), and every capability
-/// otherwise. Root without sudo stays root by number: what root owns it may still read and write, and nothing more.
+/// Gives up root where sudo gave it (the user becomes the one who called it, with that user's first
+/// group and no other), and every capability otherwise. Root without sudo stays root by number:
+/// what root owns it may still read and write, and nothing more.
 ///
-/// Linux keeps both for each thread: call it before there is a second one. Elsewhere it does nothing.
+/// Linux keeps both for each thread: call it before there is a second one. Elsewhere it does
+/// nothing.
 ///
 /// # Errors
 /// The kernel refuses: then something may be left, and the process should end.
@@ -39,7 +42,8 @@ fn drop_for(sudo: Option<(u32, u32)>) -> io::Result<Dropped> {
         let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(group));
         set_thread_groups(&[gid])?;
         set_thread_res_gid(gid, gid, gid)?;
-        // Every capability goes with the last of the user's three numbers that was root's: capabilities(7).
+        // Every capability goes with the last of the user's three numbers that was root's:
+        // capabilities(7).
         set_thread_res_uid(uid, uid, uid)?;
         return Ok(Dropped::Root { user });
     }

@@ -14,7 +14,8 @@ use weft_core::WireError;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::fpdu::{Fpdu, Layout};
 
-/// Frame 10 of `captures/siw/rping-crc.pcap`: the Linux kernel's iWARP driver sends a buffer's address and key.
+/// Frame 10 of `captures/siw/rping-crc.pcap`: the Linux kernel's iWARP driver sends a buffer's
+/// address and key.
 const SEND: &str = "0022 4143 00000000 00000000 00000001 00000000 000055e8 7d4e5b50 261a4f00 000003e8 6206da09";
 
 fn main() -> ExitCode {

@@ -1,8 +1,9 @@
 //! Which requirements the tests prove, counted while they run.
 //!
-//! A test that proves requirements makes a [`Proof`] and passes it each id together with the assertion that would fail if the
-//! id's rule did not hold. When the test has passed, and `WEFT_COVERAGE` names a folder, the ids are written there; a test
-//! that fails, or does not run, counts for nothing. `make coverage` collects the files.
+//! A test that proves requirements makes a [`Proof`] and passes it each id together with the
+//! assertion that would fail if the id's rule did not hold. When the test has passed, and
+//! `WEFT_COVERAGE` names a folder, the ids are written there; a test that fails, or does not run,
+//! counts for nothing. `make coverage` collects the files.
 //!
 //! This is for tests; nothing in the product calls it.
 
@@ -16,7 +17,8 @@ use crate::RequirementId;
 
 /// The folder that proofs are written to.
 pub const FOLDER_VARIABLE: &str = "WEFT_COVERAGE";
-/// Ids that one test may prove, in however many proofs; a test that claims more checks none of them well.
+/// Ids that one test may prove, in however many proofs; a test that claims more checks none of them
+/// well.
 pub const MOST_IDS: usize = 8;
 
 /// What kind of thing a requirement is covered by.

@@ -1,8 +1,8 @@
 //! What is wrong with octets: the one error type of every parser here.
 //!
-//! It has layer, field, offset, expected, found and (where one exists) the requirement, so that a user needs no source
-//! code to understand it. It borrows nothing and allocates nothing. What to answer a peer (Terminate codes) is decided
-//! elsewhere; this type only describes the octets.
+//! It has layer, field, offset, expected, found and (where one exists) the requirement, so that a
+//! user needs no source code to understand it. It borrows nothing and allocates nothing. What to
+//! answer a peer (Terminate codes) is decided elsewhere; this type only describes the octets.
 
 use std::fmt;
 
@@ -62,7 +62,8 @@ pub struct WireError {
     pub layer: Layer,
     /// The field, named as its specification names it.
     pub field: &'static str,
-    /// Offset of the field in octets from the start of the frame, segment or message that was parsed.
+    /// Offset of the field in octets from the start of the frame, segment or message that was
+    /// parsed.
     pub offset: usize,
     /// What would have been right, in words.
     pub expected: &'static str,

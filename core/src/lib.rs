@@ -2,9 +2,9 @@
 //!
 //! # Limits on purpose
 //!
-//! This crate has no sockets, clocks, random sources, async runtime, state machines or verdicts. weft's endpoint
-//! (`weft-peer`) and its monitor (`weft-dissector`) share these types and nothing else. A verdict therefore
-//! never depends on what the endpoint believes about itself.
+//! This crate has no sockets, clocks, random sources, async runtime, state machines or verdicts.
+//! weft's endpoint (`weft-peer`) and its monitor (`weft-dissector`) share these types and nothing
+//! else. A verdict therefore never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
 
 pub mod coverage;

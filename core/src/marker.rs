@@ -1,11 +1,13 @@
 //! MPA markers: their positions and octets (RFC 5044 section 4.3).
 //!
 //! A marker is four octets, `RESERVED (16 bits, zero) | FPDUPTR (16 bits)`, at every stream position that is a multiple of
-//! 512 from the first octet after the sender's start-up frame; markers count as stream octets themselves. Positions here
-//! are offsets from that octet, so that TCP's wrap (2^32 is a multiple of 512) never shows.
+//! 512 from the first octet after the sender's start-up frame; markers count as stream octets
+//! themselves. Positions here are offsets from that octet, so that TCP's wrap (2^32 is a multiple
+//! of 512) never shows.
 //!
-//! Which of them belong to an FPDU is defined where FPDUs are laid out ([`crate::wire::mpa::fpdu::Layout`]); which direction carries
-//! markers is a matter of negotiation and not known here.
+//! Which of them belong to an FPDU is defined where FPDUs are laid out
+//! ([`crate::wire::mpa::fpdu::Layout`]); which direction carries markers is a matter of negotiation
+//! and not known here.
 
 /// Distance between the first octets of two markers, in stream octets.
 pub const INTERVAL: u64 = 512;

@@ -1,4 +1,5 @@
-//! The agent's control connection. What is held against docs/agent.md is what the agent's own tests hold.
+//! The agent's control connection. What is held against docs/agent.md is what the agent's own tests
+//! hold.
 
 #[path = "../../agent/tests/session/mod.rs"]
 #[allow(dead_code, reason = "tests use more of it")]
@@ -7,7 +8,8 @@ mod session;
 const TOKEN: &str = "secret";
 const HELLO: &[u8] = b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret\"}}}\n";
 
-/// A tester says `data` behind its first octet, which tells whether a right hello goes before it, and in what pieces it arrives.
+/// A tester says `data` behind its first octet, which tells whether a right hello goes before it,
+/// and in what pieces it arrives.
 pub fn control_connection(data: &[u8]) {
     let Some((how, said)) = data.split_first() else { return };
     let said = if how & 1 == 0 { [HELLO, said].concat() } else { said.to_vec() };

@@ -1,4 +1,5 @@
-//! Fills the seed corpus from the captures and from what the agent's tests keep: `seeds CAPTURES CONTROL CORPUS`.
+//! Fills the seed corpus from the captures and from what the agent's tests keep: `seeds CAPTURES
+//! CONTROL CORPUS`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,4 +1,5 @@
-//! Parsers of the peer crate: private data and Sends of the workloads, lines of the preload library and its agent.
+//! Parsers of the peer crate: private data and Sends of the workloads, lines of the preload library
+//! and its agent.
 
 use weft_peer::shim::{Answer, LONGEST, Request};
 use weft_peer::workload::{bench, cat, ping, probe};
@@ -24,7 +25,8 @@ pub fn workload(data: &[u8]) {
     let _ = cat::Ask::parse(data);
 }
 
-/// The data as a request and as an answer; what comes of it is written and read again, and must be the same.
+/// The data as a request and as an answer; what comes of it is written and read again, and must be
+/// the same.
 pub fn shim(data: &[u8]) {
     let Ok(line) = std::str::from_utf8(data) else { return };
     if let Ok(request) = line.parse::<Request>() {

@@ -61,7 +61,8 @@ pub fn portmap(data: &[u8]) {
     again!(weft_core::wire::portmap::Message, data);
 }
 
-/// FPDUs: position, settings and ULPDU from the data; then the same data under any layout of its length.
+/// FPDUs: position, settings and ULPDU from the data; then the same data under any layout of its
+/// length.
 pub fn fpdu(data: &[u8]) {
     let [high, low, flags, length_high, length_low, rest @ ..] = data else { return };
     // FPDUs stand at multiples of four from the start (each is one long), so do markers.

@@ -1,8 +1,10 @@
-//! The one who speaks: an iWARP endpoint as sans-IO machines, and the drivers that give them a wire.
+//! The one who speaks: an iWARP endpoint as sans-IO machines, and the drivers that give them a
+//! wire.
 //!
-//! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next deadline. Nothing outside
-//! [`driver`] reads a clock, a random source or a socket, so the same [`Connection`] runs over real TCP, over the virtual
-//! link with its virtual clock, in tests and in fuzzers.
+//! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next
+//! deadline. Nothing outside [`driver`] reads a clock, a random source or a socket, so the same
+//! [`Connection`] runs over real TCP, over the virtual link with its virtual clock, in tests and in
+//! fuzzers.
 //!
 //! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
@@ -16,7 +18,8 @@
 //! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
-//! What is absent on purpose: verdicts. This crate reports what it did and why; whether a peer is right is judged elsewhere.
+//! What is absent on purpose: verdicts. This crate reports what it did and why; whether a peer is
+//! right is judged elsewhere.
 #![forbid(unsafe_code)]
 
 pub mod connection;

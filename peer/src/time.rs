@@ -1,7 +1,8 @@
 //! Time as the machines know it: a point handed in by the driver, never read from a clock.
 //!
-//! A driver picks the origin (its own start, or zero for a virtual clock) and keeps to it. Durations are
-//! [`core::time::Duration`]. Arithmetic saturates at the ends, which are 584 years apart.
+//! A driver picks the origin (its own start, or zero for a virtual clock) and keeps to it.
+//! Durations are [`core::time::Duration`]. Arithmetic saturates at the ends, which are 584 years
+//! apart.
 
 use core::fmt;
 use core::ops::Add;

@@ -13,7 +13,8 @@ pub fn unix_ns() -> u64 {
 #[must_use]
 pub fn rfc3339(unix_ms: u64) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
-    // Days to year, month and day in the Gregorian calendar, counted in eras of 400 years that begin on 1 March.
+    // Days to year, month and day in the Gregorian calendar, counted in eras of 400 years that
+    // begin on 1 March.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -68,9 +68,9 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
     [header.as_bytes(), payload].concat()
 }
 
-/// What a right Reply to a Request holds: its revision; R=0 and C as `own` has it; where it is enhanced, the model that was asked for, the
-/// kinds of ready-to-receive message that were offered, and as many Reads each way as the other side allows, 16 at most (RFC 6581
-/// sections 9.1 and 9.2).
+/// What a right Reply to a Request holds: its revision; R=0 and C as `own` has it; where it is
+/// enhanced, the model that was asked for, the kinds of ready-to-receive message that were offered,
+/// and as many Reads each way as the other side allows, 16 at most (RFC 6581 sections 9.1 and 9.2).
 pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
     const MOST: u16 = 16;
     let Ok(asked) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
@@ -114,8 +114,9 @@ pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8],
     (0..count).map(segment).collect()
 }
 
-/// The ready-to-receive message that an initiator chooses among those that the Reply allows, as a ULPDU: a zero-length Write before a
-/// zero-length Read before a zero-length Send (RFC 6581 section 9.2). The STags mean nothing.
+/// The ready-to-receive message that an initiator chooses among those that the Reply allows, as a
+/// ULPDU: a zero-length Write before a zero-length Read before a zero-length Send (RFC 6581 section
+/// 9.2). The STags mean nothing.
 pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
     const STAG: u32 = 1;
     if agreed.rtr_write {
@@ -153,7 +154,8 @@ fn untagged(opcode: Opcode, qn: u32, msn: u32) -> RawUntagged {
     }
 }
 
-/// The FPDU of a ULPDU of at most [`MAX_ULPDU`] octets that begins at this octet of a stream with markers.
+/// The FPDU of a ULPDU of at most [`MAX_ULPDU`] octets that begins at this octet of a stream with
+/// markers.
 pub(crate) fn fpdu_with_markers(position: u64, ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
     let framing = Framing { markers: true, crc: with_crc };
     let ulpdu = &ulpdu[..ulpdu.len().min(usize::from(MAX_ULPDU))];
@@ -165,7 +167,8 @@ pub(crate) fn fpdu_with_markers(position: u64, ulpdu: &[u8], with_crc: bool) -> 
     }
 }
 
-/// The FPDU, without markers, of a ULPDU of at most 65,535 octets; without `with_crc` the CRC field is zero.
+/// The FPDU, without markers, of a ULPDU of at most 65,535 octets; without `with_crc` the CRC field
+/// is zero.
 pub(crate) fn fpdu(ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
     let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
     let mut octets = length.to_be_bytes().to_vec();

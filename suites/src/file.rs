@@ -1,11 +1,13 @@
-//! Files that are complete under their name, or not there: written beside it, brought to the disk, then renamed.
+//! Files that are complete under their name, or not there: written beside it, brought to the disk,
+//! then renamed.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces the content of a file. Where that fails, or the process is killed meanwhile, the file is what it was.
+/// Replaces the content of a file. Where that fails, or the process is killed meanwhile, the file
+/// is what it was.
 pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
     let new = beside(path);
     let replaced = write(&new, octets).and_then(|()| fs::rename(&new, path));

@@ -1,4 +1,5 @@
-//! The folder that runs write into: the newest run's files at the top, those of each run before it in a folder of its own.
+//! The folder that runs write into: the newest run's files at the top, those of each run before it
+//! in a folder of its own.
 //!
 //! | what | whose |
 //! | --- | --- |
@@ -7,8 +8,9 @@
 //! | `cases/`, `report.html`, `report.json`, `report.sarif`, `report.tap`, `junit.xml`, `summary.md` | that run's |
 //! | `earlier/<run id>/` | the same of an earlier run |
 //!
-//! So a CI job finds what it looks for under names that never change, and no run takes the evidence of another away. The files of
-//! the newest [`KEPT`] earlier runs stay; results stay in the store. One run at a time writes: others are refused.
+//! So a CI job finds what it looks for under names that never change, and no run takes the evidence
+//! of another away. The files of the newest [`KEPT`] earlier runs stay; results stay in the store.
+//! One run at a time writes: others are refused.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -32,7 +34,8 @@ const UNKNOWN: &str = "unknown";
 const FILES: [&str; 8] =
     ["cases", "report.html", "report.json", "report.sarif", "report.tap", "junit.xml", "summary.md", RUN];
 
-/// Where below `out` the files of a run are, if they are still there: the folder that the paths of its evidence begin in.
+/// Where below `out` the files of a run are, if they are still there: the folder that the paths of
+/// its evidence begin in.
 #[must_use]
 pub fn of_run(out: &Path, run: &str) -> PathBuf {
     if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
@@ -86,7 +89,8 @@ impl Held {
         Ok(Held { out: out.to_owned(), _lock: lock })
     }
 
-    /// The top becomes this run's: what is there goes to the earlier ones, and what the run left before it was stopped comes back.
+    /// The top becomes this run's: what is there goes to the earlier ones, and what the run left
+    /// before it was stopped comes back.
     pub(crate) fn begin(&self, run: &RunInfo) -> Result<(), RunError> {
         self.arrange(run).map_err(|error| RunError::Write { path: self.out.clone(), error })
     }
@@ -122,7 +126,8 @@ pub fn run_of(out: &Path) -> Option<RunInfo> {
     serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()
 }
 
-/// The store in the folder that a run wrote into; of an earlier run, in the folder that its folder was moved from.
+/// The store in the folder that a run wrote into; of an earlier run, in the folder that its folder
+/// was moved from.
 #[must_use]
 pub fn store_of(out: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(out).ok()?;

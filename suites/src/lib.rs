@@ -1,4 +1,5 @@
-//! Conformance suites: Lua cases, the engine that runs them against a target, verdicts, evidence, reports and results.
+//! Conformance suites: Lua cases, the engine that runs them against a target, verdicts, evidence,
+//! reports and results.
 //!
 //! ```text
 //! script -> stage -> link (weft-peer) -> target
@@ -6,9 +7,10 @@
 //!             +-> log, tape -> judge, monitor (weft-dissector) -> CaseResult -> events, store, evidence -> reports
 //! ```
 //!
-//! A case is a script ([`model::CaseInfo`] is what it says about itself). [`run`](fn@run) takes the selected cases with each
-//! choice of their parameters ([`model::CaseKey`]) against one [`targets::Target`] and tells what happens as one stream of
-//! [`model::Event`]s; it returns a [`model::RunReport`], and [`report::write_all`] writes that in every format.
+//! A case is a script ([`model::CaseInfo`] is what it says about itself). [`run`](fn@run) takes the
+//! selected cases with each choice of their parameters ([`model::CaseKey`]) against one
+//! [`targets::Target`] and tells what happens as one stream of [`model::Event`]s; it returns a
+//! [`model::RunReport`], and [`report::write_all`] writes that in every format.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -29,8 +31,8 @@
 //! # }
 //! ```
 //!
-//! What is absent on purpose: command lines and pages. `weft`, the web dashboard and the terminal screens are readers of
-//! the event stream and of the results [`store`].
+//! What is absent on purpose: command lines and pages. `weft`, the web dashboard and the terminal
+//! screens are readers of the event stream and of the results [`store`].
 #![forbid(unsafe_code)]
 
 mod agent;

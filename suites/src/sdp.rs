@@ -1,4 +1,5 @@
-//! SDP messages with every field by its name, legal or not, in both field orders (draft-pinkerton-iwarp-sdp-01 section 6).
+//! SDP messages with every field by its name, legal or not, in both field orders
+//! (draft-pinkerton-iwarp-sdp-01 section 6).
 //!
 //! Nothing is judged: what a script sends may be wrong, and so may what a target answers.
 

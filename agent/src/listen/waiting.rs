@@ -2,8 +2,8 @@
 //! the token cannot take a tester's place.
 //!
 //! A newcomer always gets in: if there is no place left, the oldest connection loses its own. A
-//! tester sends its hello at once and needs its place for one round trip; a client that stays silent
-//! keeps it only for as long as nobody else needs it.
+//! tester sends its hello at once and needs its place for one round trip; a client that stays
+//! silent keeps it only for as long as nobody else needs it.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -11,7 +11,8 @@ use super::Failure;
 /// Octets of an interface's name (`IFNAMSIZ`, without its zero).
 const LONGEST_ZONE: usize = 15;
 
-/// An IP address; of IPv6 also with the interface of the agent's host, by name or number: `fe80::1%eth0`.
+/// An IP address; of IPv6 also with the interface of the agent's host, by name or number:
+/// `fe80::1%eth0`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {

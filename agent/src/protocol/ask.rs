@@ -29,7 +29,8 @@ pub enum Action {
     },
     /// What the device is and holds: [`Done::Device`](super::Done::Device).
     Device,
-    /// Waits for connections: [`Done::Listener`](super::Done::Listener); each that comes is an [`Event::Request`](super::Event::Request).
+    /// Waits for connections: [`Done::Listener`](super::Done::Listener); each that comes is an
+    /// [`Event::Request`](super::Event::Request).
     Listen {
         /// One of the device's.
         address: Address,
@@ -39,7 +40,8 @@ pub enum Action {
         #[serde(default = "sixteen")]
         backlog: u32,
     },
-    /// Finds the way to a peer: [`Done::Connection`](super::Done::Connection). Not yet a connection: that is [`Action::Connect`], with a Queue Pair.
+    /// Finds the way to a peer: [`Done::Connection`](super::Done::Connection). Not yet a
+    /// connection: that is [`Action::Connect`], with a Queue Pair.
     Resolve {
         /// The peer's.
         address: Address,
@@ -62,7 +64,8 @@ pub enum Action {
     Window {
         /// Where it belongs.
         domain: Object,
-        /// Bound by a posted work request, and invalidated (type 2); or bound by a verb of its own (type 1).
+        /// Bound by a posted work request, and invalidated (type 2); or bound by a verb of its own
+        /// (type 1).
         #[serde(default)]
         posted: bool,
     },
@@ -76,14 +79,16 @@ pub enum Action {
         #[serde(default = "one")]
         parts: u32,
     },
-    /// A shared receive queue reports, once, that it has fewer receives than this limit: an [`Event::Asynchronous`](super::Event::Asynchronous).
+    /// A shared receive queue reports, once, that it has fewer receives than this limit: an
+    /// [`Event::Asynchronous`](super::Event::Asynchronous).
     Limit {
         /// Which.
         shared: Object,
         /// How many; 0: it reports nothing.
         receives: u32,
     },
-    /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted from then on.
+    /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted
+    /// from then on.
     Pair {
         /// Whose.
         connection: Object,
@@ -101,14 +106,20 @@ pub enum Action {
         /// Octets that go with a work request.
         #[serde(default)]
         inline: u32,
-        /// After its first completion, it reports the others once a Send with Solicited Event has arrived, or an error.
-        /// Absent unless requested, so that an agent from before this option accepts the request.
+        /// After its first completion, it reports the others once a Send with Solicited Event has
+        /// arrived, or an error. Absent unless requested, so that an agent from before this option
+        /// accepts the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
-    /// Connects what [`Action::Resolve`] found: an [`Event::Established`](super::Event::Established), [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed) follows.
+    /// Connects what [`Action::Resolve`] found: an
+    /// [`Event::Established`](super::Event::Established),
+    /// [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed)
+    /// follows.
     Connect(Parameters),
-    /// Accepts what an [`Event::Request`](super::Event::Request) brought: an [`Event::Established`](super::Event::Established) or [`Event::Failed`](super::Event::Failed) follows.
+    /// Accepts what an [`Event::Request`](super::Event::Request) brought: an
+    /// [`Event::Established`](super::Event::Established) or [`Event::Failed`](super::Event::Failed)
+    /// follows.
     Accept(Parameters),
     /// Rejects it.
     Reject {
@@ -123,7 +134,8 @@ pub enum Action {
         /// Which.
         connection: Object,
     },
-    /// Gives an object back: a connection or listener at once, without a word to the peer but TCP's.
+    /// Gives an object back: a connection or listener at once, without a word to the peer but
+    /// TCP's.
     Destroy {
         /// Which.
         object: Object,
@@ -223,7 +235,8 @@ fn yes() -> bool {
 pub struct Parameters {
     /// Which.
     pub connection: Object,
-    /// Private data for the peer, at most 255 octets (librdmacm counts in one octet; MPA would take 512).
+    /// Private data for the peer, at most 255 octets (librdmacm counts in one octet; MPA would take
+    /// 512).
     #[serde(default)]
     pub private_data: Octets,
     /// Reads of the peer that are answered at once (`responder_resources`).
@@ -254,7 +267,8 @@ pub enum Access {
     ZeroBased,
 }
 
-/// Octets of a region, in a work request. What is beside the region, or wrong, is for the device to find.
+/// Octets of a region, in a work request. What is beside the region, or wrong, is for the device to
+/// find.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {

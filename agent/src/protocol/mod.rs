@@ -1,15 +1,17 @@
-//! The messages between a tester and an agent: a line of JSON for each [`Request`], answer ([`Outcome`]) and [`Event`], in UTF-8, of at most
-//! [`LONGEST_LINE`] octets with its line feed.
+//! The messages between a tester and an agent: a line of JSON for each [`Request`], answer
+//! ([`Outcome`]) and [`Event`], in UTF-8, of at most [`LONGEST_LINE`] octets with its line feed.
 //!
-//! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the token. Every request has a number
-//! of the tester's own and gets one answer with that number, in the order of the requests. Between answers come events:
-//! what happened to a connection, a completion, an asynchronous event of the device. Both have the agent's time.
+//! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the
+//! token. Every request has a number of the tester's own and gets one answer with that number, in
+//! the order of the requests. Between answers come events: what happened to a connection, a
+//! completion, an asynchronous event of the device. Both have the agent's time.
 //!
 //! Objects have numbers that the agent gives. All that a control connection made ends with it.
 //!
 //! `ask` has a tester's messages, `tell` an agent's, `address` how both name places.
 //!
-//! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs have them: what goes on the wire.
+//! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs
+//! have them: what goes on the wire.
 
 mod address;
 mod ask;
@@ -25,7 +27,8 @@ pub use tell::{Completion, Device, Done, Event, Failure, Outcome, Told, What};
 pub const VERSION: u32 = 1;
 /// Octets of a line, its line feed included.
 pub const LONGEST_LINE: usize = 1 << 20;
-/// Octets of the line of an event, its line feed included: private data of 512 octets, and the longest names, take half of it.
+/// Octets of the line of an event, its line feed included: private data of 512 octets, and the
+/// longest names, take half of it.
 pub const LONGEST_EVENT: usize = 4096;
 /// Octets of memory that one request carries: twice as many digits have room in a line.
 pub const MOST_OCTETS: usize = 1 << 18;
@@ -62,7 +65,8 @@ impl<'de> Deserialize<'de> for Octets {
     }
 }
 
-/// Octets of [`Action::Fill`]: the `index`-th of a region filled with `seed`. Both sides can compute it.
+/// Octets of [`Action::Fill`]: the `index`-th of a region filled with `seed`. Both sides can
+/// compute it.
 pub fn pattern(seed: u64, index: u64) -> u8 {
     // The middle octets of a product: neighbours differ, and no short row repeats.
     let mixed = (index ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);

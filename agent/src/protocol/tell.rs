@@ -201,20 +201,23 @@ pub struct Completion {
     pub connection: Object,
     /// What it was posted with.
     pub work: u64,
-    /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix: `wr_flush_err`.
+    /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix:
+    /// `wr_flush_err`.
     pub status: String,
-    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a number; it has no meaning for one that failed.
+    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a
+    /// number; it has no meaning for one that failed.
     pub operation: String,
     /// Octets of a receive or Read.
     pub octets: u32,
     /// The STag that a receive found invalidated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<u32>,
-    /// The eight octets of Immediate Data that a receive got in place of a Send (RFC 7306), as a number in network byte order. libibverbs has no
-    /// room for them.
+    /// The eight octets of Immediate Data that a receive got in place of a Send (RFC 7306), as a
+    /// number in network byte order. libibverbs has no room for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// What an Atomic Operation found. libibverbs puts it into the part that the operation has, in the order of octets of its host.
+    /// What an Atomic Operation found. libibverbs puts it into the part that the operation has, in
+    /// the order of octets of its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }

@@ -1,8 +1,9 @@
-//! What libibverbs and librdmacm give and take in memory: the public structures of rdma-core's `verbs.h` and `rdma_cma.h`, as far as they
-//! are used here. Their layout is part of those libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
+//! What libibverbs and librdmacm give and take in memory: the public structures of rdma-core's
+//! `verbs.h` and `rdma_cma.h`, as far as they are used here. Their layout is part of those
+//! libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
 //!
-//! The members after the last one that is used are left out, where the library makes the structure. `tests/it/layout.rs` compares sizes
-//! and offsets with the headers, where they are installed.
+//! The members after the last one that is used are left out, where the library makes the structure.
+//! `tests/it/layout.rs` compares sizes and offsets with the headers, where they are installed.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 

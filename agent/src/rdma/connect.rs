@@ -362,7 +362,8 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                // The library counts from this end: what the peer holds is what may be requested here.
+                // The library counts from this end: what the peer holds is what may be requested
+                // here.
                 let (ird, ord) = (ord, ird);
                 match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),

@@ -18,7 +18,8 @@ use crate::protocol::{Address, Device, Failure};
 /// How a device is named, and how much one control connection may take of it.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// By its own name, or by an address that it has; the first that speaks iWARP, where this is absent.
+    /// By its own name, or by an address that it has; the first that speaks iWARP, where this is
+    /// absent.
     pub device: Option<String>,
     /// How much.
     pub limits: Limits,

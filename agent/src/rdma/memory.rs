@@ -1,4 +1,5 @@
-//! Memory that a device reads and writes at times of its own: reached through pointers only, never as a slice.
+//! Memory that a device reads and writes at times of its own: reached through pointers only, never
+//! as a slice.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -41,7 +42,8 @@ impl Memory {
         inside.then(|| unsafe { self.begin().add(offset) })
     }
 
-    /// A copy of octets; the device may write meanwhile, and then each octet is the old or the new one.
+    /// A copy of octets; the device may write meanwhile, and then each octet is the old or the new
+    /// one.
     pub(super) fn get(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let from = self.part(offset, length)?;
         let octet = |index| {

@@ -1,4 +1,5 @@
-//! The device of this host: libibverbs and librdmacm, loaded at run time. The only place of this crate with unsafe code.
+//! The device of this host: libibverbs and librdmacm, loaded at run time. The only place of this
+//! crate with unsafe code.
 //!
 //! | file | what |
 //! | --- | --- |

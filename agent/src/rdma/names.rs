@@ -1,4 +1,5 @@
-//! Names of the numbers that the libraries give, as their enumerations have them, in lower case without prefix.
+//! Names of the numbers that the libraries give, as their enumerations have them, in lower case
+//! without prefix.
 
 use core::ffi::c_int;
 

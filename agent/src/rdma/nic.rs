@@ -1,4 +1,5 @@
-//! The objects of one control connection on one device, and what is done with them. When it is dropped, each is given back.
+//! The objects of one control connection on one device, and what is done with them. When it is
+//! dropped, each is given back.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};

@@ -1,5 +1,6 @@
-//! Asynchronous events of devices, routed to their control connections. librdmacm opens each device once per process, so that all
-//! control connections share the descriptor of its events: each reader may get another's events.
+//! Asynchronous events of devices, routed to their control connections. librdmacm opens each device
+//! once per process, so that all control connections share the descriptor of its events: each
+//! reader may get another's events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,7 +42,8 @@ struct Mailbox {
 /// The one of this process.
 static ROUTER: Mutex<Router> = Mutex::new(Router { last: 0, testers: BTreeMap::new(), elements: BTreeMap::new() });
 
-/// Nobody may wait for a device's calls while having it: a queue is not given back before its events are acknowledged.
+/// Nobody may wait for a device's calls while having it: a queue is not given back before its
+/// events are acknowledged.
 pub(super) fn router() -> MutexGuard<'static, Router> {
     ROUTER.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,8 @@ const INLINE: c_uint = 8;
 const WITH_INV: c_uint = 8;
 
 impl Nic {
-    /// The parts of a work request on a queue that takes `most`. The libraries are not bound to look how many there are.
+    /// The parts of a work request on a queue that takes `most`. The libraries are not bound to
+    /// look how many there are.
     fn sges(&self, parts: &[Part], most: u32) -> Result<Vec<Sge>, Failure> {
         if parts.len() > most as usize {
             return Err(Failure::of(format!("{} parts: the queue takes {most}", parts.len())));
@@ -45,7 +46,8 @@ impl Nic {
         parts.iter().map(sge).collect()
     }
 
-    /// The same where the octets are taken while it is posted: by the library, from this process's own memory, which no device guards.
+    /// The same where the octets are taken while it is posted: by the library, from this process's
+    /// own memory, which no device guards.
     fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
         let mut sges = self.sges(parts, most)?;
         let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
@@ -128,7 +130,8 @@ impl Nic {
                 request.send_flags |= flag(*solicited, SOLICITED);
                 if let Some(key) = invalidate {
                     (request.opcode, request.invalidate_rkey) = (SEND_WITH_INV, *key);
-                    // libsiw (rdma-core 44) takes it from here. No other looks: this operation has no such member.
+                    // libsiw (rdma-core 44) takes it from here. No other looks: this operation has
+                    // no such member.
                     request.wr = Remote::rdma(0, *key);
                 }
             }

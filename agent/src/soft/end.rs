@@ -1,4 +1,5 @@
-//! Connections: MPA's start-up by the verbs of a connection manager, then a Queue Pair on the stream.
+//! Connections: MPA's start-up by the verbs of a connection manager, then a Queue Pair on the
+//! stream.
 
 use std::collections::VecDeque;
 

@@ -87,7 +87,8 @@ impl Inner {
             Ok(AfterReply::Accepted(negotiated, frame)) => {
                 let asked = self.ends.get(&object).map_or((1, 1), |end| end.asked);
                 let depths = negotiated.enhanced.map_or(asked, |agreed| (depth(agreed.ird), depth(agreed.ord)));
-                // The user gets the Responder's own words, not the result (P2P-9.1-25): this side holds what they request.
+                // The user gets the Responder's own words, not the result (P2P-9.1-25): this side
+                // holds what they request.
                 let reported = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
                 match self.operate(now, object, &negotiated, None, depths) {
                     Ok(()) => {

@@ -1,7 +1,9 @@
-//! The software RNIC in the place of a device: requests are executed in process, and time is handed in.
+//! The software RNIC in the place of a device: requests are executed in process, and time is handed
+//! in.
 //!
-//! [`Soft`] is what one control connection has. It opens no socket: the owner of a stream calls [`Soft::arrive`] for the end to drive.
-//! [`OnSockets`] is that with sockets: an agent like any other, without a device.
+//! [`Soft`] is what one control connection has. It opens no socket: the owner of a stream calls
+//! [`Soft::arrive`] for the end to drive. [`OnSockets`] is that with sockets: an agent like any
+//! other, without a device.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -150,7 +152,8 @@ impl Soft {
         !self.lock().events.is_empty()
     }
 
-    /// A TCP connection is there: that of a connection that has to connect, or one to a listener. `None`: nobody wants it.
+    /// A TCP connection is there: that of a connection that has to connect, or one to a listener.
+    /// `None`: nobody wants it.
     #[must_use]
     pub fn arrive(&self, now: Instant) -> Option<Box<dyn Served>> {
         let object = self.lock().arrive(now)?;
@@ -229,7 +232,8 @@ impl Inner {
         }
     }
 
-    /// Gives a connection's queues back, or as soon as no window is bound to them; whether that is now.
+    /// Gives a connection's queues back, or as soon as no window is bound to them; whether that is
+    /// now.
     fn give_back(&mut self, pair: Pair) -> bool {
         let given = self.rnic.destroy_qp(pair.qp).is_ok();
         if given {

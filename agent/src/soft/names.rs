@@ -1,4 +1,5 @@
-//! What the verbs of iWARP call a thing, in the words of libibverbs: those that drivers of iWARP NICs choose.
+//! What the verbs of iWARP call a thing, in the words of libibverbs: those that drivers of iWARP
+//! NICs choose.
 
 use weft_peer::verbs::{CompletedOperation, CompletionStatus, EventId};
 

@@ -10,7 +10,8 @@ use crate::protocol::{Access, Device, Done, Failure, Object, Octets, pattern};
 
 /// Octets of the entries of a region's list: buffers begin at multiples of them.
 const PAGE: u32 = 1 << 21;
-/// Addresses of regions that count from an address: that of an object is this multiple of its number.
+/// Addresses of regions that count from an address: that of an object is this multiple of its
+/// number.
 const APART: u64 = 1 << 33;
 
 impl Inner {

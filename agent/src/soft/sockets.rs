@@ -1,5 +1,5 @@
-//! The software RNIC on this host's TCP, as an agent of its own: what libibverbs and librdmacm are to a device. Nothing here waits: who
-//! serves the control connection polls the sockets with it.
+//! The software RNIC on this host's TCP, as an agent of its own: what libibverbs and librdmacm are
+//! to a device. Nothing here waits: who serves the control connection polls the sockets with it.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -179,8 +179,8 @@ impl Arguments {
 
     /// Selects the cases to run, and the seed if it is given.
     ///
-    /// The parts of a run fit together only if each one draws the same variants, and so does a rerun
-    /// with the run that it repeats.
+    /// The parts of a run fit together only if each one draws the same variants, and so does a
+    /// rerun with the run that it repeats.
     async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
         let filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {

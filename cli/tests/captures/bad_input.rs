@@ -319,7 +319,8 @@ fn a_capture_with_a_finding_has_been_judged() {
 #[test]
 fn a_reader_that_goes_away() {
     let file = capture();
-    // The reading end is closed before the first octet is written, so that no buffer of the pipe can hide it.
+    // The reading end is closed before the first octet is written, so that no buffer of the pipe
+    // can hide it.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
@@ -341,7 +342,8 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
     }
 }
 
-/// Characters that change the direction of what follows do nothing to a terminal, whatever the message is.
+/// Characters that change the direction of what follows do nothing to a terminal, whatever the
+/// message is.
 #[test]
 fn bidirectional_controls_are_escapes() {
     let name = "a\u{202e}b";

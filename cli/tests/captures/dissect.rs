@@ -195,7 +195,8 @@ fn stats_show_settings_counts_and_latencies() {
     assert_eq!(total["opcode_octets"]["RDMA Write"], 4000);
 }
 
-/// captures/README.md: 16 connections with a wrong key, two errors each, which so are none with iWARP.
+/// captures/README.md: 16 connections with a wrong key, two errors each, which so are none with
+/// iWARP.
 #[test]
 fn stats_count_findings_that_are_about_no_connection() {
     let file = "wrong-key-16-octets.pcap";

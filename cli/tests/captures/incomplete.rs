@@ -1,4 +1,5 @@
-//! Captures from which something is missing: weft names what it is, so that nobody takes silence for correctness.
+//! Captures from which something is missing: weft names what it is, so that nobody takes silence
+//! for correctness.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ struct Changed {
 }
 
 impl Changed {
-    /// With the records that `change` returns, each with its header, of those with their numbers from 1 on.
+    /// With the records that `change` returns, each with its header, of those with their numbers
+    /// from 1 on.
     fn new(name: &str, change: impl Fn(usize, &[u8]) -> Option<Vec<u8>>) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
         let octets = std::fs::read(path).unwrap();
@@ -50,7 +52,8 @@ impl Changed {
     }
 }
 
-/// Without the Terminate, the FIN would be the answer to the Write. tshark shows "Previous segment not captured" there.
+/// Without the Terminate, the FIN would be the answer to the Write. tshark shows "Previous segment
+/// not captured" there.
 #[test]
 fn octets_missing_before_a_fin_are_reported() {
     let capture = Changed::without("violations-6-kinds-crc.pcap", 12);

@@ -87,8 +87,8 @@ fn has_namespaces() -> bool {
     succeeds(unshare().arg("true")) && succeeds(Command::new("nsenter").arg("--version"))
 }
 
-/// A weft in a network namespace (that of `beside`, or a new one), and the rest of its standard error after the first line that has
-/// `word`.
+/// A weft in a network namespace (that of `beside`, or a new one), and the rest of its standard
+/// error after the first line that has `word`.
 fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, BufReader<std::process::ChildStderr>) {
     let mut command = match beside {
         None => unshare(),
@@ -138,7 +138,8 @@ fn what_is_seen_live_is_what_the_file_has() {
     stderr.read_to_string(&mut rest).unwrap();
     assert!(capture.0.wait().unwrap().success());
     assert!(rest.contains(" captured, 0 dropped by the kernel, 0 by the interface; "), "{rest}");
-    // rping's round is seven FPDUs: two Sends each way, a Read Request with its Response, and a Write.
+    // rping's round is seven FPDUs: two Sends each way, a Read Request with its Response, and a
+    // Write.
     let (code, counts) = weft(&["dissect", "-q", &file]);
     assert!(code == 0 && counts.contains("2 start-up frames, 70 FPDUs: CRC 70 good, 0 bad"), "{counts}");
     let (code, read) = weft(&["dissect", &file]);

@@ -200,8 +200,8 @@ fn a_media_type_without_a_link_type_has_its_own_name() {
 /// Connections of a crowd: the dissector keeps 8,192 at a time.
 const CROWD: u16 = 8300;
 
-/// A capture of IP packets: one is encrypted, and more connections are open at a time than are kept, each with a Request; then the
-/// first ones go on.
+/// A capture of IP packets: one is encrypted, and more connections are open at a time than are
+/// kept, each with a Request; then the first ones go on.
 fn crowd() -> Vec<u8> {
     // Version 2.4, link type 101: an IP packet in each frame.
     let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();

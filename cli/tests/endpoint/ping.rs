@@ -1,4 +1,5 @@
-//! `weft ping` with itself: both roles as processes, and what each saw of the wire under the monitor.
+//! `weft ping` with itself: both roles as processes, and what each saw of the wire under the
+//! monitor.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -40,7 +41,8 @@ fn both_sides_see_a_clean_connection() {
     assert!(client.status.success(), "{trace}");
     let summary: Value = serde_json::from_slice(&client.stdout).unwrap();
     assert_eq!((&summary["rounds"], &summary["validated"]), (&Value::from(100), &Value::from(true)));
-    // Request and Reply, then each round's Send, Read Request, Read Response, Send, Send, Write, Send.
+    // Request and Reply, then each round's Send, Read Request, Read Response, Send, Send, Write,
+    // Send.
     let count = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!((count("MPA Request"), count("MPA Reply")), (1, 1));
     assert_eq!((count("  Send  QN 0"), count("RDMA Read Request"), count("16 bytes")), (400, 100, 400));

@@ -133,7 +133,8 @@ fn a_twin_that_deviates_is_found_in_the_trace() {
     assert!(text(&output.stderr).contains("PM-7.3.1.5-1"), "{}", text(&output.stderr));
 }
 
-/// A client that a command starts, over UDP and TCP: it passes, and is caught where it breaks a rule.
+/// A client that a command starts, over UDP and TCP: it passes, and is caught where it breaks a
+/// rule.
 #[test]
 fn the_suites_judge_a_client() {
     let folder = tempfile::tempdir().unwrap();

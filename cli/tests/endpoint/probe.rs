@@ -1,4 +1,5 @@
-//! `weft probe` with itself and with `weft serve`: words, exit codes, and what each side saw of the wire under the monitor.
+//! `weft probe` with itself and with `weft serve`: words, exit codes, and what each side saw of the
+//! wire under the monitor.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -94,7 +95,8 @@ fn a_rejection_brings_its_text() {
     assert_eq!(lines(&server)[0], serde_json::json!({ "kind": "requested", "text": "hello" }));
 }
 
-/// Work that does not end by itself, and a peer that is gone at some point of it, the beginning too.
+/// Work that does not end by itself, and a peer that is gone at some point of it, the beginning
+/// too.
 #[test]
 fn a_killed_peer_ends_the_connection() {
     for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! Signals that ask a command to stop: what it exits with, also as process 1 of a container, and that its capture is complete.
+//! Signals that ask a command to stop: what it exits with, also as process 1 of a container, and
+//! that its capture is complete.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -51,7 +52,8 @@ impl Running {
     }
 }
 
-/// How a command is started as process 1 of a PID namespace; `None` if this machine does not let this user.
+/// How a command is started as process 1 of a PID namespace; `None` if this machine does not let
+/// this user.
 fn unshare() -> Option<Vec<&'static str>> {
     let ways =
         [vec!["--pid", "--fork", "--kill-child"], vec!["--user", "--map-root-user", "--pid", "--fork", "--kill-child"]];

@@ -1,4 +1,5 @@
-//! Waits for what another process or the kernel does, where no event reports it. The suites' tests use it, too.
+//! Waits for what another process or the kernel does, where no event reports it. The suites' tests
+//! use it, too.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! The arrows between the crates, and the places where the world may be touched.
 //!
-//! `ARCHITECTURE.md` has a table of the crates and of which ones each may use. It is read here and held against
-//! `cargo metadata`, so that page and manifests cannot drift apart. Two more of its invariants are looked at in the sources: what
-//! `weft-core` and `weft-dissector` may not ask for, and that only `peer/src/driver` touches sockets, tokio and clocks.
+//! `ARCHITECTURE.md` has a table of the crates and of which ones each may use. It is read here and
+//! held against `cargo metadata`, so that page and manifests cannot drift apart. Two more of its
+//! invariants are looked at in the sources: what `weft-core` and `weft-dissector` may not ask for,
+//! and that only `peer/src/driver` touches sockets, tokio and clocks.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +84,8 @@ fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
 
 #[test]
 fn arrow_under_another_name_is_found() {
-    // `watch = { package = "weft-dissector", path = "../dissector" }`: cargo gives the package's name, and the other one as `rename`.
+    // `watch = { package = "weft-dissector", path = "../dissector" }`: cargo gives the package's
+    // name, and the other one as `rename`.
     let mut made_up = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
     made_up["packages"][0]["dependencies"][0]["rename"] = json!("watch");
     let allowed = Table::from([("weft-peer".to_owned(), set(&[])), ("weft-dissector".to_owned(), set(&[]))]);

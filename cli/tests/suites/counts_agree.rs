@@ -27,8 +27,8 @@ struct Count {
     must: Option<(u64, u64)>,
 }
 
-/// Cases of which variants pass, fail, decide nothing and do not apply; or all of them that apply pass. The deviation breaks two rules
-/// beside, in each of them.
+/// Cases of which variants pass, fail, decide nothing and do not apply; or all of them that apply
+/// pass. The deviation breaks two rules beside, in each of them.
 fn scripts(folder: &Path, all_pass: bool) {
     let close = "
 case { id = 'mpa/x/close', version = 1, title = 'Close', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' },

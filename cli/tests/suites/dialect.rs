@@ -1,9 +1,9 @@
-//! Words that nobody else in the field uses for what weft once meant by them: prose, help, messages and
-//! identifiers use the field's words instead.
+//! Words that nobody else in the field uses for what weft once meant by them: prose, help, messages
+//! and identifiers use the field's words instead.
 //!
-//! The tree had thousands of lines with such words. `ALLOWED` has the lines that each folder still has.
-//! A folder may not get more; whoever rewrites one lowers its number, and the list ends with the words that
-//! stay: quoted RFC text and public names.
+//! The tree had thousands of lines with such words. `ALLOWED` has the lines that each folder still
+//! has. A folder may not get more; whoever rewrites one lowers its number, and the list ends with
+//! the words that stay: quoted RFC text and public names.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! What a slip on the command line, an absent target, or a reader that goes away comes to: words that help, and the code that fits.
+//! What a slip on the command line, an absent target, or a reader that goes away comes to: words
+//! that help, and the code that fits.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::Read;

@@ -42,7 +42,8 @@ struct Relay {
 }
 
 impl Relay {
-    /// Calls `interrupt` at the place of the case with the tester's process and its connection, and passes nothing on from there.
+    /// Calls `interrupt` at the place of the case with the tester's process and its connection, and
+    /// passes nothing on from there.
     fn start(ip: &str, at: &Interrupted, interrupt: impl Fn(u32, &TcpStream) + Send + 'static) -> Self {
         let server = server(&["serve"]);
         let listener = TcpListener::bind((ip, 0)).unwrap();

@@ -1,5 +1,5 @@
-//! The suites on the command line: `weft test`, `diff`, `target` and `web`, and their error messages;
-//! and checks of the project: its architecture, guide, packages and texts.
+//! The suites on the command line: `weft test`, `diff`, `target` and `web`, and their error
+//! messages; and checks of the project: its architecture, guide, packages and texts.
 
 mod action;
 mod arrows;

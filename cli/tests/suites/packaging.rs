@@ -1,4 +1,5 @@
-//! What a package of weft brings beside the binary: completions that a shell takes, and manual pages.
+//! What a package of weft brings beside the binary: completions that a shell takes, and manual
+//! pages.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};

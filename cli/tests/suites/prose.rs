@@ -1,7 +1,7 @@
 //! Lines of prose in Markdown files end at column 100.
 //!
-//! Longer lines are allowed where Markdown cannot wrap: code blocks, rows of tables, and lines that are one
-//! word, such as a link. The change log and its fragments have one line for each change.
+//! Longer lines are allowed where Markdown cannot wrap: code blocks, rows of tables, and lines that
+//! are one word, such as a link. The change log and its fragments have one line for each change.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;

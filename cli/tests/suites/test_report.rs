@@ -29,7 +29,8 @@ fn kill_at(mut command: Command, wanted: &str) {
     assert!(found, "no line with {wanted:?}");
 }
 
-/// Kills a run between its last case and its reports: the file that the first of them is written to takes nothing.
+/// Kills a run between its last case and its reports: the file that the first of them is written to
+/// takes nothing.
 fn kill_before_reports(out: &Path, scripts: &Path) {
     fs::create_dir(out).unwrap();
     let pipe = out.join("report.json.new");
@@ -134,14 +135,16 @@ fn a_folder_of_version_0_1_is_reported() {
     assert!(REPORTS.iter().all(|name| out.join(name).is_file()));
 }
 
-/// What strace recorded of a run: the files that were synced, and what was written into the store, in this order.
+/// What strace recorded of a run: the files that were synced, and what was written into the store,
+/// in this order.
 #[cfg(target_os = "linux")]
 enum Step<'a> {
     Synced(&'a str),
     Stored(&'a str),
 }
 
-/// A call that another thread interrupted is in two lines: a sync counts when it has returned, a write as soon as it begins.
+/// A call that another thread interrupted is in two lines: a sync counts when it has returned, a
+/// write as soon as it begins.
 #[cfg(target_os = "linux")]
 fn steps(log: &str) -> Vec<Step<'_>> {
     let (mut steps, mut begun) = (Vec::new(), std::collections::BTreeMap::new());
@@ -164,8 +167,8 @@ fn steps(log: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// A power failure leaves no verdict without its evidence. Where strace is not there, or may not trace, nothing is shown; CI sets
-/// `WEFT_STRACE`, with which that is a failure.
+/// A power failure leaves no verdict without its evidence. Where strace is not there, or may not
+/// trace, nothing is shown; CI sets `WEFT_STRACE`, with which that is a failure.
 #[cfg(target_os = "linux")]
 #[test]
 fn evidence_is_on_the_disk_before_its_verdict() {

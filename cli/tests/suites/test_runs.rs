@@ -136,7 +136,8 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json lists all", added - 20)), "{text}");
     assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
     assert!(text.contains("Use the same --seed for both"), "{text}");
-    // All sixteen are run again, and nothing more. A target without the deviation is another target: the run keeps its failures.
+    // All sixteen are run again, and nothing more. A target without the deviation is another
+    // target: the run keeps its failures.
     for _ in 0..2 {
         let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
         assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");

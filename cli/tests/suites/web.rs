@@ -1,5 +1,6 @@
-//! `weft web` as a process of its own: a run is started over its API, or a capture is uploaded, the process is killed in the middle of it,
-//! and the next one knows all that was finished, and nothing by halves.
+//! `weft web` as a process of its own: a run is started over its API, or a capture is uploaded, the
+//! process is killed in the middle of it, and the next one knows all that was finished, and nothing
+//! by halves.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -218,7 +219,8 @@ fn a_store_that_is_none_is_refused_and_nothing_is_made() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// The log is one of the process: a line is written before the answer, so what is there when the server is killed is all.
+/// The log is one of the process: a line is written before the answer, so what is there when the
+/// server is killed is all.
 #[test]
 fn wrong_tokens_and_actions_are_logged_to_standard_error() {
     const OPERATOR: &str = "operator-token-0123456789";

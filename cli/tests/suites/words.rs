@@ -1,5 +1,5 @@
-//! The project speaks of itself alone: no file of the tree names a folder of somebody's machine, a folder beside the project, or
-//! the host of a package registry.
+//! The project speaks of itself alone: no file of the tree names a folder of somebody's machine, a
+//! folder beside the project, or the host of a package registry.
 //!
 //! A path like that works on one machine only, and a registry's host belongs in the configuration
 //! of cargo or apt. CI may look beside the project's folder for a reader to compare with and for
@@ -9,7 +9,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is not part of the tree: build output, history (in a worktree of git `.git` is a file), reports of runs.
+/// What is not part of the tree: build output, history (in a worktree of git `.git` is a file),
+/// reports of runs.
 const NOT_OURS: [&str; 4] = ["target", ".git", "weft-report", "node_modules"];
 /// Files that a tool writes and that must name where packages come from.
 const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
@@ -59,7 +60,8 @@ fn named(path: &str, text: &str, words: &[String]) -> Vec<String> {
     found
 }
 
-/// True when `line` has `word` where a path or a host can begin: deeper in a path it is another folder.
+/// True when `line` has `word` where a path or a host can begin: deeper in a path it is another
+/// folder.
 fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

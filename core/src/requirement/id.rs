@@ -37,7 +37,8 @@ pub fn all() -> impl ExactSizeIterator<Item = (RequirementId, &'static Requireme
     ROWS.iter().enumerate().map(|(i, row)| (RequirementId(u16::try_from(i).unwrap_or(u16::MAX)), row))
 }
 
-/// Looks an id up; usable in constants. [`requirement!`](crate::requirement!) is the comfortable form.
+/// Looks an id up; usable in constants. [`requirement!`](crate::requirement!) is the comfortable
+/// form.
 #[must_use]
 pub const fn by_name(id: &str) -> Option<RequirementId> {
     let (mut low, mut high) = (0, BY_ID.len());

@@ -28,10 +28,11 @@ pub enum Level {
 }
 
 impl Level {
-    /// The severity of a finding against a row of this level; `None` where a breach is no finding at all.
+    /// The severity of a finding against a row of this level; `None` where a breach is no finding
+    /// at all.
     ///
-    /// `fixes_format` is whether a lower-case row fixes a wire format or a value (then it binds like a MUST) or a manner
-    /// (then like a SHOULD). It changes nothing for the other levels.
+    /// `fixes_format` is whether a lower-case row fixes a wire format or a value (then it binds
+    /// like a MUST) or a manner (then like a SHOULD). It changes nothing for the other levels.
     #[must_use]
     pub fn severity(self, fixes_format: bool) -> Option<Severity> {
         match self {

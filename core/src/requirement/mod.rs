@@ -1,10 +1,13 @@
-//! The requirement catalogues: every normative statement of the specifications as a row with a stable id.
+//! The requirement catalogues: every normative statement of the specifications as a row with a
+//! stable id.
 //!
-//! The rows come from `core/requirements/*.csv` at build time; a damaged catalogue does not compile. Code names a
-//! requirement with [`requirement!`](crate::requirement!), which refuses an unknown id at compile time; data (suite scripts,
-//! baselines) goes through [`RequirementId::from_str`](std::str::FromStr), which refuses it at load time.
+//! The rows come from `core/requirements/*.csv` at build time; a damaged catalogue does not
+//! compile. Code names a requirement with [`requirement!`](crate::requirement!), which refuses an
+//! unknown id at compile time; data (suite scripts, baselines) goes through
+//! [`RequirementId::from_str`](std::str::FromStr), which refuses it at load time.
 //!
-//! Which rows are covered by what is counted elsewhere (`weft-suites`); nothing here claims coverage.
+//! Which rows are covered by what is counted elsewhere (`weft-suites`); nothing here claims
+//! coverage.
 
 mod id;
 mod level;

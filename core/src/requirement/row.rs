@@ -73,8 +73,9 @@ pub enum Observe {
     Doc,
 }
 
-/// Whether a row can be judged: by watching where it shows on the wire, by a tester that does something to an implementation where it
-/// shows in an answer or to a user. The classes are data of their own (`core/requirements/classes/*.csv`).
+/// Whether a row can be judged: by watching where it shows on the wire, by a tester that does
+/// something to an implementation where it shows in an answer or to a user. The classes are data of
+/// their own (`core/requirements/classes/*.csv`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -102,7 +103,8 @@ pub struct Requirement {
     pub id: &'static str,
     /// The catalogue that holds it.
     pub catalogue: Catalogue,
-    /// Section of the specification; `7306:x` is RFC 7306 section x, `mail.n` item n of the 2007 proposal.
+    /// Section of the specification; `7306:x` is RFC 7306 section x, `mail.n` item n of the 2007
+    /// proposal.
     pub section: &'static str,
     /// How strongly it binds.
     pub level: Level,

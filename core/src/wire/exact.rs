@@ -5,7 +5,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::RequirementId;
 use crate::error::{Found, Layer, WireError};
 
-/// The raw view of `octets`, which hold one `T` and nothing else; the error has `field` and `expected`.
+/// The raw view of `octets`, which hold one `T` and nothing else; the error has `field` and
+/// `expected`.
 pub(crate) fn exact<'a, T: FromBytes + Immutable + KnownLayout + Unaligned>(
     octets: &'a [u8],
     layer: Layer,

@@ -1,11 +1,13 @@
 //! The macro for every numbered name on the wire.
 //!
-//! A wire enum is a newtype over its integer with named constants, so that values which no specification assigns survive a
-//! round trip and can be sent on purpose. [`rdmap::Opcode`](crate::wire::rdmap::Opcode) is written without it, because it
-//! answers more questions than its name.
+//! A wire enum is a newtype over its integer with named constants, so that values which no
+//! specification assigns survive a round trip and can be sent on purpose.
+//! [`rdmap::Opcode`](crate::wire::rdmap::Opcode) is written without it, because it answers more
+//! questions than its name.
 
-/// Declares a newtype over an integer with named constants, `ALL` of them, `name()`, `is_assigned()`, `Display`, `Debug`. Ranges
-/// of values that are not assigned may have a name of their own.
+/// Declares a newtype over an integer with named constants, `ALL` of them, `name()`,
+/// `is_assigned()`, `Display`, `Debug`. Ranges of values that are not assigned may have a name of
+/// their own.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,5 @@
-//! What other stacks sent. `siw`: the Linux kernel, CRC on, no markers. `osc`: a user-space stack with markers and CRC.
+//! What other stacks sent. `siw`: the Linux kernel, CRC on, no markers. `osc`: a user-space stack
+//! with markers and CRC.
 
 use weft_core::wire::ddp::{Segment, Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
@@ -75,7 +76,8 @@ fn siw_reads() {
     assert_eq!(Segment::parse(&ulpdu).unwrap().ulp_control().opcode(), Opcode::READ_RESPONSE);
 }
 
-/// Capture `siw/terminate-no-receive-crc`, frame 13: a good CRC around a Terminate with its nibbles swapped.
+/// Capture `siw/terminate-no-receive-crc`, frame 13: a good CRC around a Terminate with its nibbles
+/// swapped.
 #[test]
 fn siw_terminates() {
     let octets = hex(concat!(

@@ -1,4 +1,5 @@
-//! CRC32c of plain octet strings (RFC 3720 B.4 and the check value of the polynomial), as the field is transmitted.
+//! CRC32c of plain octet strings (RFC 3720 B.4 and the check value of the polynomial), as the field
+//! is transmitted.
 
 use weft_core::crc::{crc32c, to_octets};
 

@@ -109,7 +109,8 @@ fn an_empty_fpdu() {
     both_ways(0, false, &[], &hex("00000000 c74b6748"));
 }
 
-/// RFC 5044 4.3, start-up frames of 20 and 24 octets, and TCP's wrap: sequence numbers of the first markers.
+/// RFC 5044 4.3, start-up frames of 20 and 24 octets, and TCP's wrap: sequence numbers of the first
+/// markers.
 #[test]
 fn marker_positions_in_sequence_numbers() {
     let first = |start: u32, markers: usize| -> Vec<u32> {

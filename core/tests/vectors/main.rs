@@ -1,7 +1,8 @@
-//! Octet strings that were worked out, or captured, elsewhere: whole FPDUs and frames against this crate, writing and reading.
+//! Octet strings that were worked out, or captured, elsewhere: whole FPDUs and frames against this
+//! crate, writing and reading.
 //!
-//! None of them was made with this crate. They come from the figures of the RFCs, from an independent CRC32c and framing
-//! implementation, and from captures of other stacks.
+//! None of them was made with this crate. They come from the figures of the RFCs, from an
+//! independent CRC32c and framing implementation, and from captures of other stacks.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 mod captured;

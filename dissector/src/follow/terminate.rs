@@ -192,7 +192,8 @@ impl TerminateSeen {
         }
     }
 
-    /// Now that all of `log` is there: the segment that it names, if that was read only after it, and was captured before it.
+    /// Now that all of `log` is there: the segment that it names, if that was read only after it,
+    /// and was captured before it.
     pub(crate) fn late_target(&self, log: &Log) -> Option<Logged> {
         let Target::Unseen(header, len) = &self.target else { return None };
         log.find(&header[..*len], self.segment_length).filter(|logged| logged.frame < self.frame)

@@ -60,7 +60,8 @@ trait Format: Send {
     /// The item at the beginning of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
 
-    /// The comments in the record of a frame, which [`Format::next`] found at the start of `record`.
+    /// The comments in the record of a frame, which [`Format::next`] found at the start of
+    /// `record`.
     fn comments(&self, record: &[u8]) -> Vec<String> {
         let _ = record;
         Vec::new()

@@ -309,7 +309,8 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     assert_eq!((dropped.others, dropped.forgotten), (0, 0));
 }
 
-/// More connections with MPA than are read at the same time, begun after `mine`, so that it is put aside.
+/// More connections with MPA than are read at the same time, begun after `mine`, so that it is put
+/// aside.
 fn put_aside(crowd: &mut Crowd, mine: (u8, u16)) {
     crowd.handshake(mine);
     crowd.start(mine, 0);

@@ -1,7 +1,8 @@
 //! A real connection in every file format that is read: its units are the same as in a pcap file.
 //!
-//! Layouts: draft-ietf-opsawg-pcap and -pcapng, RFC 1761 (snoop), the Network Monitor and ERF descriptions of
-//! Microsoft and Endace, the xz file format 1.2 (with stored chunks). The other compressors are libraries'.
+//! Layouts: draft-ietf-opsawg-pcap and -pcapng, RFC 1761 (snoop), the Network Monitor and ERF
+//! descriptions of Microsoft and Endace, the xz file format 1.2 (with stored chunks). The other
+//! compressors are libraries'.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::io::{Cursor, Write};
@@ -270,7 +271,8 @@ fn read(file: Vec<u8>) -> (Vec<Value>, Option<String>) {
     (units.all, capture.note().map(str::to_owned))
 }
 
-/// A connection over IPv4, over IPv6, and in a tunnel in a tunnel, with frames of at most `snap_len` bytes.
+/// A connection over IPv4, over IPv6, and in a tunnel in a tunnel, with frames of at most
+/// `snap_len` bytes.
 fn captures(snap_len: usize) -> [Vec<Record>; 3] {
     let [(v4, _), (v6, _)] = connections("probe-ops-mpa1-crc.pcap", 20);
     let (_, tunnel) = TUNNELS[0];
@@ -304,7 +306,8 @@ fn every_file_format_leads_to_the_same_units() {
 fn every_cut_file_format_gives_its_readable_frames() {
     let [mut records, ..] = captures(usize::MAX);
     let packets = records.len();
-    // Several blocks of every compressor: all packets again and again, as a network with a loop has them.
+    // Several blocks of every compressor: all packets again and again, as a network with a loop has
+    // them.
     while records.iter().map(|record| record.octets.len()).sum::<usize>() < 1 << 20 {
         records.extend_from_within(..packets);
     }

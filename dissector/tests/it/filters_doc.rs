@@ -1,4 +1,5 @@
-//! `docs/filters.md` is true: every filter on it is read, every name it lists is known, and it lists every name.
+//! `docs/filters.md` is true: every filter on it is read, every name it lists is known, and it
+//! lists every name.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::path::Path;

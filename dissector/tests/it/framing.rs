@@ -1,4 +1,5 @@
-//! From TCP segments to units: start-up, every split, roles, gaps, captures that begin in mid-stream.
+//! From TCP segments to units: start-up, every split, roles, gaps, captures that begin in
+//! mid-stream.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use crate::common::{Watch, fpdus, hex, send, startup, unit_fields};
@@ -211,7 +212,8 @@ fn captures_that_begin_in_mid_stream_lock_with_and_without_markers() {
     }
 }
 
-/// Every fourth octet of the junk begins what could be a Send of 65,520 octets: more candidates than the search may take CRCs of.
+/// Every fourth octet of the junk begins what could be a Send of 65,520 octets: more candidates
+/// than the search may take CRCs of.
 #[test]
 fn octets_full_of_headers_do_not_hide_fpdus_at_the_start_of_a_segment() {
     let junk = hex("fff0 4143").repeat(50_000);
@@ -237,7 +239,8 @@ fn octets_that_prove_nothing_are_streaming() {
     assert_eq!(unit_fields(&watch.finish(), 0, "len"), ["streaming 18"]);
 }
 
-/// SDP draft 5.1: a Hello (MID 0, Len 32) in streaming mode; with mirrored words the order of fields is the InfiniBand one.
+/// SDP draft 5.1: a Hello (MID 0, Len 32) in streaming mode; with mirrored words the order of
+/// fields is the InfiniBand one.
 #[test]
 fn a_mirrored_hello_turns_the_fields_of_all_messages_around() {
     let figure = hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004");
@@ -258,7 +261,8 @@ fn a_mirrored_hello_turns_the_fields_of_all_messages_around() {
     }
 }
 
-/// RFC 6581 section 9: revision 2 with S, A, C and D; the ready-to-receive FPDU is a zero-length RDMA Write.
+/// RFC 6581 section 9: revision 2 with S, A, C and D; the ready-to-receive FPDU is a zero-length
+/// RDMA Write.
 #[test]
 fn the_enhanced_start_up_has_its_fields() {
     let mut watch = Watch::opened();
@@ -274,7 +278,8 @@ fn the_enhanced_start_up_has_its_fields() {
     assert_eq!(unit_fields(&units, 0, "payload_len")[1], "fpdu 0");
 }
 
-/// The receiver sent M=0; the sender inserts markers all the same. Some of its FPDUs have none, since they are short.
+/// The receiver sent M=0; the sender inserts markers all the same. Some of its FPDUs have none,
+/// since they are short.
 #[test]
 fn unrequested_markers_hide_no_fpdu() {
     for (flags, status) in [(CRC, "good"), (0, "unchecked")] {

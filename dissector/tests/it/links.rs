@@ -1,5 +1,5 @@
-//! From link to transport: link types, VLAN tags, fragments, extension headers. The layouts are IEEE 802.3 and 802.1Q, the
-//! tcpdump link types, RFC 791 and RFC 8200, written out here.
+//! From link to transport: link types, VLAN tags, fragments, extension headers. The layouts are
+//! IEEE 802.3 and 802.1Q, the tcpdump link types, RFC 791 and RFC 8200, written out here.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use crate::common::{ACK, RAW, SYN, Watch, hex, tcp, tcp_header, unit_fields};
@@ -129,7 +129,8 @@ fn fragments_of_several_packets_are_kept_apart() {
     assert_eq!(read(RAW, &frames[..4]), ["10.0.0.1:49152 120 in 4"]);
 }
 
-/// RFC 8200: hop-by-hop (0), routing (43), destination options (60), authentication (51), fragment (44).
+/// RFC 8200: hop-by-hop (0), routing (43), destination options (60), authentication (51), fragment
+/// (44).
 fn ipv6(extensions: &str, first: u8, payload: &[u8]) -> Vec<u8> {
     let extensions = hex(extensions);
     let mut packet = hex("60000000");

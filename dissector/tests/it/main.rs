@@ -1,5 +1,5 @@
-//! The integration tests of the dissector, one module for each subject, in one binary: the workspace
-//! then links the libraries once for all of them.
+//! The integration tests of the dissector, one module for each subject, in one binary: the
+//! workspace then links the libraries once for all of them.
 
 mod common;
 mod connections;

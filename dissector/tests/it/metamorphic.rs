@@ -1,7 +1,8 @@
 //! What is missing from a capture accuses nobody: a capture as other habits of capturing would have
 //! it shows no error and no warning of a requirement that the complete capture keeps.
 //!
-//! The ordinary test takes each habit and some compositions of two or three. `.ci/checks/habits` runs more of both:
+//! The ordinary test takes each habit and some compositions of two or three. `.ci/checks/habits`
+//! runs more of both:
 //!
 //! ```text
 //! cargo test --workspace --test it -- --ignored --nocapture metamorphic::every_habit
@@ -92,7 +93,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The captures of the project and of `further` folders that violate few requirements; equal files once.
+/// The captures of the project and of `further` folders that violate few requirements; equal files
+/// once.
 fn captures(further: Option<&Path>) -> Vec<Original> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
     let mut paths = files(&own);

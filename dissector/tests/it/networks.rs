@@ -1,4 +1,5 @@
-//! Equal addresses and ports in several VLANs, tunnels and interfaces: of one connection, or of several.
+//! Equal addresses and ports in several VLANs, tunnels and interfaces: of one connection, or of
+//! several.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::BTreeMap;
@@ -41,7 +42,8 @@ const PAIRS: [(&str, Network, Network); 5] = [
 /// FPDUs of each connection.
 const FPDUS: u32 = 28;
 
-/// A connection with 28 FPDUs: each packet, and its sender (0 or 1). The SYNs have the numbers `isn` and `isn + 1000`, Sends carry `payload`.
+/// A connection with 28 FPDUs: each packet, and its sender (0 or 1). The SYNs have the numbers
+/// `isn` and `isn + 1000`, Sends carry `payload`.
 fn connection(isn: u32, payload: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let first = [isn.wrapping_add(1), isn.wrapping_add(1001)];
     let packet = |from: usize, offset: u32, flags, octets: &[u8]| {

@@ -1,4 +1,5 @@
-//! The departures of a user-space software iWARP from the RFCs, each as `captures/README.md` describes it, and nothing else.
+//! The departures of a user-space software iWARP from the RFCs, each as `captures/README.md`
+//! describes it, and nothing else.
 //!
 //! One line a capture: the departures that show on its wire. Those that do not are D9, D10, D12,
 //! D13 and D16, and D3 where no start-up frames show where FPDUs begin; the README explains it.

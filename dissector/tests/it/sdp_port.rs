@@ -8,7 +8,8 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::{Carrier, Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink, TransportKind};
 
-/// SDP messages that Sends carry, with their frames; findings of SDP; and the port that the first SYN went to.
+/// SDP messages that Sends carry, with their frames; findings of SDP; and the port that the first
+/// SYN went to.
 #[derive(Default)]
 struct Read {
     messages: Vec<(u64, String)>,

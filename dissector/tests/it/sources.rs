@@ -1,6 +1,7 @@
 //! Capture files of every kind that is read: complete, truncated and damaged.
 //!
-//! File layouts are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, written out here octet by octet.
+//! File layouts are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, written out here
+//! octet by octet.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::io::{Cursor, Write};
@@ -277,7 +278,8 @@ fn compressed_captures_are_read_also_in_several_members() {
 
 #[test]
 fn a_cut_compressed_capture_gives_its_unpacked_frames() {
-    // Octets that do not compress, in more than one block of zstd, so that the cut falls into the last record.
+    // Octets that do not compress, in more than one block of zstd, so that the cut falls into the
+    // last record.
     let noise: Vec<u8> = (0..400_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, &noise, 400_000)]);
     for packed in [gzip(&file), zstd::encode_all(&file[..], 1).unwrap()] {
@@ -383,7 +385,8 @@ fn snoop_is_read() {
     assert!(note.unwrap().contains("truncated"));
 }
 
-/// Version 1 counts milliseconds, version 2 microseconds; from 2.1 on each frame has its own media type.
+/// Version 1 counts milliseconds, version 2 microseconds; from 2.1 on each frame has its own media
+/// type.
 #[test]
 fn network_monitor_is_read() {
     let header = |magic: &[u8], version: [u8; 2], frames: u32| {
@@ -422,7 +425,8 @@ fn network_monitor_is_read() {
     }
 }
 
-/// Ethernet with an extension header and padding, raw IP, and a description of the capture, which is no frame.
+/// Ethernet with an extension header and padding, raw IP, and a description of the capture, which
+/// is no frame.
 #[test]
 fn erf_is_read() {
     let record = |kind: u8, wire_len: u16, body: &[u8]| {

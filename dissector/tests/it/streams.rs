@@ -1,9 +1,9 @@
-//! Streams that `interop/streams` writes from the specifications alone: legal ones that are odd, and
-//! ones that break one requirement in one place. Nobody is accused of a legal stream; faults of the
-//! illegal ones are found, and are still found in captures that keep the evidence.
+//! Streams that `interop/streams` writes from the specifications alone: legal ones that are odd,
+//! and ones that break one requirement in one place. Nobody is accused of a legal stream; faults of
+//! the illegal ones are found, and are still found in captures that keep the evidence.
 //!
-//! A capture has the streams of one set and mode, each on an interface of its own. The table beside it
-//! has a row for each stream, in the order of the interfaces.
+//! A capture has the streams of one set and mode, each on an interface of its own. The table beside
+//! it has a row for each stream, in the order of the interfaces.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +22,9 @@ const MODES: [&str; 3] = ["crc", "plain", "markers"];
 /// Sets of streams with a fault.
 const FAULTY: [&str; 3] = ["illegal", "harder", "more"];
 
-/// Streams whose fault is missed in every mode. A fault counts as missed, too, if its requirement is
-/// named with other octets than the author of the stream chose. A stream whose fault is found must
-/// leave the list.
+/// Streams whose fault is missed in every mode. A fault counts as missed, too, if its requirement
+/// is named with other octets than the author of the stream chose. A stream whose fault is found
+/// must leave the list.
 const MISSED: &[&str] = &[
     "H17-atomic-before-read",
     "H30-mode-too-early",
@@ -40,7 +40,8 @@ const MISSED: &[&str] = &[
     "M42-oob-pend-twice",
 ];
 
-/// Streams that leave a SHOULD or RECOMMENDED unkept on purpose, and the row whose warning is right.
+/// Streams that leave a SHOULD or RECOMMENDED unkept on purpose, and the row whose warning is
+/// right.
 const SHOULD: &[(&str, &str)] = &[
     ("L70", "DDP-5.3-2"),
     ("L71", "DDP-5.3-2"),
@@ -53,18 +54,20 @@ const SHOULD: &[(&str, &str)] = &[
     ("L160", "RDMAP-4.8-39"),
 ];
 
-/// Legal streams that are still accused, and why that is wrong or disputed. A stream that is accused
-/// no longer must leave the list.
+/// Legal streams that are still accused, and why that is wrong or disputed. A stream that is
+/// accused no longer must leave the list.
 const OPEN: &[(&str, &str)] =
     &[("L83", "disputed: the Send names an STag; that it is not of this stream the receiver alone can know")];
 
-/// Streams with a fault that is no longer found after a habit, by the beginning of the habit's name; and why the rest of the
-/// capture proves no fault.
+/// Streams with a fault that is no longer found after a habit, by the beginning of the habit's
+/// name; and why the rest of the capture proves no fault.
 const SILENT: &[(&str, &str, &str)] = &[("M23", "one frame with payload lost", ANOTHER_REQUEST)];
 
-/// RFC 5040, section 5.2.2: "The Data Source RDMAP layer MUST pass RDMA Read Response Messages to the DDP layer, in the order that
-/// the RDMA Read Request Messages were received by the RDMAP layer". Each direction lacks octets before the evidence: there may be
-/// a Request of the Response whose last segment comes first, and the other segment then begins the Response to the next Request.
+/// RFC 5040, section 5.2.2: "The Data Source RDMAP layer MUST pass RDMA Read Response Messages to
+/// the DDP layer, in the order that the RDMA Read Request Messages were received by the RDMAP
+/// layer". Each direction lacks octets before the evidence: there may be a Request of the Response
+/// whose last segment comes first, and the other segment then begins the Response to the next
+/// Request.
 const ANOTHER_REQUEST: &str = "the segments may be of Responses to two Requests, which are among the missing octets";
 
 /// The ordinary test tries one habit in `SHARE` with each stream, the long one all.
@@ -104,7 +107,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/streams")
 }
 
-/// Streams of a set and mode: columns are name, requirements, frame, octet and description, apart by tabs.
+/// Streams of a set and mode: columns are name, requirements, frame, octet and description, apart
+/// by tabs.
 fn streams(set: &str, mode: &str) -> Vec<Stream> {
     let table = fs::read_to_string(folder().join(format!("{set}-{mode}.tsv"))).unwrap();
     let row = |line: &str| {
@@ -152,7 +156,8 @@ impl Stream {
         findings(&self.frames).iter().filter(is_accepted).any(covers)
     }
 
-    /// Frames without any one of which the dissector no longer names `id`: what it needs as evidence.
+    /// Frames without any one of which the dissector no longer names `id`: what it needs as
+    /// evidence.
     fn evidence(&self, id: &str) -> Vec<Sent> {
         let mut needed: Vec<&CapturedFrame> = self.frames.iter().collect();
         let mut at = 0;
@@ -166,7 +171,8 @@ impl Stream {
         needed.into_iter().map(sent).collect()
     }
 
-    /// The requirements that are no longer named in a capture with a habit, although it keeps the evidence.
+    /// The requirements that are no longer named in a capture with a habit, although it keeps the
+    /// evidence.
     fn silenced(&self, named: &BTreeSet<String>, habit: &Habit, seed: u64) -> Vec<String> {
         let mut frames = self.frames.clone();
         (habit.change)(&mut frames, &mut Dice::new(seed));

@@ -21,9 +21,11 @@ pub enum Transmit {
 /// What happened, in the order in which it happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A good Request is here: [`accept`](super::Connection::accept) or [`reject`](super::Connection::reject).
+    /// A good Request is here: [`accept`](super::Connection::accept) or
+    /// [`reject`](super::Connection::reject).
     Request(PeerFrame),
-    /// Start-up succeeded; Full Operation begins. A Responder's Sends wait for the first valid FPDU.
+    /// Start-up succeeded; Full Operation begins. A Responder's Sends wait for the first valid
+    /// FPDU.
     Established {
         /// What was agreed.
         negotiated: Negotiated,
@@ -41,18 +43,21 @@ pub enum Event {
     },
     /// Octets of streaming mode, as TCP gave them.
     Streamed(Bytes),
-    /// An accepting Reply that this endpoint cannot accept, for the ULP to see (P2P-9.1-25). [`Event::TerminateSent`] has the reason.
+    /// An accepting Reply that this endpoint cannot accept, for the ULP to see (P2P-9.1-25).
+    /// [`Event::TerminateSent`] has the reason.
     Unusable(PeerFrame),
     /// The last octets of this Send were given to the driver.
     SendCompleted(SendId),
-    /// The peer closed its half gracefully: nothing more arrives. Sends still go out (DDP-6.2.1-6) until the user closes.
+    /// The peer closed its half gracefully: nothing more arrives. Sends still go out (DDP-6.2.1-6)
+    /// until the user closes.
     HalfClosed,
-    /// A Terminate is queued for the peer, with the error that the peer made. The connection then closes.
+    /// A Terminate is queued for the peer, with the error that the peer made. The connection then
+    /// closes.
     TerminateSent(StreamError),
     /// The peer's Terminate arrived. The connection then closes.
     TerminateReceived(TerminateError),
-    /// The connection is over: both halves closed, or reset. Always the last event. Sends and receives without an event of
-    /// their own until now have failed.
+    /// The connection is over: both halves closed, or reset. Always the last event. Sends and
+    /// receives without an event of their own until now have failed.
     Closed(Closed),
 }
 
@@ -97,10 +102,12 @@ pub enum Why {
     /// No FPDU arrived after an accepting Reply.
     #[error("no FPDU arrived in time")]
     FirstFpduTimeout,
-    /// No octet of a Request arrived: the peer has nothing to send, or is a Responder, too ("passive/passive").
+    /// No octet of a Request arrived: the peer has nothing to send, or is a Responder, too
+    /// ("passive/passive").
     #[error("no Request came in time; the peer may be a Responder, too")]
     NoRequest,
-    /// The Request's IRD is lower than the ORD that this endpoint's ULP needs; a rejecting Reply names it.
+    /// The Request's IRD is lower than the ORD that this endpoint's ULP needs; a rejecting Reply
+    /// names it.
     #[error("the Request's IRD is too low for this endpoint's ULP")]
     PeerIrd,
     /// The peer, or the network, reset the connection.

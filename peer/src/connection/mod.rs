@@ -7,10 +7,11 @@
 //! - **commands** of the user: accept, reject, post a send or receive, close, abort;
 //! - **`poll_*`**: what to do next.
 //!
-//! After each call of the second or third kind a driver polls, in this order, each until it gives `None`:
-//! [`poll_event`](Connection::poll_event) (whose handling may give commands), [`poll_transmit`](Connection::poll_transmit) (which
-//! may make events again), and then waits until [`poll_timeout`](Connection::poll_timeout), or for something to arrive.
-//! Time never runs backwards between calls. Transmits may be left unpolled while TCP takes no more: what the
+//! After each call of the second or third kind a driver polls, in this order, each until it gives
+//! `None`: [`poll_event`](Connection::poll_event) (whose handling may give commands),
+//! [`poll_transmit`](Connection::poll_transmit) (which may make events again), and then waits until
+//! [`poll_timeout`](Connection::poll_timeout), or for something to arrive. Time never runs
+//! backwards between calls. Transmits may be left unpolled while TCP takes no more: what the
 //! connection holds is bounded by its settings and its user's posts, not by the peer.
 //!
 //! ```
@@ -75,7 +76,8 @@ enum State {
     WaitReply(WaitReply),
     /// Full Operation, and a Responder that waits for the first FPDU.
     Operating(Box<Stream>),
-    /// In error: what is begun and the Terminate still go out, what arrives is dropped (DDP-7.1-18).
+    /// In error: what is begun and the Terminate still go out, what arrives is dropped
+    /// (DDP-7.1-18).
     Draining(Box<Outbound>),
     /// Nothing goes out but FIN, what arrives is dropped: start-up failed, or MPA is left.
     Silent,
@@ -154,8 +156,9 @@ impl Connection {
         matches!(self.state, State::Operating(_)) && self.fin == Fin::Open
     }
 
-    /// The peer closed or reset the connection in answer to an enhanced Request: a new connection may come with
-    /// [`Settings::unenhanced`], if that is compatible with what its user wants (P2P-10-5).
+    /// The peer closed or reset the connection in answer to an enhanced Request: a new connection
+    /// may come with [`Settings::unenhanced`], if that is compatible with what its user wants
+    /// (P2P-10-5).
     #[must_use]
     pub fn may_fall_back(&self) -> bool {
         self.refused_enhanced
@@ -258,7 +261,8 @@ impl Connection {
         self.finish();
     }
 
-    /// Time has come to `now`; nothing happens before the deadline that [`poll_timeout`](Self::poll_timeout) names.
+    /// Time has come to `now`; nothing happens before the deadline that
+    /// [`poll_timeout`](Self::poll_timeout) names.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
@@ -283,7 +287,8 @@ impl Connection {
     /// Posts a Send. A Responder's waits until the first valid FPDU arrived.
     ///
     /// # Errors
-    /// Start-up is not over or the connection is closing; too many are outstanding; the message is too long.
+    /// Start-up is not over or the connection is closing; too many are outstanding; the message is
+    /// too long.
     pub fn post_send(&mut self, payload: impl Into<Bytes>) -> Result<SendId, Refused> {
         let payload = payload.into();
         let max = self.settings.max_sends;
@@ -313,8 +318,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes gracefully: what is posted goes out, then FIN (DDP-6.2.1-1); what arrives until the peer's FIN is still
-    /// delivered. Before Full Operation nothing more is sent but FIN. Does nothing when the connection is closing.
+    /// Closes gracefully: what is posted goes out, then FIN (DDP-6.2.1-1); what arrives until the
+    /// peer's FIN is still delivered. Before Full Operation nothing more is sent but FIN. Does
+    /// nothing when the connection is closing.
     pub fn close(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Over) {
             return;
@@ -344,7 +350,8 @@ impl Connection {
 
 /// What to do next.
 impl Connection {
-    /// The next thing for the driver to send. Call it when TCP can take more: SendCompleted means that the driver took it.
+    /// The next thing for the driver to send. Call it when TCP can take more: SendCompleted means
+    /// that the driver took it.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.conduct.splits_fpdus
             && let Some(transmit) = self.outgoing.pop_front()
@@ -453,7 +460,8 @@ impl Connection {
         }
     }
 
-    /// Stops listening and closes this half; `by` and `why` count if nothing ended the connection before.
+    /// Stops listening and closes this half; `by` and `why` count if nothing ended the connection
+    /// before.
     fn end(&mut self, now: Instant, by: By, why: Why) {
         self.ending.get_or_insert(Closed { by, why });
         self.state = State::Silent;

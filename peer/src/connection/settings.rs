@@ -5,20 +5,22 @@ use core::time::Duration;
 use crate::hostile::Deviations;
 use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 
-/// Settings of one connection. The defaults are those of a correct endpoint that asks for MPA revision 1 and takes revision 2.
+/// Settings of one connection. The defaults are those of a correct endpoint that asks for MPA
+/// revision 1 and takes revision 2.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Responder: accept a good Request at once, where the Reply has room for `private_data`. Otherwise
-    /// [`Event::Request`](super::Event::Request) asks the user. Default true.
+    /// Responder: accept a good Request at once, where the Reply has room for `private_data`.
+    /// Otherwise [`Event::Request`](super::Event::Request) asks the user. Default true.
     pub accept: bool,
-    /// Once this endpoint is closing: reset when so long nothing went out, and, unless it closes for an error, nothing arrived.
-    /// Default 10 s.
+    /// Once this endpoint is closing: reset when so long nothing went out, and, unless it closes
+    /// for an error, nothing arrived. Default 10 s.
     pub close_timeout: Duration,
     /// Misdeeds; none by default.
     pub deviations: Deviations,
     /// Effective maximum segment size of the TCP connection in octets; FPDUs are cut to it. Default 1460.
     pub emss: u32,
-    /// Responder: close when no FPDU has arrived so long after the accepting Reply (MPA-7.1.2-29). Default 60 s.
+    /// Responder: close when no FPDU has arrived so long after the accepting Reply (MPA-7.1.2-29).
+    /// Default 60 s.
     pub first_fpdu_timeout: Duration,
     /// Most receives that may be posted at a time. Default 4096.
     pub max_receives: usize,
@@ -51,8 +53,8 @@ impl Default for Settings {
 
 impl Settings {
     /// The same for a new connection of revision 1, where the peer closed on an enhanced Request
-    /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). IRD, ORD and who speaks first are then for the
-    /// ULPs to agree.
+    /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). IRD, ORD and
+    /// who speaks first are then for the ULPs to agree.
     #[must_use]
     pub fn unenhanced(&self) -> Settings {
         let mut settings = self.clone();

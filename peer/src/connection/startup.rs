@@ -1,4 +1,5 @@
-//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's answer, and what follows.
+//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's
+//! answer, and what follows.
 
 use bytes::Bytes;
 use weft_core::wire::mpa::{Framing, mulpdu};
@@ -34,8 +35,9 @@ impl Connection {
         connection
     }
 
-    /// A TCP connection in streaming mode: octets pass as they are, until [`start_initiator`](Self::start_initiator) or
-    /// [`start_responder`](Self::start_responder) ("delayed start", RFC 5044 section 7.1.3).
+    /// A TCP connection in streaming mode: octets pass as they are, until
+    /// [`start_initiator`](Self::start_initiator) or [`start_responder`](Self::start_responder)
+    /// ("delayed start", RFC 5044 section 7.1.3).
     #[must_use]
     pub fn stream(settings: Settings) -> Self {
         Connection::new(settings, State::Streaming)
@@ -80,12 +82,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves streaming mode as MPA Initiator: the Request goes out after what was posted. To be called when the peer's last
-    /// streaming message has arrived (MPA-7.1.5-1); octets that came with it do not belong to MPA yet, since a Responder is
-    /// silent until it has the Request: hand them over as `unread`, and the connection closes for them.
+    /// Leaves streaming mode as MPA Initiator: the Request goes out after what was posted. To be
+    /// called when the peer's last streaming message has arrived (MPA-7.1.5-1); octets that came
+    /// with it do not belong to MPA yet, since a Responder is silent until it has the Request: hand
+    /// them over as `unread`, and the connection closes for them.
     ///
     /// # Errors
-    /// The connection is not in streaming mode, or is closing; the private data is too long for an enhanced Request.
+    /// The connection is not in streaming mode, or is closing; the private data is too long for an
+    /// enhanced Request.
     pub fn start_initiator(&mut self, now: Instant, unread: &[u8]) -> Result<(), Refused> {
         self.check_streaming()?;
         self.begin(now, Role::Initiator).map_err(Refused::PrivateData)?;
@@ -96,9 +100,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message: the Request may come right
-    /// after it, so MPA has to be there before (MPA-7.1.5-2). `unread` is what arrived after the last octet that the user's
-    /// streaming protocol used up.
+    /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message:
+    /// the Request may come right after it, so MPA has to be there before (MPA-7.1.5-2). `unread`
+    /// is what arrived after the last octet that the user's streaming protocol used up.
     ///
     /// # Errors
     /// The connection is not in streaming mode, or is closing.
@@ -129,8 +133,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Rejects the Request that waits: a Reply with R=1. MPA is left; TCP stays open until [`close`](Self::close)
-    /// (MPA-7.1.2-7). What arrives until then is dropped.
+    /// Rejects the Request that waits: a Reply with R=1. MPA is left; TCP stays open until
+    /// [`close`](Self::close) (MPA-7.1.2-7). What arrives until then is dropped.
     ///
     /// # Errors
     /// No Request waits; the private data is too long for an enhanced Reply.
@@ -141,8 +145,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Something failed on this side that has no code of its own: Terminate 20 05 goes out, if this side may send, and the
-    /// connection closes (P2P-9.3-4). Before Full Operation nothing is sent but FIN. Does nothing when the connection is closing.
+    /// Something failed on this side that has no code of its own: Terminate 20 05 goes out, if this
+    /// side may send, and the connection closes (P2P-9.3-4). Before Full Operation nothing is sent
+    /// but FIN. Does nothing when the connection is closing.
     pub fn fail(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Over) {
             return;

@@ -98,7 +98,8 @@ impl Stream {
                         }
                         continue;
                     }
-                    // Its ULP knows nothing of it, so it uses none of its buffers (RFC 6581 section 4.4.2).
+                    // Its ULP knows nothing of it, so it uses none of its buffers (RFC 6581 section
+                    // 4.4.2).
                     Some(ArrivedRtr::Send) if self.rtr.send => {
                         self.inbound.skip_send();
                         continue;

@@ -1,6 +1,8 @@
-//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2): headers, and which octets of the message follow each.
+//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2): headers, and which octets of
+//! the message follow each.
 //!
-//! The message itself stays where it is; its owner fetches the octets of a segment when it goes out.
+//! The message itself stays where it is; its owner fetches the octets of a segment when it goes
+//! out.
 
 use core::ops::Range;
 
@@ -28,7 +30,8 @@ pub enum Destination {
     },
 }
 
-/// Cuts a message into segments in order of MO or TO. A message without payload is one segment (DDP-5.2-8).
+/// Cuts a message into segments in order of MO or TO. A message without payload is one segment
+/// (DDP-5.2-8).
 #[derive(Debug, Clone)]
 pub struct Segmenter {
     destination: Destination,
@@ -55,7 +58,8 @@ impl Segmenter {
         Segmenter { destination, control, length, done: 0, finished: false }
     }
 
-    /// The next segment, header and payload together at most `mulpdu` octets; `None` after the last one.
+    /// The next segment, header and payload together at most `mulpdu` octets; `None` after the last
+    /// one.
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {
             return None;
@@ -147,7 +151,8 @@ mod tests {
     }
 
     proptest! {
-        /// Segments join to the message, none exceeds MULPDU, the last alone has L, all have the same names.
+        /// Segments join to the message, none exceeds MULPDU, the last alone has L, all have the
+        /// same names.
         #[test]
         fn segments_make_the_message(tagged: bool, length in 0u32..200_000, mulpdu in 128u16..=64_768, version in 0u8..2) {
             let destination = if tagged {

@@ -1,8 +1,10 @@
-//! The Data Sink's place in one untagged queue (RFC 5041 sections 5.3, 5.4, 7.1): which segment may come next.
+//! The Data Sink's place in one untagged queue (RFC 5041 sections 5.3, 5.4, 7.1): which segment may
+//! come next.
 //!
-//! Segments are taken in the order in which MPA gives them, which is the sender's. One that does not continue its message is
-//! refused rather than placed: over one TCP stream only a source that breaks DDP-5.3-1, or uses the freedom of DDP-5.3-2,
-//! makes one. Buffers are their owner's; here their lengths matter alone.
+//! Segments are taken in the order in which MPA gives them, which is the sender's. One that does
+//! not continue its message is refused rather than placed: over one TCP stream only a source that
+//! breaks DDP-5.3-1, or uses the freedom of DDP-5.3-2, makes one. Buffers are their owner's; here
+//! their lengths matter alone.
 
 use weft_core::wire::ddp::RawUntagged;
 

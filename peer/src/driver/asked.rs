@@ -1,5 +1,5 @@
-//! The link to a target that asks a port mapper, which the tester plays, and then connects: one UDP socket for all cases, and for each
-//! case the TCP ports that it announces.
+//! The link to a target that asks a port mapper, which the tester plays, and then connects: one UDP
+//! socket for all cases, and for each case the TCP ports that it announces.
 
 use std::future::poll_fn;
 use std::io;
@@ -100,7 +100,8 @@ impl AskedLink {
         self.desk.forget();
     }
 
-    /// A new address of the tester's, on the host of its port mapper; connections to it are accepted, or rejected.
+    /// A new address of the tester's, on the host of its port mapper; connections to it are
+    /// accepted, or rejected.
     pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "taking a port", source };
         let at = SocketAddr::new(self.desk.address.ip(), 0);

@@ -1,7 +1,8 @@
-//! Connection management in the manner of librdmacm, over TCP: listen, connect, accept, reject, disconnect; private data; IPv4
-//! and IPv6.
+//! Connection management in the manner of librdmacm, over TCP: listen, connect, accept, reject,
+//! disconnect; private data; IPv4 and IPv6.
 //!
-//! A connecting side is MPA's Initiator, a listening one its Responder, whose Reply goes out as the Queue Pair's stream message.
+//! A connecting side is MPA's Initiator, a listening one its Responder, whose Reply goes out as the
+//! Queue Pair's stream message.
 
 use core::time::Duration;
 use std::io;
@@ -28,12 +29,14 @@ use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 pub struct CmSettings {
     /// MPA.
     pub mpa: MpaSettings,
-    /// TCP has to be connected within this time, and the peer's frame to be here within as much again. Default 10 s.
+    /// TCP has to be connected within this time, and the peer's frame to be here within as much
+    /// again. Default 10 s.
     pub startup_timeout: Duration,
-    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request gets another Request in revision 1, on a new
-    /// connection (P2P-10-5), unless the peer-to-peer model is wanted and no [`agreed_rtr`](MpaSettings::agreed_rtr) takes its place.
-    /// Both sides then hold the IRD and ORD of their Queue Pairs, and nobody has compared them. Default false: RFC 6581 section 10
-    /// leaves it to who knows that the application can do without.
+    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request gets another
+    /// Request in revision 1, on a new connection (P2P-10-5), unless the peer-to-peer model is
+    /// wanted and no [`agreed_rtr`](MpaSettings::agreed_rtr) takes its place. Both sides then hold
+    /// the IRD and ORD of their Queue Pairs, and nobody has compared them. Default false: RFC 6581
+    /// section 10 leaves it to who knows that the application can do without.
     pub fall_back: bool,
 }
 
@@ -64,8 +67,9 @@ pub enum CmError {
     /// This side's private data.
     #[error(transparent)]
     PrivateData(#[from] PrivateDataTooLong),
-    /// The peer's IRD is below the least ORD that this side can work with, [`min_ord`](crate::mpa::EnhancedSettings::min_ord); a
-    /// Reply has rejected it and named that number (P2P-9.1-21).
+    /// The peer's IRD is below the least ORD that this side can work with,
+    /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord); a Reply has rejected it and named that
+    /// number (P2P-9.1-21).
     #[error("the peer holds fewer Read Requests than this side needs")]
     PeerIrd,
     /// The Queue Pair cannot be joined with the stream.
@@ -178,7 +182,8 @@ impl Device {
         Ok(connected)
     }
 
-    /// Closes a Queue Pair's connection gracefully and waits until it is idle, or in error when the peer did not play along.
+    /// Closes a Queue Pair's connection gracefully and waits until it is idle, or in error when the
+    /// peer did not play along.
     ///
     /// # Errors
     /// It is not in RTS.
@@ -198,9 +203,11 @@ pub struct Listener {
 
 /// Connections that TCP holds ready for a listener that is busy.
 const BACKLOG: u32 = 1024;
-/// Start-ups that go on, or are over and wait for the user, at the same time; the connections of more peers wait in TCP's queue.
+/// Start-ups that go on, or are over and wait for the user, at the same time; the connections of
+/// more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
-/// A listener that has run out of descriptors or memory tries again after this time: no event reports when some are free.
+/// A listener that has run out of descriptors or memory tries again after this time: no event
+/// reports when some are free.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Listener {
@@ -234,7 +241,8 @@ impl Listener {
     /// The next connection whose Request is here.
     ///
     /// # Errors
-    /// See [`CmError`]: the errors of one peer, or that no peer can be accepted for now; the listener goes on.
+    /// See [`CmError`]: the errors of one peer, or that no peer can be accepted for now; the
+    /// listener goes on.
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
         // The accepting task ends with the listener alone.
         self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
@@ -247,8 +255,8 @@ impl Drop for Listener {
     }
 }
 
-/// Accepts while the listener exists, and runs each peer's start-up concurrently. An error that keeps it from accepting is reported,
-/// and tried again after a pause.
+/// Accepts while the listener exists, and runs each peer's start-up concurrently. An error that
+/// keeps it from accepting is reported, and tried again after a pause.
 async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     device: Device,
     settings: CmSettings,
@@ -328,7 +336,8 @@ impl ConnectRequest {
         self.stream.peer_addr()
     }
 
-    /// Accepts, on an idle Queue Pair whose receives are posted. What it sends waits until the peer's first message is here.
+    /// Accepts, on an idle Queue Pair whose receives are posted. What it sends waits until the
+    /// peer's first message is here.
     ///
     /// # Errors
     /// See [`CmError`]; the connection is closed then.
@@ -387,7 +396,8 @@ mod tests {
     use super::*;
     use crate::verbs::{Node, RnicSettings};
 
-    /// Connections that nobody takes are no queue without a limit: those that wait fill the channel, and then the places.
+    /// Connections that nobody takes are no queue without a limit: those that wait fill the
+    /// channel, and then the places.
     #[tokio::test]
     async fn a_listener_whose_user_takes_nobody_stops_accepting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
@@ -415,7 +425,8 @@ mod tests {
         }
     }
 
-    /// EMFILE, and no descriptor that ever comes back; a peer that is gone again is no reason to pause.
+    /// EMFILE, and no descriptor that ever comes back; a peer that is gone again is no reason to
+    /// pause.
     #[tokio::test]
     async fn a_listener_that_can_accept_nobody_pauses() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

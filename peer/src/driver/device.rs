@@ -1,10 +1,13 @@
-//! An RNIC that lives in real time: its streams are TCP connections that tasks drive, and waiting for it is async.
+//! An RNIC that lives in real time: its streams are TCP connections that tasks drive, and waiting
+//! for it is async.
 //!
-//! A [`Device`] is shared by its clones. Verbs are called through [`verbs`](Device::verbs); those that give a stream something to
-//! do have a method of their own, which writes to TCP at once and leaves to the stream's task only what TCP does not take. One
-//! lock guards the RNIC: a write to TCP happens under it, straight from registered memory.
+//! A [`Device`] is shared by its clones. Verbs are called through [`verbs`](Device::verbs); those
+//! that give a stream something to do have a method of their own, which writes to TCP at once and
+//! leaves to the stream's task only what TCP does not take. One lock guards the RNIC: a write to
+//! TCP happens under it, straight from registered memory.
 //!
-//! Who waits for completions of a CQ that [`create_cq`](Device::create_cq) made is woken by completions of that CQ alone.
+//! Who waits for completions of a CQ that [`create_cq`](Device::create_cq) made is woken by
+//! completions of that CQ alone.
 
 mod drive;
 mod polling;
@@ -42,11 +45,13 @@ pub struct Device(Arc<Inner>);
 /// How a [`Device`] drives its RNIC.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceSettings {
-    /// All connections are recorded here, start-up included; each octet is copied then. Default none.
+    /// All connections are recorded here, start-up included; each octet is copied then. Default
+    /// none.
     pub tape: Option<Tape>,
     /// What a connection's task does while there is nothing to do. Default adaptive.
     pub busy_poll: BusyPoll,
-    /// What is done to what all connections send, start-up included; the first has number 0. Default none.
+    /// What is done to what all connections send, start-up included; the first has number 0.
+    /// Default none.
     pub mangling: Option<Mangling>,
 }
 
@@ -86,7 +91,8 @@ impl Device {
         call(&mut self.lock().rnic)
     }
 
-    /// Create CQ, whose completions [`completion`](Self::completion) waits for without being woken by those of others.
+    /// Create CQ, whose completions [`completion`](Self::completion) waits for without being woken
+    /// by those of others.
     ///
     /// # Errors
     /// As [`Rnic::create_cq`].
@@ -253,7 +259,8 @@ impl Device {
         Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, by)
     }
 
-    /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is over.
+    /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is
+    /// over.
     pub(super) fn join(
         &self,
         stream: Stream,
@@ -288,7 +295,8 @@ impl Device {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A holder that panicked left complete entries: nothing here waits or calls out in the middle of a change.
+        // A holder that panicked left complete entries: nothing here waits or calls out in the
+        // middle of a change.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -308,7 +316,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A number that nobody can guess, for [`MemorySettings::stag_seed`](crate::memory::MemorySettings::stag_seed).
+/// A number that nobody can guess, for
+/// [`MemorySettings::stag_seed`](crate::memory::MemorySettings::stag_seed).
 #[must_use]
 pub fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};

@@ -39,9 +39,10 @@ pub enum InitiateError {
     },
 }
 
-/// Connects to `address`, sends `message` when MPA start-up is done, waits for a message of at most its length, and closes. The
-/// EMSS in `settings` is replaced by TCP's. It all has to be done within `limit`. A responder that closes on an enhanced Request is
-/// tried once more without it (P2P-10-5).
+/// Connects to `address`, sends `message` when MPA start-up is done, waits for a message of at most
+/// its length, and closes. The EMSS in `settings` is replaced by TCP's. It all has to be done
+/// within `limit`. A responder that closes on an enhanced Request is tried once more without it
+/// (P2P-10-5).
 ///
 /// # Errors
 /// TCP did not connect, the limit was reached, or the private data is too long.
@@ -59,7 +60,8 @@ pub async fn initiate(
     }
 }
 
-/// Connects to `address`, opens with one Send, and sends back each Send that comes, until the responder closes. Else as [`initiate`].
+/// Connects to `address`, opens with one Send, and sends back each Send that comes, until the
+/// responder closes. Else as [`initiate`].
 ///
 /// # Errors
 /// TCP did not connect, or the private data is too long.
@@ -67,7 +69,8 @@ pub async fn echo_client(address: SocketAddr, settings: Settings) -> Result<(), 
     to_its_end(address, settings, EchoClient::default).await.map(|_| ())
 }
 
-/// A connection and its service until it is over, and the one to which it falls back, if it does. Gives the service of the last.
+/// A connection and its service until it is over, and the one to which it falls back, if it does.
+/// Gives the service of the last.
 async fn to_its_end<S: Service>(
     address: SocketAddr,
     mut settings: Settings,

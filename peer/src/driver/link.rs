@@ -1,8 +1,9 @@
 //! The tester's hands on a target: connect, send any octets, see what comes back.
 //!
-//! A [`Link`] reaches one target, over real TCP or in process over the virtual link; code that uses it need not know which.
-//! Nothing here knows a protocol: a suite builds its octets with `weft_core::wire` and reads the answer the same way.
-//! Everything that passes is on the link's [`Tape`].
+//! A [`Link`] reaches one target, over real TCP or in process over the virtual link; code that uses
+//! it need not know which. Nothing here knows a protocol: a suite builds its octets with
+//! `weft_core::wire` and reads the answer the same way. Everything that passes is on the link's
+//! [`Tape`].
 //!
 //! ```
 //! use core::time::Duration;
@@ -28,10 +29,11 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();
 //! ```
 //!
-//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stops except while
-//! somebody waits ([`TesterConnection::receive`], [`Link::pause`], connecting), and then jumps; on TCP it is the machine's.
-//! Several connections may be open at once. Dropping one closes it as a process that ends would: with FIN, or with a
-//! reset when octets of the target were not read.
+//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stops except
+//! while somebody waits ([`TesterConnection::receive`], [`Link::pause`], connecting), and then
+//! jumps; on TCP it is the machine's. Several connections may be open at once. Dropping one closes
+//! it as a process that ends would: with FIN, or with a reset when octets of the target were not
+//! read.
 
 use core::time::Duration;
 use std::io;
@@ -97,8 +99,8 @@ pub enum Call {
     },
 }
 
-/// Why the tester could not do a step. What a target does to a connection is [`Received`], not an error; only a
-/// [`Reset`](LinkError::Reset) during sending is reported here too.
+/// Why the tester could not do a step. What a target does to a connection is [`Received`], not an
+/// error; only a [`Reset`](LinkError::Reset) during sending is reported here too.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// No connection came about.
@@ -137,7 +139,8 @@ pub enum LinkError {
         /// Why it failed.
         source: io::Error,
     },
-    /// The connection was reset while octets were sent. [`TesterConnection::receive`] reports it again.
+    /// The connection was reset while octets were sent. [`TesterConnection::receive`] reports it
+    /// again.
     #[error("the target reset the connection")]
     Reset,
     /// The target took no more octets for so long.
@@ -152,7 +155,8 @@ impl Link {
     /// A new connection to the target, TCP only: no MPA frame is sent.
     ///
     /// # Errors
-    /// The target refuses, or does not answer within the link's connect time-out; it is an initiator.
+    /// The target refuses, or does not answer within the link's connect time-out; it is an
+    /// initiator.
     pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
         let connection = match self {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
@@ -163,8 +167,9 @@ impl Link {
         Ok(connection)
     }
 
-    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper gave, and over TCP from a certain address of the
-    /// tester's, if any. A virtual link's connections come from [`next_address`](Self::next_address).
+    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper
+    /// gave, and over TCP from a certain address of the tester's, if any. A virtual link's
+    /// connections come from [`next_address`](Self::next_address).
     ///
     /// # Errors
     /// As there.
@@ -243,7 +248,8 @@ impl Link {
         Ok(received)
     }
 
-    /// The address that the tester's next connection to `target` comes from, where it is known beforehand.
+    /// The address that the tester's next connection to `target` comes from, where it is known
+    /// beforehand.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
@@ -252,8 +258,8 @@ impl Link {
         }
     }
 
-    /// The next connection of a target that connects itself, TCP only: no MPA frame was received. `None` when none came until
-    /// `deadline`. On the virtual link the target is started by it.
+    /// The next connection of a target that connects itself, TCP only: no MPA frame was received.
+    /// `None` when none came until `deadline`. On the virtual link the target is started by it.
     ///
     /// # Errors
     /// The machine failed; the target is a responder.
@@ -276,7 +282,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// The address of the port mapper for a target that uses one; of IPv6 if `v6` is set and the link has both.
+    /// The address of the port mapper for a target that uses one; of IPv6 if `v6` is set and the
+    /// link has both.
     #[must_use]
     pub fn desk(&self, v6: bool) -> SocketAddr {
         match self {
@@ -285,9 +292,9 @@ impl Link {
         }
     }
 
-    /// A new TCP address of the tester's, for a target that asks a port mapper to be sent to: connections to it come as
-    /// [calls](Self::next_call), or are refused unless it `listens`. On the virtual link of this family, and of
-    /// another host if `other` is set.
+    /// A new TCP address of the tester's, for a target that asks a port mapper to be sent to:
+    /// connections to it come as [calls](Self::next_call), or are refused unless it `listens`. On
+    /// the virtual link of this family, and of another host if `other` is set.
     ///
     /// # Errors
     /// No port is free; the target does not ask.
@@ -302,7 +309,8 @@ impl Link {
         }
     }
 
-    /// Has the virtual target ask for `service`, and connect; what other targets do is not the link's. What came before is forgotten.
+    /// Has the virtual target ask for `service`, and connect; what other targets do is not the
+    /// link's. What came before is forgotten.
     ///
     /// # Errors
     /// Its PM Client does not ask that.
@@ -376,14 +384,15 @@ impl Link {
         Ok(Some(call))
     }
 
-    /// Whatever port the tester's port mapper has, the record names that of the specification, by which readers know it.
+    /// Whatever port the tester's port mapper has, the record names that of the specification, by
+    /// which readers know it.
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let is_desk = address == self.desk(address.is_ipv6());
         SocketAddr::new(address.ip(), if is_desk { UDP_PORT } else { address.port() })
     }
 
-    /// The connection by which the target resumes one that was suspended, to this port of the tester's; TCP only. `None` when none came until
-    /// `deadline`. On the virtual link alone.
+    /// The connection by which the target resumes one that was suspended, to this port of the
+    /// tester's; TCP only. `None` when none came until `deadline`. On the virtual link alone.
     ///
     /// # Errors
     /// The link is another one.
@@ -427,7 +436,8 @@ impl Link {
         }
     }
 
-    /// The address that is connected to: the target's, or the tester's where the target connects; a made-up one on the virtual link.
+    /// The address that is connected to: the target's, or the tester's where the target connects; a
+    /// made-up one on the virtual link.
     #[must_use]
     pub fn target(&self) -> SocketAddr {
         match self {
@@ -475,7 +485,8 @@ impl DatagramSocket {
         DatagramSocket { tester, target, udp: Some(udp) }
     }
 
-    /// Whatever port the port mapper has, the record names that of the specification, by which readers know it.
+    /// Whatever port the port mapper has, the record names that of the specification, by which
+    /// readers know it.
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let port = if address == self.target { UDP_PORT } else { address.port() };
         SocketAddr::new(address.ip(), port)

@@ -26,8 +26,8 @@ pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result
 
 /// Drives `connection` until it is over. `stop` turning true closes it gracefully.
 ///
-/// One transmit is held at a time, so the rest stays where its user posted it; the service decides whether more may be read. A
-/// mangler holds more.
+/// One transmit is held at a time, so the rest stays where its user posted it; the service decides
+/// whether more may be read. A mangler holds more.
 pub(super) async fn drive(
     mut stream: TcpStream,
     connection: &mut Connection,

@@ -37,9 +37,11 @@ use crate::time::Instant;
 pub struct ServerSettings {
     /// Settings of each connection, deviations among them. The EMSS is TCP's.
     pub connection: Settings,
-    /// What is done to what it sends; the connection that is accepted first has number 0. Default none.
+    /// What is done to what it sends; the connection that is accepted first has number 0. Default
+    /// none.
     pub mangling: Option<Mangling>,
-    /// Where what is sent and received is recorded: all connections, in the order of acceptance. Default nowhere.
+    /// Where what is sent and received is recorded: all connections, in the order of acceptance.
+    /// Default nowhere.
     pub tape: Option<Tape>,
     /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
     pub max_connections: usize,
@@ -62,8 +64,8 @@ pub struct Told {
     pub what: Happened,
 }
 
-/// What happened on a connection. [`Closed`](Happened::Closed) comes once for each that was [`Accepted`](Happened::Accepted), as
-/// its last.
+/// What happened on a connection. [`Closed`](Happened::Closed) comes once for each that was
+/// [`Accepted`](Happened::Accepted), as its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
     /// TCP is there.
@@ -116,8 +118,8 @@ pub struct Server {
 pub struct StopHandle(Arc<watch::Sender<bool>>);
 
 impl StopHandle {
-    /// Lets the server accept no more, and close its connections gracefully. [`Server::run`] returns when they are closed, within
-    /// the connections' close time-out.
+    /// Lets the server accept no more, and close its connections gracefully. [`Server::run`]
+    /// returns when they are closed, within the connections' close time-out.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -152,14 +154,14 @@ impl Server {
         self.stop.clone()
     }
 
-    /// Serves until it is stopped and its connections are closed. Where descriptors or memory run out no connection is accepted until some
-    /// come back.
+    /// Serves until it is stopped and its connections are closed. Where descriptors or memory run
+    /// out no connection is accepted until some come back.
     pub async fn run(self) {
         self.run_telling(|_| {}).await;
     }
 
-    /// As [`run`](Self::run), and reports what happens. `tell` is called on the runtime's threads: what it waits for, connections wait
-    /// for.
+    /// As [`run`](Self::run), and reports what happens. `tell` is called on the runtime's threads:
+    /// what it waits for, connections wait for.
     pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) {
         let tell = Arc::new(tell);
         let mut number = 0;

@@ -1,7 +1,9 @@
-//! The soak over real TCP: one listener and one connector that stay, connection after connection, both mangled.
+//! The soak over real TCP: one listener and one connector that stay, connection after connection,
+//! both mangled.
 //!
-//! What is looked at is what [`soak`](crate::soak) looks at. A connection has a time limit, since real time cannot be skipped, and
-//! both RNICs live as long as the lane, so that what a connection leaks adds up.
+//! What is looked at is what [`soak`](crate::soak) looks at. A connection has a time limit, since
+//! real time cannot be skipped, and both RNICs live as long as the lane, so that what a connection
+//! leaks adds up.
 
 use core::time::Duration;
 use std::io;
@@ -19,8 +21,8 @@ use crate::mpa::PrivateData;
 use crate::soak::{Doing, Failed, Ground, Remote, drawn_mpa};
 use crate::verbs::{CqHandle, Node, QpHandle, QpInit, Rnic, RnicSettings};
 
-/// A connection that takes longer hangs. Its parts are bounded by 2 s of start-up each, a close that resets when nothing moved for
-/// 1 s, and what a mangler may delay.
+/// A connection that takes longer hangs. Its parts are bounded by 2 s of start-up each, a close
+/// that resets when nothing moved for 1 s, and what a mangler may delay.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const STARTUP: Duration = Duration::from_secs(2);
 const CLOSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! A TCP connection of a [`Device`](super::Device): reads and writes that do not wait, and the tape that they leave.
+//! A TCP connection of a [`Device`](super::Device): reads and writes that do not wait, and the tape
+//! that they leave.
 
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
@@ -34,7 +35,8 @@ struct Log {
     track: Track,
     /// This side's end of the connection is on the tape.
     ended: AtomicBool,
-    /// Held from a write to its record, and while a read is recorded: no thread records an answer before what it answers.
+    /// Held from a write to its record, and while a read is recorded: no thread records an answer
+    /// before what it answers.
     order: Mutex<()>,
 }
 
@@ -105,12 +107,14 @@ impl Stream {
         self.tcp.ready(interest).await.map(|_| ())
     }
 
-    /// It can be read from; otherwise the task is woken then. Of the tasks that ask, the last one is.
+    /// It can be read from; otherwise the task is woken then. Of the tasks that ask, the last one
+    /// is.
     pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tcp.poll_read_ready(cx)
     }
 
-    /// It can be written to; otherwise the task is woken then. Of the tasks that ask, the last one is.
+    /// It can be written to; otherwise the task is woken then. Of the tasks that ask, the last one
+    /// is.
     pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tcp.poll_write_ready(cx)
     }
@@ -266,7 +270,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The connection is aborted when this is dropped: with a lingering time of zero, closing the socket sends RST.
+    /// The connection is aborted when this is dropped: with a lingering time of zero, closing the
+    /// socket sends RST.
     pub(super) fn reset(&self) {
         if let Some(mut mangled) = self.mangled() {
             mangled.unsent.clear();

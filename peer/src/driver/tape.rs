@@ -1,4 +1,5 @@
-//! All that passed between a tester and its target, in order. Of a [`Device`](super::Device) this side is the tester.
+//! All that passed between a tester and its target, in order. Of a [`Device`](super::Device) this
+//! side is the tester.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,14 +21,16 @@ pub enum Direction {
 /// What passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget` when the tester connected.
+    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget`
+    /// when the tester connected.
     Connected {
         /// The tester's address.
         tester: SocketAddr,
         /// The target's address.
         target: SocketAddr,
     },
-    /// Octets of the stream, as one write took them or one read gave them; TCP may have cut them otherwise.
+    /// Octets of the stream, as one write took them or one read gave them; TCP may have cut them
+    /// otherwise.
     Octets(Bytes),
     /// A UDP datagram, of no connection.
     Datagram {
@@ -57,8 +60,8 @@ pub struct TapeEvent {
     pub what: What,
 }
 
-/// The record of one link or device, over all its connections; clones share it. Holds octets up to a limit and then only counts
-/// them, or holds nothing and [hands each event on](Tape::live).
+/// The record of one link or device, over all its connections; clones share it. Holds octets up to
+/// a limit and then only counts them, or holds nothing and [hands each event on](Tape::live).
 #[derive(Debug, Clone)]
 pub struct Tape(Arc<Mutex<Inner>>);
 
@@ -93,8 +96,8 @@ impl Track {
     }
 }
 
-/// What an event costs beside its octets, so that a flood of tiny reads is bounded too: itself, the header of its allocation, and the
-/// packet and transcript line that are made of it.
+/// What an event costs beside its octets, so that a flood of tiny reads is bounded too: itself, the
+/// header of its allocation, and the packet and transcript line that are made of it.
 const EVENT_COST: usize = 512;
 
 impl Tape {
@@ -107,8 +110,8 @@ impl Tape {
         Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
-    /// A tape that keeps nothing: `reader` is called with each event as it happens, one at a time. What it describes waits
-    /// meanwhile.
+    /// A tape that keeps nothing: `reader` is called with each event as it happens, one at a time.
+    /// What it describes waits meanwhile.
     #[must_use]
     pub fn live(reader: impl FnMut(&TapeEvent) + Send + 'static) -> Self {
         let tape = Tape::with_room(0);
@@ -142,7 +145,8 @@ impl Tape {
         inner.events.push(TapeEvent { at, connection, direction, what });
     }
 
-    /// A copy of all events so far, in the order in which the tester sent or saw them. Octets are shared, not copied.
+    /// A copy of all events so far, in the order in which the tester sent or saw them. Octets are
+    /// shared, not copied.
     #[must_use]
     pub fn events(&self) -> Vec<TapeEvent> {
         self.lock().events.clone()

@@ -1,4 +1,5 @@
-//! One TCP connection of the tester's with a target, over whichever [`Link`](super::Link): its octets out and in, its ends, the record of them.
+//! One TCP connection of the tester's with a target, over whichever [`Link`](super::Link): its
+//! octets out and in, its ends, the record of them.
 
 use std::net::SocketAddr;
 
@@ -43,7 +44,8 @@ impl TesterConnection {
     /// Sends octets as they are. They go in one write, and so, where they fit, in one TCP segment.
     ///
     /// # Errors
-    /// The tester closed or reset before; the target reset, or takes no octets for the link's send time-out.
+    /// The tester closed or reset before; the target reset, or takes no octets for the link's send
+    /// time-out.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         if self.finished {
             return Err(LinkError::Finished);
@@ -67,7 +69,8 @@ impl TesterConnection {
         result
     }
 
-    /// Waits for something from the target, until `deadline` at most; what is here already is given whatever the deadline.
+    /// Waits for something from the target, until `deadline` at most; what is here already is given
+    /// whatever the deadline.
     ///
     /// # Errors
     /// The machine failed.

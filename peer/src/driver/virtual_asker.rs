@@ -1,7 +1,8 @@
-//! A PM Client in process, for the virtual link, and the connection that it opens where it was sent: with SDP, or by plain TCP.
+//! A PM Client in process, for the virtual link, and the connection that it opens where it was
+//! sent: with SDP, or by plain TCP.
 //!
-//! It does what [`follow`](super::portmap::follow) does over real TCP. What is absent: a program that wants a service; the tester decides
-//! which one is wanted.
+//! It does what [`follow`](super::portmap::follow) does over real TCP. What is absent: a program
+//! that wants a service; the tester decides which one is wanted.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -130,7 +131,8 @@ impl VirtualAsker {
         [datagram, attempt, self.client.deadline()].into_iter().flatten().min()
     }
 
-    /// Lets all happen that is due at `now`; gives the machines of new connections, with their numbers.
+    /// Lets all happen that is due at `now`; gives the machines of new connections, with their
+    /// numbers.
     pub(super) fn handle(&mut self, now: Instant) -> Vec<(u32, Box<dyn Served>)> {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.client.handle_datagram(now, from, &octets);

@@ -1,8 +1,10 @@
-//! The link inside the process: the target is this crate's own [`Connection`]s, the clock is virtual.
+//! The link inside the process: the target is this crate's own [`Connection`]s, the clock is
+//! virtual.
 //!
-//! Time stops unless the tester waits. Then the world jumps from one happening to the next (octets that reach their
-//! end, a deadline of a machine) until what is waited for is there or the tester's deadline has come, so that a minute of
-//! time-outs costs microseconds and each run is like the other. Each way takes [`VirtualLink::LATENCY`].
+//! Time stops unless the tester waits. Then the world jumps from one happening to the next (octets
+//! that reach their end, a deadline of a machine) until what is waited for is there or the tester's
+//! deadline has come, so that a minute of time-outs costs microseconds and each run is like the
+//! other. Each way takes [`VirtualLink::LATENCY`].
 
 mod end;
 mod world;
@@ -73,7 +75,8 @@ impl VirtualLink {
 
     /// Most connections that are open at a time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Octets in flight to an end that does not read, before the other is held back, as TCP's window would.
+    /// Octets in flight to an end that does not read, before the other is held back, as TCP's
+    /// window would.
     pub const WINDOW: usize = 1 << 20;
     /// How long a tester's send waits for a target that does not read.
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,7 +89,8 @@ impl VirtualLink {
         })
     }
 
-    /// A target that has `factory` make whatever a new connection is driven by; `None`: it has no room for one.
+    /// A target that has `factory` make whatever a new connection is driven by; `None`: it has no
+    /// room for one.
     pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
         let world =
             Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None, asker: None }));
@@ -114,7 +118,8 @@ impl VirtualLink {
         VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
     }
 
-    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC; `settings` hold its deviations.
+    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC; `settings` hold
+    /// its deviations.
     ///
     /// # Errors
     /// There is no such RNIC.
@@ -123,7 +128,8 @@ impl VirtualLink {
         Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))))
     }
 
-    /// An SDP socket for each connection; with the role of a Connecting Peer, it is the target that opens them.
+    /// An SDP socket for each connection; with the role of a Connecting Peer, it is the target that
+    /// opens them.
     ///
     /// # Errors
     /// There is no RNIC for one.
@@ -144,8 +150,8 @@ impl VirtualLink {
         self
     }
 
-    /// A PM Client, which asks the tester's port mapper when the tester wants it to ([`Link::ask`](super::Link::ask)), and connects where
-    /// that leads: with SDP, or by plain TCP.
+    /// A PM Client, which asks the tester's port mapper when the tester wants it to
+    /// ([`Link::ask`](super::Link::ask)), and connects where that leads: with SDP, or by plain TCP.
     ///
     /// # Errors
     /// There is no RNIC for its SDP socket.
@@ -261,7 +267,8 @@ impl VirtualLink {
         }
     }
 
-    /// The builtin initiator, which [opens and then echoes](EchoClient): it is waited for ([`Link::accept`](super::Link::accept)).
+    /// The builtin initiator, which [opens and then echoes](EchoClient): it is waited for
+    /// ([`Link::accept`](super::Link::accept)).
     ///
     /// # Errors
     /// The settings ask for an enhanced Request with more private data than it can carry.
@@ -293,7 +300,8 @@ impl VirtualLink {
     }
 
     async fn open(&mut self, accepted: bool) -> Result<VirtualTester, LinkError> {
-        // Each wait gives the runtime its turn, so that a caller can be cancelled although time is virtual.
+        // Each wait gives the runtime its turn, so that a caller can be cancelled although time is
+        // virtual.
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
         if world.machines.len() >= Self::MAX_CONNECTIONS {
@@ -311,7 +319,8 @@ impl VirtualLink {
         Ok(self.begin(served, port))
     }
 
-    /// Waits until the target connects anew to this port of the tester's, because a connection of theirs was suspended.
+    /// Waits until the target connects anew to this port of the tester's, because a connection of
+    /// theirs was suspended.
     pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<VirtualTester> {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
@@ -350,7 +359,8 @@ impl VirtualLink {
         lock(&self.world).run_until(until, None);
     }
 
-    /// Lets time pass until `ready` is true, `deadline` at most; is it? What is due at the target now happens first.
+    /// Lets time pass until `ready` is true, `deadline` at most; is it? What is due at the target
+    /// now happens first.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;
         loop {

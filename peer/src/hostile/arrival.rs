@@ -1,6 +1,8 @@
-//! Deviations in what is made of DDP segments that arrive (RFC 5040 section 7, RFC 5041 section 7, RFC 7306 section 8).
+//! Deviations in what is made of DDP segments that arrive (RFC 5040 section 7, RFC 5041 section 7,
+//! RFC 7306 section 8).
 //!
-//! If a deviation overlooks a fault, the segment has no effect: nothing is placed and nothing is sent.
+//! If a deviation overlooks a fault, the segment has no effect: nothing is placed and nothing is
+//! sent.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;

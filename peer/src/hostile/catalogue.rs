@@ -16,14 +16,16 @@ pub struct Deviation {
     pub layer: Layer,
     /// The requirements that are broken, the main one first; never empty.
     pub breaks: &'static [RequirementId],
-    /// What the endpoint does wrong, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
+    /// What the endpoint does wrong, as a phrase that begins with a verb: `sends ...`, `ignores
+    /// ...`.
     pub description: &'static str,
     /// Where it does it.
     pub(crate) hooks: &'static [Hook],
 }
 
 impl Deviation {
-    /// It is in what an MPA Initiator sends at start-up, so an endpoint that listens never commits it.
+    /// It is in what an MPA Initiator sends at start-up, so an endpoint that listens never commits
+    /// it.
     #[must_use]
     pub fn is_of_initiator(&self) -> bool {
         self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))

@@ -1,4 +1,5 @@
-//! Deviations in what an RNIC reports to its user: completions and asynchronous events. The wire shows none of them.
+//! Deviations in what an RNIC reports to its user: completions and asynchronous events. The wire
+//! shows none of them.
 
 use weft_core::wire::rdmap::Immediate;
 

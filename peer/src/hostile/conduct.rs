@@ -1,4 +1,5 @@
-//! What a connection does and leaves out, apart from the octets of single frames: the correct endpoint's is the default.
+//! What a connection does and leaves out, apart from the octets of single frames: the correct
+//! endpoint's is the default.
 
 /// Each flag is looked at in one place of [`crate::connection`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

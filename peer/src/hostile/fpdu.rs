@@ -1,4 +1,5 @@
-//! Deviations in the FPDUs that are sent, in how they are framed, and in what is made of those received.
+//! Deviations in the FPDUs that are sent, in how they are framed, and in what is made of those
+//! received.
 
 use weft_core::crc;
 use weft_core::wire::mpa::fpdu::{Piece, pad_len};
@@ -26,7 +27,8 @@ impl<'a> SentFpdu<'a> {
         Layout::new(self.position, u16::try_from(self.ulpdu.len()).unwrap_or(u16::MAX), self.framing.phase())
     }
 
-    /// An FPDU along a layout with markers in this phase, with these markers and PAD octets, and a CRC over all of it.
+    /// An FPDU along a layout with markers in this phase, with these markers and PAD octets, and a
+    /// CRC over all of it.
     fn compose(&self, ulpdu: &[u8], phase: Option<u16>, marker: fn([u8; 2]) -> [u8; 4], pad: u8) -> Vec<u8> {
         let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let layout = Layout::new(self.position, length, phase);

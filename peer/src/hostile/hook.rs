@@ -1,7 +1,8 @@
 //! The places where a deviation can change the correct endpoint, with one function for each place.
 //!
-//! The correct code calls one function at each place. The function runs the set's hooks for that place, and does nothing for the
-//! correct endpoint. The effect of a deviation is in its row of a table, not in the correct code.
+//! The correct code calls one function at each place. The function runs the set's hooks for that
+//! place, and does nothing for the correct endpoint. The effect of a deviation is in its row of a
+//! table, not in the correct code.
 
 use core::net::SocketAddr;
 use std::borrow::Cow;
@@ -57,7 +58,8 @@ pub(crate) enum Hook {
     Opening(fn(&mut Vec<Vec<u8>>)),
     /// A fault that was found: overlook it? The segment is passed by then.
     Overlooks(fn(Fault, &mut Kept) -> bool),
-    /// The octets of a port mapper's datagram that arrived, before they are judged; none when it is to be lost.
+    /// The octets of a port mapper's datagram that arrived, before they are judged; none when it is
+    /// to be lost.
     PmArrived(fn(PmSide, &mut Vec<u8>)),
     /// What a port mapper does and leaves out.
     PmConduct(fn(&mut PmConduct)),
@@ -79,13 +81,15 @@ pub(crate) enum Hook {
     SdpArrived(fn(&mut SdpArrived<'_>)),
     /// What a machine of SDP does and leaves out.
     SdpConduct(fn(&mut SdpConduct)),
-    /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the connection.
+    /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the
+    /// connection.
     SdpOut(fn(&mut SdpOut<'_>)),
     /// A violation of the peer that was found: overlook it?
     SdpOverlooks(fn(&Violation) -> bool),
     /// A DDP segment on its way out.
     Segment(fn(&mut SentSegment<'_>)),
-    /// The octets of a DDP segment that arrived, before they are judged; none when it is to be lost.
+    /// The octets of a DDP segment that arrived, before they are judged; none when it is to be
+    /// lost.
     SegmentArrived(fn(&mut Vec<u8>)),
     /// The settings of the connection.
     Settings(fn(&mut Settings)),
@@ -139,7 +143,8 @@ places! {
     request: Request(frame: &mut Startup<'_>);
     /// Before a Terminate goes out.
     terminate: Terminate(message: &mut Terminate);
-    /// Before a start-up frame of the peer is reported to the user. Nothing else uses the changed frame.
+    /// Before a start-up frame of the peer is reported to the user. Nothing else uses the changed
+    /// frame.
     reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
@@ -211,7 +216,8 @@ pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     conduct
 }
 
-/// For each message of SDP that arrived: the one to judge in its place, and the STag that it invalidated.
+/// For each message of SDP that arrived: the one to judge in its place, and the STag that it
+/// invalidated.
 pub(crate) fn sdp_arrived(
     twin: &mut SdpTwin,
     order: FieldOrder,
@@ -227,7 +233,8 @@ pub(crate) fn sdp_arrived(
     (arrived.octets, arrived.invalidated)
 }
 
-/// For each output of a machine of SDP: what is done in its place. `sent` is the number of the message sent last, this one included.
+/// For each output of a machine of SDP: what is done in its place. `sent` is the number of the
+/// message sent last, this one included.
 pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = super::sdp::is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut twin.kept);
@@ -313,7 +320,8 @@ pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]
     Some(sent.out)
 }
 
-/// For each DDP segment that arrived: the one to judge in its place, which is empty when it is to be lost.
+/// For each DDP segment that arrived: the one to judge in its place, which is empty when it is to
+/// be lost.
 ///
 /// # Errors
 /// It is refused, whatever is wrong with it.

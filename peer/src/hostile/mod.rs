@@ -1,9 +1,10 @@
 //! The hostile endpoint: the correct one with named, switchable deviations.
 //!
-//! A [`Deviation`] is one violation, with the requirements it breaks. They prove that a conformance case or a monitor rule can
-//! fail. A connection's settings hold a set of them ([`Deviations`]), empty by default. The correct code does not know
-//! what they do. It calls one function of `hook` at each place that a deviation can change, and reads `Conduct` where
-//! something is done or left out.
+//! A [`Deviation`] is one violation, with the requirements it breaks. They prove that a conformance
+//! case or a monitor rule can fail. A connection's settings hold a set of them ([`Deviations`]),
+//! empty by default. The correct code does not know what they do. It calls one function of `hook`
+//! at each place that a deviation can change, and reads `Conduct` where something is done or left
+//! out.
 //!
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!

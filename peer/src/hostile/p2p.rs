@@ -1,4 +1,5 @@
-//! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages, Terminates.
+//! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages,
+//! Terminates.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::mpa::Enhanced;

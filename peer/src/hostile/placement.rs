@@ -1,4 +1,5 @@
-//! Deviations in the memory of an RNIC: where and when octets are placed, who may reach them, what Atomic Operations find there.
+//! Deviations in the memory of an RNIC: where and when octets are placed, who may reach them, what
+//! Atomic Operations find there.
 
 use weft_core::wire::rdmap::Opcode;
 

@@ -1,4 +1,5 @@
-//! Deviations of the SDP port mapper: datagrams that are wrong, and what a client or a server does or leaves out.
+//! Deviations of the SDP port mapper: datagrams that are wrong, and what a client or a server does
+//! or leaves out.
 
 use core::net::SocketAddr;
 
@@ -52,7 +53,8 @@ impl PmSent<'_> {
     }
 }
 
-/// What a port mapper does and leaves out; each flag is looked at in one place of [`crate::portmap`].
+/// What a port mapper does and leaves out; each flag is looked at in one place of
+/// [`crate::portmap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
 pub(crate) struct PmConduct {

@@ -1,7 +1,8 @@
 //! DDP segments on their way out: what the hooks of `Segment` work on.
 //!
-//! A hook gets the octets of one right segment and decides what is sent instead: the same changed, several, or none for now. What a
-//! deviation remembers from one segment to the next is [`Kept`], one for each stream.
+//! A hook gets the octets of one right segment and decides what is sent instead: the same changed,
+//! several, or none for now. What a deviation remembers from one segment to the next is [`Kept`],
+//! one for each stream.
 
 use weft_core::wire::rdmap::Opcode;
 

@@ -1,4 +1,5 @@
-//! Deviations in start-up frames of RFC 5044: those sent, what is made of those received, time-outs, versions.
+//! Deviations in start-up frames of RFC 5044: those sent, what is made of those received,
+//! time-outs, versions.
 
 use core::time::Duration;
 

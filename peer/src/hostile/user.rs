@@ -1,4 +1,5 @@
-//! Deviations in what is reported to the user about start-up and the outcome of connections. The wire shows none of them.
+//! Deviations in what is reported to the user about start-up and the outcome of connections. The
+//! wire shows none of them.
 //!
 //! Those in completions and asynchronous events are in `completion`.
 
@@ -22,7 +23,8 @@ pub fn conceals(deviations: &Deviations, fate: Fate) -> bool {
     hook::conceals_fate(deviations, fate)
 }
 
-/// Octets of a Reply's private data that InfiniBand's connection manager reports, however many the peer sent.
+/// Octets of a Reply's private data that InfiniBand's connection manager reports, however many the
+/// peer sent.
 const PADDED: usize = 196;
 
 fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {

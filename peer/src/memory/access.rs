@@ -1,10 +1,12 @@
-//! Checked access: from (STag, TO, length, what for) to octets (draft sections 7.6.3 and 7.10.6.2, Figure 21).
+//! Checked access: from (STag, TO, length, what for) to octets (draft sections 7.6.3 and 7.10.6.2,
+//! Figure 21).
 
 use super::arena::{Arena, Extent};
 use super::mapping::Mapping;
 use super::{AccessError, Entry, Memory, PdId, PhysicalAddress, QpId, Right, STAG_ZERO, Stag, StagIndex};
 
-/// On whose behalf memory is reached: a Queue Pair, or for receives from a Shared Receive Queue, that queue's PD.
+/// On whose behalf memory is reached: a Queue Pair, or for receives from a Shared Receive Queue,
+/// that queue's PD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Accessor {
     /// The PD that regions must have.
@@ -15,8 +17,8 @@ pub struct Accessor {
     pub physical: bool,
 }
 
-/// Octets that were checked. Good until the memory's next verb or work request: used later it may give other octets of
-/// the same RNIC's buffers, or none.
+/// Octets that were checked. Good until the memory's next verb or work request: used later it may
+/// give other octets of the same RNIC's buffers, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     of: Of,
@@ -46,7 +48,8 @@ impl Place {
 }
 
 impl Memory {
-    /// Checks that `accessor` may use the `len` octets from `to` on of the region or window called `stag`.
+    /// Checks that `accessor` may use the `len` octets from `to` on of the region or window called
+    /// `stag`.
     ///
     /// Zero octets are always allowed: nothing is looked at (VERBS-7.6.3-3, VERBS-7.10.6.2-11).
     ///
@@ -117,7 +120,8 @@ impl Memory {
         }
     }
 
-    /// A deviation: puts octets at STag and TO, whatever key, stream, rights and bounds are, as far as the region extends.
+    /// A deviation: puts octets at STag and TO, whatever key, stream, rights and bounds are, as far
+    /// as the region extends.
     pub(crate) fn put_regardless(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {
@@ -159,7 +163,8 @@ impl Memory {
     }
 }
 
-/// The offset of `to` in a region of `length` octets whose first one is `first`; all `len` octets lie in it.
+/// The offset of `to` in a region of `length` octets whose first one is `first`; all `len` octets
+/// lie in it.
 fn within(first: u64, length: u64, to: u64, len: u64) -> Result<u64, AccessError> {
     // The last octet may have number 2^64 - 1.
     to.checked_add(len - 1).ok_or(AccessError::Wrap)?;

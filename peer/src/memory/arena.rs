@@ -1,9 +1,10 @@
 //! The memory that an RNIC can reach: buffers at emulated physical addresses.
 //!
-//! A buffer belongs to the RNIC; its owner holds a handle and copies in and out, or borrows its octets between two calls of the
-//! machine. A "physical address" is a number that names an octet of a buffer and nothing else, so Physical Buffer Lists, Fast-
-//! Register and STag 0 are as real as they can be without a way out of this memory. Buffers do not touch each other: a list
-//! entry that runs over the end of one names memory that does not exist.
+//! A buffer belongs to the RNIC; its owner holds a handle and copies in and out, or borrows its
+//! octets between two calls of the machine. A "physical address" is a number that names an octet of
+//! a buffer and nothing else, so Physical Buffer Lists, Fast- Register and STag 0 are as real as
+//! they can be without a way out of this memory. Buffers do not touch each other: a list entry that
+//! runs over the end of one names memory that does not exist.
 
 use std::collections::BTreeMap;
 

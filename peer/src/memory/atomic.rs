@@ -1,7 +1,7 @@
 //! Atomic operations on 64 bits of registered memory (RFC 7306 sections 5.1.1 and 5.1.2).
 //!
-//! They are atomic because one RNIC's memory changes in one place only: here, one call after the other. Numbers are in memory
-//! in this machine's byte order; the wire's is not known here.
+//! They are atomic because one RNIC's memory changes in one place only: here, one call after the
+//! other. Numbers are in memory in this machine's byte order; the wire's is not known here.
 
 use weft_core::wire::rdmap::AtomicOperation;
 
@@ -42,7 +42,8 @@ fn apply(before: u64, operation: AtomicOperation) -> u64 {
 
 /// Adds field by field; a set bit of `mask` is the top bit of its field, whose carry is discarded.
 fn masked_add(a: u64, b: u64, mask: u64) -> u64 {
-    // Without their top bits no field can carry into the next; the top bits are then added without carry.
+    // Without their top bits no field can carry into the next; the top bits are then added without
+    // carry.
     let below = (a & !mask).wrapping_add(b & !mask);
     below ^ (a ^ b) & mask
 }

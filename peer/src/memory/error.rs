@@ -1,8 +1,8 @@
 //! What can be wrong with memory: of a verb, of a work request, of an access.
 //!
-//! The first are Immediate Errors (draft Figure 33), the second completion statuses (Figure 36), the third protection errors; only
-//! these know Terminate codes, which depend on how the access came: RFC 5041 section 7.2 for tagged segments, RFC 5040
-//! Figure 9 for Read Requests.
+//! The first are Immediate Errors (draft Figure 33), the second completion statuses (Figure 36),
+//! the third protection errors; only these know Terminate codes, which depend on how the access
+//! came: RFC 5041 section 7.2 for tagged segments, RFC 5040 Figure 9 for Read Requests.
 
 use weft_core::wire::rdmap::TerminateError;
 
@@ -12,7 +12,8 @@ pub enum MemoryError {
     /// The RNIC has no more of the requested resource.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// Figure 18 forbids the combination, or a remote right is requested without the Remote Access Flag.
+    /// Figure 18 forbids the combination, or a remote right is requested without the Remote Access
+    /// Flag.
     #[error("invalid access rights")]
     InvalidAccessRights,
     /// The First Byte Offset is after the first physical buffer.
@@ -87,7 +88,8 @@ impl From<MappingError> for MemoryError {
     }
 }
 
-/// Why a Fast-Register failed (draft Figure 36). Whether the Queue Pair may do it at all is not known here.
+/// Why a Fast-Register failed (draft Figure 36). Whether the Queue Pair may do it at all is not
+/// known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FastRegisterError {
     /// No Non-Shared region's STag.
@@ -139,7 +141,8 @@ pub enum InvalidateError {
     /// A peer requested access, and the STag or the Queue Pair has no remote right.
     #[error("no right to invalidate")]
     NoRight,
-    /// The region's or Invalid window's PD is not the Queue Pair's, or the Valid window is bound to another Queue Pair.
+    /// The region's or Invalid window's PD is not the Queue Pair's, or the Valid window is bound to
+    /// another Queue Pair.
     #[error("invalid PD or QP ID")]
     NotAssociated,
     /// Windows are bound to the region.
@@ -181,8 +184,8 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// The code for a tagged segment (RFC 5041 section 7.2). DDP has none for rights; draft Figure 24 takes
-    /// "not associated" for them.
+    /// The code for a tagged segment (RFC 5041 section 7.2). DDP has none for rights; draft Figure
+    /// 24 takes "not associated" for them.
     #[must_use]
     pub const fn tagged_code(self) -> TerminateError {
         match self {

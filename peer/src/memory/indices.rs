@@ -1,8 +1,9 @@
 //! Which STag Index a new region or window gets.
 //!
-//! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1): Indices are not handed out in a
-//! row, but as a permutation of all 24-bit numbers whose key is passed in. Places in the memory's own table stay in a row, so finding
-//! one is arithmetic and no search. It hides the order, but is not a cipher: PDs and rights protect memory.
+//! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1):
+//! Indices are not handed out in a row, but as a permutation of all 24-bit numbers whose key is
+//! passed in. Places in the memory's own table stay in a row, so finding one is arithmetic and no
+//! search. It hides the order, but is not a cipher: PDs and rights protect memory.
 
 use super::StagIndex;
 

@@ -1,4 +1,5 @@
-//! Invalidation of regions and windows, by work request and by peers (draft sections 7.8, 7.10.4 and 7.10.6.3).
+//! Invalidation of regions and windows, by work request and by peers (draft sections 7.8, 7.10.4
+//! and 7.10.6.3).
 
 use super::access::Accessor;
 use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
@@ -16,8 +17,8 @@ pub enum InvalidateBy {
 }
 
 impl Memory {
-    /// Takes the STag with these 32 bits to Invalid state, as the Queue Pair `accessor`. An STag that is Invalid stays so,
-    /// whatever the Key.
+    /// Takes the STag with these 32 bits to Invalid state, as the Queue Pair `accessor`. An STag
+    /// that is Invalid stays so, whatever the Key.
     ///
     /// # Errors
     /// Why not; the STag is as it was.
@@ -67,7 +68,8 @@ impl Memory {
                 }
                 let bound = super::Window { pd: window.pd, binding: window.binding.take() };
                 self.unbind(&bound);
-                // The window's PD becomes the Queue Pair's (VERBS-7.10.4-7), which it was when it was bound.
+                // The window's PD becomes the Queue Pair's (VERBS-7.10.4-7), which it was when it
+                // was bound.
             }
         }
         Ok(())

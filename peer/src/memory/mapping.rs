@@ -1,4 +1,5 @@
-//! Physical Buffer Lists, and what they become: the octets of a region in order (draft sections 7.6.1 and 7.6.2).
+//! Physical Buffer Lists, and what they become: the octets of a region in order (draft sections
+//! 7.6.1 and 7.6.2).
 
 use super::arena::{Arena, Extent};
 use super::{Buffer, MappingError, PhysicalAddress};
@@ -131,7 +132,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// A VA based region's VA must lie in its entry as the first octet does (VERBS-7.6.1.1-5), and must not wrap.
+    /// A VA based region's VA must lie in its entry as the first octet does (VERBS-7.6.1.1-5), and
+    /// must not wrap.
     pub(super) fn check_base(&self, base: ToBase) -> Result<(), MappingError> {
         let ToBase::VaBased(address) = base else { return Ok(()) };
         let fits = address % u64::from(self.entry_size) == u64::from(self.first_byte_offset);
@@ -154,7 +156,8 @@ impl Mapping {
         self.extents.iter().map(|extent| extent.slot)
     }
 
-    /// The first octets of `len` from `offset` on that follow each other; `len` is not 0 and within the region.
+    /// The first octets of `len` from `offset` on that follow each other; `len` is not 0 and within
+    /// the region.
     pub(super) fn first_extent(&self, offset: u64, len: usize) -> Option<Extent> {
         let n = self.starts.partition_point(|start| *start <= offset).checked_sub(1)?;
         let (extent, start) = (self.extents.get(n)?, self.starts[n]);

@@ -1,15 +1,18 @@
-//! Registered memory: owned by the RNIC, reached only through checked (STag, offset, length) access.
+//! Registered memory: owned by the RNIC, reached only through checked (STag, offset, length)
+//! access.
 //!
-//! [`Memory`] holds Protection Domains, [buffers](Buffer), Memory Regions and Memory Windows of one RNIC (draft-hilland-rddp-verbs
-//! chapter 7). Peers' segments and the RNIC's own work requests name memory by STag and TO; [`Memory::locate`] checks every one
-//! of them and gives a [`Place`] that is good until the memory's next change. Nothing here is `unsafe`, and nothing outside a region
-//! or window can be read or written through one: that is a matter of slices, not of arithmetic alone.
+//! [`Memory`] holds Protection Domains, [buffers](Buffer), Memory Regions and Memory Windows of one
+//! RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own work requests name
+//! memory by STag and TO; [`Memory::locate`] checks every one of them and gives a [`Place`] that is
+//! good until the memory's next change. Nothing here is `unsafe`, and nothing outside a region or
+//! window can be read or written through one: that is a matter of slices, not of arithmetic alone.
 //!
 //! - one file a thing: [`PhysicalBufferList`] and its checks, regions, windows, invalidation, access, atomic operations;
 //! - errors describe the fault ([`MemoryError`], [`AccessError`], ...); which completion or Terminate they become is decided by
 //!   the layers above, with the codes that the errors know.
 //!
-//! What is absent on purpose: Queue Pairs (they come as [`Accessor`]), work requests, sharing between processes.
+//! What is absent on purpose: Queue Pairs (they come as [`Accessor`]), work requests, sharing
+//! between processes.
 
 mod access;
 mod arena;
@@ -69,8 +72,8 @@ pub struct MemorySettings {
     pub max_regions: usize,
     /// Memory Windows. Default 65,536.
     pub max_windows: usize,
-    /// What the order of STag Indices is made from. A driver takes a random number: peers are not to guess STags (RFC 5042 section
-    /// 6.2). Default 0, the same order each time.
+    /// What the order of STag Indices is made from. A driver takes a random number: peers are not
+    /// to guess STags (RFC 5042 section 6.2). Default 0, the same order each time.
     pub stag_seed: u64,
 }
 
@@ -160,7 +163,8 @@ impl Memory {
     /// Deallocate PD.
     ///
     /// # Errors
-    /// `InvalidPdId`; `PdInUse` while a Queue Pair, Shared Receive Queue, region or window belongs to it.
+    /// `InvalidPdId`; `PdInUse` while a Queue Pair, Shared Receive Queue, region or window belongs
+    /// to it.
     pub fn deallocate_pd(&mut self, pd: PdId) -> Result<(), MemoryError> {
         match self.pds.get(&pd) {
             None => Err(MemoryError::InvalidPdId),
@@ -324,7 +328,8 @@ impl Memory {
 
 /// Both kinds of STag.
 impl Memory {
-    /// Deallocate STag: all access through it ends. Neither its state nor its Key matter (VERBS-7.9-9).
+    /// Deallocate STag: all access through it ends. Neither its state nor its Key matter
+    /// (VERBS-7.9-9).
     ///
     /// # Errors
     /// `InvalidStagIndex`; `WindowsStillBound` for a region that has some.

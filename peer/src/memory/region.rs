@@ -123,7 +123,8 @@ impl Region {
 }
 
 impl Memory {
-    /// Allocate Non-Shared MR STag: an STag in Invalid state for Fast-Register, or RI-Reregister, of up to `pbl_entries` entries.
+    /// Allocate Non-Shared MR STag: an STag in Invalid state for Fast-Register, or RI-Reregister,
+    /// of up to `pbl_entries` entries.
     ///
     /// # Errors
     /// `InvalidPdId`; `InsufficientResources`: too many regions, or entries than a list may have.
@@ -153,7 +154,8 @@ impl Memory {
     /// RI-Register: a region in Valid state.
     ///
     /// # Errors
-    /// All of draft Figure 33 but `InvalidStagIndex` and `WindowsStillBound`; nothing is registered then.
+    /// All of draft Figure 33 but `InvalidStagIndex` and `WindowsStillBound`; nothing is registered
+    /// then.
     pub fn register(&mut self, registration: &Registration) -> Result<Registered, MemoryError> {
         let region = self.new_region(registration)?;
         let pbl_entries = region.capacity;
@@ -161,11 +163,12 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
 
-    /// RI-Reregister: gives a Non-Shared region, Valid or Invalid, everything anew. The Index stays the same here.
+    /// RI-Reregister: gives a Non-Shared region, Valid or Invalid, everything anew. The Index stays
+    /// the same here.
     ///
     /// # Errors
-    /// `InvalidStagIndex` and `WindowsStillBound` leave the region as it was. With any other error of draft Figure 33 the region is
-    /// deallocated (VERBS-7.3.2.3-8).
+    /// `InvalidStagIndex` and `WindowsStillBound` leave the region as it was. With any other error
+    /// of draft Figure 33 the region is deallocated (VERBS-7.3.2.3-8).
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
         let old = self.region(index)?;
         if old.kind == RegionKind::Shared {
@@ -191,11 +194,12 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
 
-    /// Register Shared MR: another STag, with rights of its own, for the memory of `existing`, which becomes Shared.
+    /// Register Shared MR: another STag, with rights of its own, for the memory of `existing`,
+    /// which becomes Shared.
     ///
     /// # Errors
-    /// `InvalidStagIndex` when `existing` is no Valid region, or its Key is another; `InvalidPdId`, `InvalidAccessRights`,
-    /// `InvalidVirtualAddress`, `InsufficientResources`.
+    /// `InvalidStagIndex` when `existing` is no Valid region, or its Key is another; `InvalidPdId`,
+    /// `InvalidAccessRights`, `InvalidVirtualAddress`, `InsufficientResources`.
     pub fn register_shared(&mut self, existing: Stag, new: &SharedRegistration) -> Result<Stag, MemoryError> {
         let old = self.region(existing.index)?;
         let mapping = old.mapping.clone().filter(|_| old.key == existing.key).ok_or(MemoryError::InvalidStagIndex)?;

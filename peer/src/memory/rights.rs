@@ -1,4 +1,5 @@
-//! Access rights of regions and windows, and which combinations there may be (draft Figures 18 and 20).
+//! Access rights of regions and windows, and which combinations there may be (draft Figures 18 and
+//! 20).
 
 /// The rights of a Memory Region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -29,8 +30,8 @@ impl Access {
         self.remote_read || self.remote_write
     }
 
-    /// The combination is one of the eight that Figure 18 calls valid: a local right at least, and each remote right
-    /// together with the local one.
+    /// The combination is one of the eight that Figure 18 calls valid: a local right at least, and
+    /// each remote right together with the local one.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         let backed = (self.local_read || !self.remote_read, self.local_write || !self.remote_write);
@@ -59,8 +60,9 @@ pub struct RemoteAccess {
 }
 
 impl RemoteAccess {
-    /// A window with these rights may be bound to a region with rights `region`: one right at least, and each backed by the
-    /// region's *local* right (Figure 20). The region's remote rights do not matter.
+    /// A window with these rights may be bound to a region with rights `region`: one right at
+    /// least, and each backed by the region's *local* right (Figure 20). The region's remote rights
+    /// do not matter.
     #[must_use]
     pub const fn may_be_bound_to(self, region: Access) -> bool {
         (self.read || self.write) && (region.local_read || !self.read) && (region.local_write || !self.write)

@@ -23,7 +23,8 @@ impl StagIndex {
     }
 }
 
-/// The Key of an STag: eight bits, chosen by the Consumer each time the STag becomes Valid. It has no default.
+/// The Key of an STag: eight bits, chosen by the Consumer each time the STag becomes Valid. It has
+/// no default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagKey(pub u8);
 
@@ -59,7 +60,8 @@ impl fmt::Debug for Stag {
     }
 }
 
-/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is no [`Stag`]: no verb takes it.
+/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is no
+/// [`Stag`]: no verb takes it.
 pub const STAG_ZERO: u32 = 0;
 
 #[cfg(test)]

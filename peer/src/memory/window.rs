@@ -81,7 +81,8 @@ impl Memory {
         })
     }
 
-    /// Bind MW, on a Queue Pair that is enabled for it: the eight conditions of draft section 7.10.6.1.
+    /// Bind MW, on a Queue Pair that is enabled for it: the eight conditions of draft section
+    /// 7.10.6.1.
     ///
     /// # Errors
     /// The completion status; the window is as it was.

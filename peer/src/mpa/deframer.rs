@@ -1,10 +1,13 @@
-//! Finds FPDUs in a stream, whatever way TCP split it, and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
+//! Finds FPDUs in a stream, whatever way TCP split it, and checks their CRCs and markers (RFC 5044
+//! sections 4, 5.2, 8).
 //!
-//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that is complete in the octets handed in is read there; without
-//! markers its ULPDU is given back from there without a copy. Only one that is split is collected, in a buffer that holds one
-//! FPDU (66,064 octets at most, markers included); markers are taken out into a second one, of one ULPDU.
+//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that is complete in the octets
+//! handed in is read there; without markers its ULPDU is given back from there without a copy. Only
+//! one that is split is collected, in a buffer that holds one FPDU (66,064 octets at most, markers
+//! included); markers are taken out into a second one, of one ULPDU.
 //!
-//! The CRC is checked first, so that a wrong marker after it is the sender's fault (error 3) and not the network's.
+//! The CRC is checked first, so that a wrong marker after it is the sender's fault (error 3) and
+//! not the network's.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
@@ -44,10 +47,12 @@ impl Deframer {
         Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations, owed: 0 }
     }
 
-    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and no FPDU is complete.
+    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and
+    /// no FPDU is complete.
     ///
     /// # Errors
-    /// The CRC is wrong, or a marker. Nothing that follows can be trusted then (MPA-8-13): ask no more.
+    /// The CRC is wrong, or a marker. Nothing that follows can be trusted then (MPA-8-13): ask no
+    /// more.
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Result<&'a [u8], FpduError>> {
         if self.given_out {
             self.partial.clear();
@@ -99,7 +104,8 @@ impl Deframer {
         self.given_out || self.partial.is_empty()
     }
 
-    /// The positions of the parts of the FPDU that begins with `octets`, once its `ULPDU_Length` has arrived.
+    /// The positions of the parts of the FPDU that begins with `octets`, once its `ULPDU_Length`
+    /// has arrived.
     fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
         let length = octets.get(..head_len)?.last_chunk()?;
         Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
@@ -178,7 +184,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table implementation.
+    /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent
+    /// table implementation.
     const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
     const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
@@ -283,7 +290,8 @@ mod tests {
         assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
     }
 
-    /// A connection that has carried long FPDUs in pieces keeps no more while it is idle than one that has not.
+    /// A connection that has carried long FPDUs in pieces keeps no more while it is idle than one
+    /// that has not.
     #[test]
     fn between_fpdus_no_room_for_a_long_one_is_kept() {
         for markers in [false, true] {

@@ -1,4 +1,5 @@
-//! The sums of RFC 6581 sections 9.1 and 9.2: IRD, ORD and the ready-to-receive kind, each from two frames.
+//! The sums of RFC 6581 sections 9.1 and 9.2: IRD, ORD and the ready-to-receive kind, each from two
+//! frames.
 
 use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
@@ -17,7 +18,8 @@ pub struct Agreed {
     pub peer_to_peer: bool,
 }
 
-/// Why an Initiator cannot continue after an accepting enhanced Reply. It sends a Terminate with the reason.
+/// Why an Initiator cannot continue after an accepting enhanced Reply. It sends a Terminate with
+/// the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SetupError {
     /// MPA error 6.
@@ -56,7 +58,8 @@ pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
     }
 }
 
-/// A Responder's part: never an ORD above the Request's IRD, and an IRD of at least the Request's ORD as far as it can be raised.
+/// A Responder's part: never an ORD above the Request's IRD, and an IRD of at least the Request's
+/// ORD as far as it can be raised.
 pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     let own_rtr = if own.rtr.is_empty() { RtrKinds::only(Rtr::Write) } else { own.rtr };
     let rtr = match (request.peer_to_peer, RtrKinds::of(request).and(own_rtr)) {
@@ -93,7 +96,8 @@ pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
     Enhanced { ord, ..answer.words }
 }
 
-/// An Initiator's part after an accepting Reply: what is negotiated, and the ready-to-receive message that it has to send.
+/// An Initiator's part after an accepting Reply: what is negotiated, and the ready-to-receive
+/// message that it has to send.
 pub(super) fn conclude(reply: &Enhanced, own: &EnhancedSettings) -> Result<(Agreed, Option<Rtr>), SetupError> {
     let ord = match reply.ird {
         NOT_NEGOTIATED => own.ord.value(),

@@ -7,7 +7,8 @@ use super::Role;
 /// A start-up frame that ends the connection at once (MPA error 4, RFC 5044 section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StartupError {
-    /// The peer's frame has the key of a Request, and so has this endpoint's: both are Initiators ("active/active").
+    /// The peer's frame has the key of a Request, and so has this endpoint's: both are Initiators
+    /// ("active/active").
     #[error("the peer sends a Request, too: both sides are Initiators")]
     BothInitiators,
     /// The peer closed its half in the middle of the frame.
@@ -65,7 +66,8 @@ pub enum FpduError {
         /// The CRC field.
         found: u32,
     },
-    /// MPA error 3: the CRC, where there is one, is right, and a marker points elsewhere than to the FPDU's `ULPDU_Length`.
+    /// MPA error 3: the CRC, where there is one, is right, and a marker points elsewhere than to
+    /// the FPDU's `ULPDU_Length`.
     #[error("marker at stream octet {position}: FPDUPTR {found:#06x}, where {expected:#06x} points to ULPDU_Length")]
     Marker {
         /// Where the marker starts, in octets after the peer's start-up frame.

@@ -1,4 +1,5 @@
-//! Collects one start-up frame from any split of the stream, and judges it as early as it can be judged.
+//! Collects one start-up frame from any split of the stream, and judges it as early as it can be
+//! judged.
 
 use bytes::Bytes;
 use weft_core::error::{Found, Layer};
@@ -12,7 +13,8 @@ use zerocopy::FromBytes;
 use super::{MpaSettings, Rnic, Role, StartupError};
 use crate::hostile::{self, Deviations};
 
-/// ULP private data of a start-up frame: 0 to 512 octets (MPA-7.1.1-28), of which an enhanced frame takes 508 (P2P-9-8).
+/// ULP private data of a start-up frame: 0 to 512 octets (MPA-7.1.1-28), of which an enhanced frame
+/// takes 508 (P2P-9-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrivateData(Bytes);
 
@@ -64,7 +66,8 @@ pub struct PeerFrame {
     pub reject: bool,
     /// Rev.
     pub revision: u8,
-    /// S=1: the peer's IRD, ORD and ready-to-receive flags as it sent them, for the ULP to see (P2P-9.1-8, P2P-9.1-25).
+    /// S=1: the peer's IRD, ORD and ready-to-receive flags as it sent them, for the ULP to see
+    /// (P2P-9.1-8, P2P-9.1-25).
     pub enhanced: Option<Enhanced>,
     /// Its ULP's data for ours.
     pub private_data: PrivateData,
@@ -100,7 +103,8 @@ impl FrameReader {
         check_room(header)?;
         self.take(input, HEADER_LEN + usize::from(pd_length));
 
-        // The private data is not judged by the parser, so a frame whose end is not here yet can be judged with zeros there.
+        // The private data is not judged by the parser, so a frame whose end is not here yet can be
+        // judged with zeros there.
         let mut complete = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
         complete[..self.octets.len()].copy_from_slice(&self.octets);
         let length = HEADER_LEN + usize::from(pd_length);
@@ -134,7 +138,8 @@ impl FrameReader {
         *input = rest;
     }
 
-    /// A wrong octet is reported as soon as it arrives: a peer that speaks another protocol need not be waited for.
+    /// A wrong octet is reported as soon as it arrives: a peer that speaks another protocol need
+    /// not be waited for.
     fn check_key(&self) -> Result<(), StartupError> {
         let (kind, expected, requirement) = match self.receiver {
             Role::Initiator => (StartupKind::Reply, "\"MPA ID Rep Frame\"", requirement!("MPA-7.1.1-4")),
@@ -156,8 +161,9 @@ impl FrameReader {
         }))
     }
 
-    /// A Responder takes revision 1, and 2; a Reply's revision is at most the Request's. Revision 0 is for those that speak it. S
-    /// counts in revision 2 alone: without it that is the frame of revision 1 (P2P-10-10).
+    /// A Responder takes revision 1, and 2; a Reply's revision is at most the Request's. Revision 0
+    /// is for those that speak it. S counts in revision 2 alone: without it that is the frame of
+    /// revision 1 (P2P-10-10).
     fn check_revision(&self, header: &RawStartup) -> Result<(), StartupError> {
         let settings = &self.settings;
         let enhanced = header.revision == 2 && header.flags & FLAG_S != 0;
@@ -214,8 +220,8 @@ mod tests {
     }
 
     proptest! {
-        /// Frames that are right or wrong in one octet, with fewer or more octets after them: cut anywhere, the judgement is the same, and
-        /// no more than a frame is held.
+        /// Frames that are right or wrong in one octet, with fewer or more octets after them: cut
+        /// anywhere, the judgement is the same, and no more than a frame is held.
         #[test]
         fn a_split_changes_nothing(
             at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),

@@ -1,5 +1,5 @@
-//! The Initiator's start-up: it sent its Request and waits for the Reply (RFC 5044 section 7.1.2, rules 1 and 3; RFC 6581
-//! section 9).
+//! The Initiator's start-up: it sent its Request and waits for the Reply (RFC 5044 section 7.1.2,
+//! rules 1 and 3; RFC 6581 section 9).
 
 use weft_core::wire::mpa::{Startup, StartupKind};
 
@@ -23,7 +23,8 @@ pub struct WaitReply {
 pub enum AfterReply {
     /// R=0: Full Operation begins.
     Accepted(Negotiated, PeerFrame),
-    /// R=0, but this endpoint cannot continue. A Terminate has the reason, and nothing else follows.
+    /// R=0, but this endpoint cannot continue. A Terminate has the reason, and nothing else
+    /// follows.
     Impossible(Negotiated, PeerFrame, SetupError),
     /// R=1: MPA is left, TCP is the ULP's.
     Rejected(PeerFrame),
@@ -62,7 +63,8 @@ impl WaitReply {
     /// Takes the Reply's octets off the front of `input`.
     ///
     /// # Errors
-    /// The Reply is malformed, or more came with it: the Responder may send nothing before the first FPDU (MPA-7.1.2-17).
+    /// The Reply is malformed, or more came with it: the Responder may send nothing before the
+    /// first FPDU (MPA-7.1.2-17).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterReply, StartupError> {
         let Some(mut frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
         if frame.reject {
@@ -79,8 +81,9 @@ impl WaitReply {
         self.reader.received()
     }
 
-    /// A Reply of a lower revision, or with S=0, to an enhanced Request is a Responder's fault that leaves an unenhanced
-    /// connection; no rule defines the Initiator's reaction, and this one continues.
+    /// A Reply of a lower revision, or with S=0, to an enhanced Request is a Responder's fault that
+    /// leaves an unenhanced connection; no rule defines the Initiator's reaction, and this one
+    /// continues.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {

@@ -1,4 +1,5 @@
-//! Marker PDU Aligned framing (RFC 5044), with the enhanced set-up of RFC 6581, as sans-IO machines.
+//! Marker PDU Aligned framing (RFC 5044), with the enhanced set-up of RFC 6581, as sans-IO
+//! machines.
 //!
 //! Start-up is one struct a state, consumed by the transition to the next:
 //!
@@ -9,12 +10,13 @@
 //!                                                                                             Negotiated   (MPA is left)
 //! ```
 //!
-//! [`MpaSettings`] has what this side wants: revision 0, 1 or 2, CRCs, markers, the enhanced set-up. [`Negotiated`] has what
-//! both sides' frames made of it, each direction for itself. Full Operation is a [`Deframer`] and an [`FpduSender`], each of one
-//! direction; an Initiator that speaks first for its peer's sake begins with an [`Rtr`].
+//! [`MpaSettings`] has what this side wants: revision 0, 1 or 2, CRCs, markers, the enhanced
+//! set-up. [`Negotiated`] has what both sides' frames made of it, each direction for itself. Full
+//! Operation is a [`Deframer`] and an [`FpduSender`], each of one direction; an Initiator that
+//! speaks first for its peer's sake begins with an [`Rtr`].
 //!
-//! Time-outs, FIN and RST, streaming mode before start-up, and the Responder's silence before the first FPDU belong to
-//! [`crate::connection`].
+//! Time-outs, FIN and RST, streaming mode before start-up, and the Responder's silence before the
+//! first FPDU belong to [`crate::connection`].
 
 mod deframer;
 mod enhanced;

@@ -29,7 +29,8 @@ pub struct Negotiated {
     pub role: Role,
     /// Rev of the peer's frame, for the ULP to see (MPA-7.1.1-23).
     pub peer_revision: u8,
-    /// The version in the headers of DDP and RDMAP, both ways: 1, or 0 with the RDMA Consortium's protocols (MPA-3-14).
+    /// The version in the headers of DDP and RDMAP, both ways: 1, or 0 with the RDMA Consortium's
+    /// protocols (MPA-3-14).
     pub version: u8,
     /// CRCs are made and checked in both directions: either frame had C=1 (MPA-7.1.1-12).
     pub crc: bool,
@@ -39,8 +40,8 @@ pub struct Negotiated {
     pub markers_received: bool,
     /// What RFC 6581 settled; `None` in an unenhanced connection.
     pub enhanced: Option<Agreed>,
-    /// Ready-to-receive messages: the Initiator's is the one that it sends in front of everything, the Responder's are those of
-    /// which it awaits one.
+    /// Ready-to-receive messages: the Initiator's is the one that it sends in front of everything,
+    /// the Responder's are those of which it awaits one.
     pub rtr: RtrKinds,
 }
 

@@ -1,5 +1,5 @@
-//! The Responder's start-up: it waits for the Request, then for its ULP (RFC 5044 section 7.1.2, rules 2 and 4; RFC 6581
-//! section 9).
+//! The Responder's start-up: it waits for the Request, then for its ULP (RFC 5044 section 7.1.2,
+//! rules 2 and 4; RFC 6581 section 9).
 
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 
@@ -48,7 +48,8 @@ impl WaitRequest {
     /// Takes the Request's octets.
     ///
     /// # Errors
-    /// The Request is malformed, or more came with it: an Initiator sends nothing between Request and Reply (MPA-7.1.2-11).
+    /// The Request is malformed, or more came with it: an Initiator sends nothing between Request
+    /// and Reply (MPA-7.1.2-11).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterRequest, StartupError> {
         let Some(request) = self.reader.read(&mut input)? else { return Ok(AfterRequest::Waiting(self)) };
         self.reader.check_end(input)?;
@@ -66,7 +67,8 @@ impl WaitRequest {
     }
 }
 
-/// A Reply of revision 1 to no Request in particular. It shows an RDMAC Initiator why the connection is closed (RFC 5044 C.2.1).
+/// A Reply of revision 1 to no Request in particular. It shows an RDMAC Initiator why the
+/// connection is closed (RFC 5044 C.2.1).
 #[must_use]
 pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
     let mut out = Vec::new();
@@ -104,8 +106,8 @@ impl WaitDecision {
         private_data.clone().fits(self.answer.is_some()).map(|_| ())
     }
 
-    /// Appends an accepting Reply to `out`. No FPDU may follow it before a valid one arrived (MPA-7.1.2-17). Private data that
-    /// does not pass [`check`](Self::check) is cut.
+    /// Appends an accepting Reply to `out`. No FPDU may follow it before a valid one arrived
+    /// (MPA-7.1.2-17). Private data that does not pass [`check`](Self::check) is cut.
     #[must_use]
     pub fn accept(self, private_data: &PrivateData, out: &mut Vec<u8>) -> Negotiated {
         let words = self.answer.map(|answer| answer.words);
@@ -144,7 +146,8 @@ impl WaitDecision {
         self.is_rdmac() || self.settings.c() || self.frame.crc
     }
 
-    /// The revision is the Request's: 1, or 2, which an Initiator of that revision expects; 0 of and to RDMAC.
+    /// The revision is the Request's: 1, or 2, which an Initiator of that revision expects; 0 of
+    /// and to RDMAC.
     fn reply(&self, reject: bool, words: Option<Enhanced>, private_data: &PrivateData, out: &mut Vec<u8>) {
         let mut frame = Startup {
             kind: StartupKind::Reply,

@@ -1,7 +1,9 @@
-//! Ready-to-receive messages: the zero-length message by which an Initiator lets its Responder speak (RFC 6581 sections 4, 9.2).
+//! Ready-to-receive messages: the zero-length message by which an Initiator lets its Responder
+//! speak (RFC 6581 sections 4, 9.2).
 //!
-//! They are built and recognised here as complete ULPDUs, since they are part of start-up: no memory is touched, and no STag of
-//! theirs means anything (P2P-9.2-14). What they cost in message sequence numbers is the business of [`crate::connection`].
+//! They are built and recognised here as complete ULPDUs, since they are part of start-up: no
+//! memory is touched, and no STag of theirs means anything (P2P-9.2-14). What they cost in message
+//! sequence numbers is the business of [`crate::connection`].
 
 use weft_core::wire::ddp::{self, queue};
 use weft_core::wire::mpa::Enhanced;

@@ -59,8 +59,8 @@ mod tests {
         digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// RFC 5044 Figures 5 and 6: a 42-octet Send with MSN 1 at the start of the stream, and one with MSN 2 at 0x1EC, which has
-    /// a marker inside. Between them FPDUs fill 440 octets.
+    /// RFC 5044 Figures 5 and 6: a 42-octet Send with MSN 1 at the start of the stream, and one
+    /// with MSN 2 at 0x1EC, which has a marker inside. Between them FPDUs fill 440 octets.
     #[test]
     fn figures_5_and_6_in_one_stream() {
         let header = |msn: u8| hex(&format!("4143 00000000 00000000 000000{msn:02x} 00000000"));

@@ -8,9 +8,11 @@ pub enum Rnic {
     /// The RFCs alone: a peer of revision 0 is refused. "Non-permissive IETF RNIC".
     #[default]
     Ietf,
-    /// The RFCs, and with a peer of revision 0 what that one speaks: markers and CRCs both ways, DDP and RDMAP version 0.
+    /// The RFCs, and with a peer of revision 0 what that one speaks: markers and CRCs both ways,
+    /// DDP and RDMAP version 0.
     PermissiveIetf,
-    /// The RDMA Consortium's specifications: revision 0, M=1, C=1 in its frames, versions 0. "Upgraded RDMAC RNIC".
+    /// The RDMA Consortium's specifications: revision 0, M=1, C=1 in its frames, versions 0.
+    /// "Upgraded RDMAC RNIC".
     Rdmac,
 }
 
@@ -41,8 +43,9 @@ pub enum Model {
 pub struct Depth {
     /// How many RDMA Read Requests, 0 to 0x3FFE; what is more is cut to that.
     pub local: u16,
-    /// The Request has it, and the peer's answer may change it. Otherwise the Request has 0x3FFF: `local` stays, and the ULPs
-    /// agree by themselves (P2P-9.1-12). A Responder answers the Request, whatever this setting is.
+    /// The Request has it, and the peer's answer may change it. Otherwise the Request has 0x3FFF:
+    /// `local` stays, and the ULPs agree by themselves (P2P-9.1-12). A Responder answers the
+    /// Request, whatever this setting is.
     pub negotiated: bool,
 }
 
@@ -76,14 +79,14 @@ pub struct EnhancedSettings {
     pub ird: Depth,
     /// RDMA Read Requests that this endpoint wants to have outstanding. Default 32, negotiated.
     pub ord: Depth,
-    /// How far IRD is raised where the peer wants more. A Responder then sends this number; an Initiator ends the connection with
-    /// Terminate 20 06. Default 128; at least `ird`.
+    /// How far IRD is raised where the peer wants more. A Responder then sends this number; an
+    /// Initiator ends the connection with Terminate 20 06. Default 128; at least `ird`.
     pub max_ird: u16,
-    /// Responder: the least ORD that its ULP can work with; a Request with a lower IRD is rejected by a Reply that names it
-    /// (P2P-9.1-21). Default 0: none is rejected.
+    /// Responder: the least ORD that its ULP can work with; a Request with a lower IRD is rejected
+    /// by a Reply that names it (P2P-9.1-21). Default 0: none is rejected.
     pub min_ord: u16,
-    /// Ready-to-receive messages that this endpoint can send, and take. Default all three. A Responder that has none here takes
-    /// Writes (P2P-9.2-6).
+    /// Ready-to-receive messages that this endpoint can send, and take. Default all three. A
+    /// Responder that has none here takes Writes (P2P-9.2-6).
     pub rtr: RtrKinds,
     /// The one that the Initiator sends when the Reply leaves the choice. Default Write.
     pub preferred_rtr: Rtr,
@@ -106,22 +109,25 @@ impl Default for EnhancedSettings {
 /// Settings of the MPA layer of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MpaSettings {
-    /// A ready-to-receive message in revision 1, agreed out of band (option A of the e-mail proposal of 2007, which recommends a
-    /// Read): the Initiator begins with it, the Responder takes it in front of the ULP's messages. The proposal's options B and
-    /// C, bits in the frames, were never given positions; RFC 6581 took their place. Default none.
+    /// A ready-to-receive message in revision 1, agreed out of band (option A of the e-mail
+    /// proposal of 2007, which recommends a Read): the Initiator begins with it, the Responder
+    /// takes it in front of the ULP's messages. The proposal's options B and C, bits in the frames,
+    /// were never given positions; RFC 6581 took their place. Default none.
     pub agreed_rtr: Option<Rtr>,
-    /// Responder that is not permissive: answer a Request of revision 0 with a Reply of revision 1 before closing, as RFC 5044
-    /// C.2.1 describes (MPA-C.2.1-1). Default false: close at once, as 7.1.1 requires.
+    /// Responder that is not permissive: answer a Request of revision 0 with a Reply of revision 1
+    /// before closing, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default false: close at once, as
+    /// 7.1.1 requires.
     pub answer_revision_0: bool,
-    /// C in this endpoint's frame: CRCs are wanted. Default and recommended: true (MPA-4.4-5). False takes effect only where
-    /// the peer has C=0, too, and is for paths that protect the data as well as a CRC32c from end to end does (MPA-4.4-7).
+    /// C in this endpoint's frame: CRCs are wanted. Default and recommended: true (MPA-4.4-5).
+    /// False takes effect only where the peer has C=0, too, and is for paths that protect the data
+    /// as well as a CRC32c from end to end does (MPA-4.4-7).
     pub crc: bool,
     /// RFC 6581: when. Default: answered, not requested.
     pub enhanced: EnhancedUse,
     /// RFC 6581: what.
     pub enhanced_settings: EnhancedSettings,
-    /// M in this endpoint's frame: the peer shall put markers into what it sends. Default false; markers that the peer asks for
-    /// are sent whatever this setting is (MPA-4.3-3).
+    /// M in this endpoint's frame: the peer shall put markers into what it sends. Default false;
+    /// markers that the peer asks for are sent whatever this setting is (MPA-4.3-3).
     pub markers: bool,
     /// Default [`Rnic::Ietf`].
     pub rnic: Rnic,

@@ -8,7 +8,8 @@ use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 /// One question: where is SDP spoken for this service?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ask {
-    /// UDP address of the port mapper: of the service's own host, or of another one that maps for it.
+    /// UDP address of the port mapper: of the service's own host, or of another one that maps for
+    /// it.
     pub mapper: SocketAddr,
     /// The Conventional Address of the service, where TCP without SDP would go.
     pub service: SocketAddr,
@@ -51,7 +52,8 @@ pub enum AskError {
     /// A message has one IPV for both addresses.
     #[error("the connecting and the accepting address are of different families")]
     Families,
-    /// The same service is being requested from the same end: one connection at a time can come from there.
+    /// The same service is being requested from the same end: one connection at a time can come
+    /// from there.
     #[error("the same connection is already being requested")]
     InFlight,
     /// Too many questions are open.

@@ -1,7 +1,7 @@
 //! Answers that a PM Client keeps, for as long as their PmTime lets it (section 7.3.1.4).
 //!
-//! An answer serves the same port mapper, service and connecting address. Of [`Cache::MOST`] answers the one that would be
-//! flushed first goes; of several, the one with the lowest addresses.
+//! An answer serves the same port mapper, service and connecting address. Of [`Cache::MOST`]
+//! answers the one that would be flushed first goes; of several, the one with the lowest addresses.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;

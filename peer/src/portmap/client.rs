@@ -1,11 +1,14 @@
-//! The PM Client: one transaction for each question, its timer, and what comes of it (sections 7.4 and 7.5.1).
+//! The PM Client: one transaction for each question, its timer, and what comes of it (sections 7.4
+//! and 7.5.1).
 //!
-//! The draft leaves the values of timer and count open. Here a PMReq that stays without answer is sent again after
-//! [`ClientSettings::wait`], each time after twice as long up to [`ClientSettings::longest_wait`], and
-//! [`ClientSettings::repeats`] times in all; then the Conventional Address is to be used.
+//! The draft leaves the values of timer and count open. Here a PMReq that stays without answer is
+//! sent again after [`ClientSettings::wait`], each time after twice as long up to
+//! [`ClientSettings::longest_wait`], and [`ClientSettings::repeats`] times in all; then the
+//! Conventional Address is to be used.
 //!
-//! The first reply decides. What arrives after it is discarded, as is what belongs to no question, wherever it came from; a
-//! reply may come from another address than the requested one, and its PMAck goes there.
+//! The first reply decides. What arrives after it is discarded, as is what belongs to no question,
+//! wherever it came from; a reply may come from another address than the requested one, and its
+//! PMAck goes there.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -35,11 +38,13 @@ pub struct ClientSettings {
     pub repeats: u32,
     /// Questions that are open at a time.
     pub most_open: usize,
-    /// A PMAccept that comes again is acknowledged again, for a minute. The draft forbids it (section 7.5.1); the Linux daemon repeats its
-    /// PMAccept until a PMAck arrives, and one may be lost.
+    /// A PMAccept that comes again is acknowledged again, for a minute. The draft forbids it
+    /// (section 7.5.1); the Linux daemon repeats its PMAccept until a PMAck arrives, and one may be
+    /// lost.
     pub acknowledges_repeats: bool,
-    /// PMReqs have the Linux daemon's form: 64 octets, with the connecting port and address once more, which it hands to its kernel; of
-    /// a PMReq of the draft it passes on what happens to be there. Against the draft, this breaks the format (section 7.3).
+    /// PMReqs have the Linux daemon's form: 64 octets, with the connecting port and address once
+    /// more, which it hands to its kernel; of a PMReq of the draft it passes on what happens to be
+    /// there. Against the draft, this breaks the format (section 7.3).
     pub in_linux_manner: bool,
     /// What it does wrong.
     pub deviations: Deviations,
@@ -107,7 +112,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client whose first AssocHandle is `random`; those that follow count on from there, and none is 0.
+    /// A client whose first AssocHandle is `random`; those that follow count on from there, and
+    /// none is 0.
     #[must_use]
     pub fn new(settings: ClientSettings, random: u64) -> Self {
         Client {
@@ -166,8 +172,8 @@ impl Client {
         self.open.retain(|_, open| open.transaction != transaction);
     }
 
-    /// The connection to `address`, which a question was resolved to, was reset: as a PMDeny (section 7.5.1). An answer that was
-    /// kept is forgotten.
+    /// The connection to `address`, which a question was resolved to, was reset: as a PMDeny
+    /// (section 7.5.1). An answer that was kept is forgotten.
     pub fn reset(&mut self, ask: &Ask, address: SocketAddr) -> Resolution {
         if self.conduct.ignores_reset {
             return Resolution::Sdp { address, pm_time: PmTime::ONCE, cached: false };
@@ -291,7 +297,8 @@ impl Client {
         self.open.values().map(|open| open.due).chain(flush).min()
     }
 
-    /// The port mapper's port is closed: requests to it continue without SDP, as after the last repetition.
+    /// The port mapper's port is closed: requests to it continue without SDP, as after the last
+    /// repetition.
     pub fn handle_absent(&mut self, mapper: SocketAddr) {
         if self.conduct.never_falls_back {
             return;

@@ -1,4 +1,5 @@
-//! The SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7): who wants to connect to a service asks which address speaks SDP.
+//! The SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7): who wants to connect to a service
+//! asks which address speaks SDP.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -11,12 +12,14 @@
 //! | `rate` | the alarm of section 15.2.1 |
 //! | `message` | from a datagram's octets to a message, and what is discarded |
 //!
-//! Both are sans-IO: datagrams, commands and an instant go in; datagrams, events and the next deadline come out. After each
-//! call, `poll_datagram` and `poll_event` are to be drained. The datagrams that a server gives answer the one it was just
-//! handed, so they leave by the socket that one came in by.
+//! Both are sans-IO: datagrams, commands and an instant go in; datagrams, events and the next
+//! deadline come out. After each call, `poll_datagram` and `poll_event` are to be drained. The
+//! datagrams that a server gives answer the one it was just handed, so they leave by the socket
+//! that one came in by.
 //!
-//! Left out: connections. The requester opens them itself, and reports a reset ([`Client::reset`]); a listener informs the
-//! server that one arrived ([`Server::handle_connection`]). Authentication (section 15.1) is the host's.
+//! Left out: connections. The requester opens them itself, and reports a reset ([`Client::reset`]);
+//! a listener informs the server that one arrived ([`Server::handle_connection`]). Authentication
+//! (section 15.1) is the host's.
 
 mod ask;
 mod cache;

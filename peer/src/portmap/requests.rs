@@ -1,8 +1,10 @@
-//! The Requests that a PM Server accepted (section 7.5.2): who requested what, what it got, and when that is forgotten.
+//! The Requests that a PM Server accepted (section 7.5.2): who requested what, what it got, and
+//! when that is forgotten.
 //!
-//! **Limits.** At most `most` are known at a time, and `most_of_one` of one host: the connecting address that a Request names, and
-//! the one that its datagram came from, since either can be made up. One that is acknowledged and holds no port makes room for a
-//! new one; when none does, the new one is denied. A PMDeny leaves no state.
+//! **Limits.** At most `most` are known at a time, and `most_of_one` of one host: the connecting
+//! address that a Request names, and the one that its datagram came from, since either can be made
+//! up. One that is acknowledged and holds no port makes room for a new one; when none does, the new
+//! one is denied. A PMDeny leaves no state.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
@@ -10,7 +12,8 @@ use std::collections::{BTreeSet, HashMap};
 use super::table::Given;
 use crate::time::Instant;
 
-/// ApIPAddr with ApPort, and CpIPAddr with CpPort; with the AssocHandle the five-tuple of section 7.5.
+/// ApIPAddr with ApPort, and CpIPAddr with CpPort; with the AssocHandle the five-tuple of section
+/// 7.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FourTuple {
     pub(super) accepting: SocketAddr,
@@ -69,7 +72,8 @@ impl Requests {
         self.held.get(tuple)
     }
 
-    /// Those whose PMAccept named `address`, of this connecting end: one, unless it requested several services at the same place.
+    /// Those whose PMAccept named `address`, of this connecting end: one, unless it requested
+    /// several services at the same place.
     pub(super) fn by_ends(
         &self,
         connecting: SocketAddr,

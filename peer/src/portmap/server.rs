@@ -1,9 +1,10 @@
 //! The PM Server: answers Requests from its table (sections 7.4 and 7.5.2).
 //!
-//! An accepted Request is known until its PMAck or its connection comes, or [`ServerSettings::hold`] has passed; a duplicate
-//! gets the same SDP Address while the service still gives it, and begins the time anew. It goes on being known for as long
-//! after the PMAck, so that a duplicate that was late gets the same answer, or for its PmTime, if that is longer and not for ever:
-//! so long a connection may come, and a port that was made for it stays.
+//! An accepted Request is known until its PMAck or its connection comes, or
+//! [`ServerSettings::hold`] has passed; a duplicate gets the same SDP Address while the service
+//! still gives it, and begins the time anew. It goes on being known for as long after the PMAck, so
+//! that a duplicate that was late gets the same answer, or for its PmTime, if that is longer and
+//! not for ever: so long a connection may come, and a port that was made for it stays.
 //!
 //! The draft leaves open what answers a malformed datagram: nothing does.
 
@@ -104,7 +105,8 @@ pub enum ServerEvent {
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// Nobody took what a PMAccept offered, in time or before a newer Request: its state is gone. Connections are not touched.
+    /// Nobody took what a PMAccept offered, in time or before a newer Request: its state is gone.
+    /// Connections are not touched.
     Expired {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
@@ -174,16 +176,18 @@ impl Server {
         }
     }
 
-    /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2). Gives the service it was
-    /// requested, when the end that connects requested one, or another port of its host did and may keep the answer
-    /// (section 7.3.1.4). A listener may refuse any other (section 7.4), where no PmTime is for ever: a Request is not known so long.
+    /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2).
+    /// Gives the service it was requested, when the end that connects requested one, or another
+    /// port of its host did and may keep the answer (section 7.3.1.4). A listener may refuse any
+    /// other (section 7.4), where no PmTime is for ever: a Request is not known so long.
     pub fn handle_connection(
         &mut self,
         now: Instant,
         connecting: SocketAddr,
         address: SocketAddr,
     ) -> Option<SocketAddr> {
-        // A message has neither a scope nor a flow label, and a listener for both families sees IPv4 addresses mapped.
+        // A message has neither a scope nor a flow label, and a listener for both families sees
+        // IPv4 addresses mapped.
         let plain = |it: SocketAddr| SocketAddr::new(it.ip(), it.port());
         let unmapped = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
         let ends = [(plain(connecting), plain(address)), (unmapped(connecting), unmapped(address))];

@@ -1,8 +1,9 @@
 //! What a PM Server maps: services to SDP Addresses.
 //!
-//! A service is an address and a port; the unspecified address means every address of its family. It is mapped to fixed
-//! SDP Addresses, which take turns, or to ports that are made for each Request and come back when nobody uses them
-//! (section 7.4). A target with the unspecified address keeps the requested address and changes the port only.
+//! A service is an address and a port; the unspecified address means every address of its family.
+//! It is mapped to fixed SDP Addresses, which take turns, or to ports that are made for each
+//! Request and come back when nobody uses them (section 7.4). A target with the unspecified address
+//! keeps the requested address and changes the port only.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -47,7 +48,8 @@ pub enum TableError {
     /// A port that may be used for ever never comes back.
     #[error("ports that are made for each Request cannot be kept for ever (PmTime 255)")]
     Forever,
-    /// Less than a second, in which neither a lost PMAck nor a lost SYN is sent again (section 7.3.1.4; RFC 6298 section 2).
+    /// Less than a second, in which neither a lost PMAck nor a lost SYN is sent again (section
+    /// 7.3.1.4; RFC 6298 section 2).
     #[error(
         "PmTime 1 to 3 is less than the second that a PMAck and a SYN may take when one is lost; take 0, or 4 and more"
     )]
@@ -75,8 +77,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
-    /// SDP Addresses that were made and are not back yet, of whichever mapping: two may share their ports, and one that is changed
-    /// or removed does not end what others connect to.
+    /// SDP Addresses that were made and are not back yet, of whichever mapping: two may share their
+    /// ports, and one that is changed or removed does not end what others connect to.
     used: HashSet<SocketAddr>,
 }
 
@@ -93,7 +95,8 @@ pub(super) struct Given {
 }
 
 impl Table {
-    /// Adds a mapping, or changes that of its service. Ports that the old one gave out stay in use until they come back.
+    /// Adds a mapping, or changes that of its service. Ports that the old one gave out stay in use
+    /// until they come back.
     ///
     /// # Errors
     /// It makes no sense.
@@ -139,7 +142,8 @@ impl Table {
         })
     }
 
-    /// Takes one of a service's fixed SDP Addresses out of use (`up` false) or into use again; is the service mapped?
+    /// Takes one of a service's fixed SDP Addresses out of use (`up` false) or into use again; is
+    /// the service mapped?
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
         let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {
@@ -164,8 +168,9 @@ impl Table {
         SocketAddr::new(any.ip(), requested.port())
     }
 
-    /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be had, or is used
-    /// up, nor when the unspecified address is requested and the target keeps the requested address.
+    /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be
+    /// had, or is used up, nor when the unspecified address is requested and the target keeps the
+    /// requested address.
     pub(super) fn give(&mut self, requested: SocketAddr) -> Option<Given> {
         let key = self.key(requested);
         let entry = self.entries.get_mut(&key).filter(|entry| entry.available)?;

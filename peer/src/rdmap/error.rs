@@ -42,7 +42,8 @@ impl SegmentError {
         let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let (header, payload) = RawHeader::from_prefix(ulpdu).unzip();
         let is_request = header.is_some_and(|header| header.ulp_control().opcode() == Opcode::READ_REQUEST);
-        // What a Terminate gives back of a Read Request whose source is refused (RFC 5040 section 4.8, Figure 10).
+        // What a Terminate gives back of a Read Request whose source is refused (RFC 5040 section
+        // 4.8, Figure 10).
         let read_request = payload.filter(|_| is_request && matches!(fault, Fault::Source(_)));
         let read_request = read_request.and_then(|payload| ReadRequest::parse(payload).ok());
         SegmentError { fault, header, segment_length, read_request }
@@ -78,8 +79,9 @@ impl StreamError {
         }
     }
 
-    /// The Terminate to answer with: no headers with errors of the LLP, whose octets are not to be trusted, or of a segment
-    /// without header; else the segment's length and DDP header (RFC 5040 Figure 10, 7.1).
+    /// The Terminate to answer with: no headers with errors of the LLP, whose octets are not to be
+    /// trusted, or of a segment without header; else the segment's length and DDP header (RFC 5040
+    /// Figure 10, 7.1).
     #[must_use]
     pub fn terminate(&self) -> Terminate {
         match self {
@@ -90,7 +92,8 @@ impl StreamError {
         }
     }
 
-    /// The requirement that the peer broke, or by which the error is found, where the catalogue has one.
+    /// The requirement that the peer broke, or by which the error is found, where the catalogue has
+    /// one.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         let code = self.code();

@@ -1,4 +1,5 @@
-//! What a peer, or a buffer, can do wrong to an inbound segment; one name for each, and its Terminate code.
+//! What a peer, or a buffer, can do wrong to an inbound segment; one name for each, and its
+//! Terminate code.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;
@@ -95,7 +96,8 @@ impl Fault {
         }
     }
 
-    /// Layer, type and code as RFC 5040, 5041 and 7306 number it. Where they leave it open: the verbs draft's Figures 23 and 24.
+    /// Layer, type and code as RFC 5040, 5041 and 7306 number it. Where they leave it open: the
+    /// verbs draft's Figures 23 and 24.
     #[must_use]
     pub const fn code(self) -> TerminateError {
         match self {

@@ -1,4 +1,5 @@
-//! What goes out: posted Sends in order, cut to MULPDU, then perhaps one Terminate (RFC 5040 sections 5.3, 5.4, 7.1).
+//! What goes out: posted Sends in order, cut to MULPDU, then perhaps one Terminate (RFC 5040
+//! sections 5.3, 5.4, 7.1).
 //!
 //! FPDUs are made one at a time, when the driver has room for them, so that nothing is held twice.
 
@@ -53,7 +54,8 @@ pub(crate) struct Fpdu {
 }
 
 impl Outbound {
-    /// Sends FPDUs of at most `mulpdu` octets of ULPDU, with headers of this version of DDP and RDMAP.
+    /// Sends FPDUs of at most `mulpdu` octets of ULPDU, with headers of this version of DDP and
+    /// RDMAP.
     #[must_use]
     pub fn new(fpdus: FpduSender, mulpdu: u16, version: u8) -> Self {
         let (posted, ahead) = (VecDeque::new(), VecDeque::new());
@@ -102,8 +104,8 @@ impl Outbound {
         self.octets
     }
 
-    /// Drops the Sends that were not begun and lets `terminate` be the last message: at most the message in progress goes
-    /// before it (RDMAP-7.1-7), and nothing after it (RDMAP-5.4-12).
+    /// Drops the Sends that were not begun and lets `terminate` be the last message: at most the
+    /// message in progress goes before it (RDMAP-7.1-7), and nothing after it (RDMAP-5.4-12).
     pub fn terminate(&mut self, terminate: Terminate) {
         self.drop_posted();
         self.terminate = Some(terminate);

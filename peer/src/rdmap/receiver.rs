@@ -1,11 +1,13 @@
-//! The Data Sink of one stream: each DDP segment checked, placed and delivered (RFC 5040 section 7.2, RFC 5041 section 7.1,
-//! RFC 7306 section 8.2).
+//! The Data Sink of one stream: each DDP segment checked, placed and delivered (RFC 5040 section
+//! 7.2, RFC 5041 section 7.1, RFC 7306 section 8.2).
 //!
-//! The order of the checks, where the RFCs leave it open: DDP version, RDMAP version, a known opcode, then the queue and whether the
-//! opcode belongs there, then whose turn it is, then the buffer. So a peer that speaks of an RFC 7306 that this side does
-//! not have gets "Unexpected OpCode" (RDMAP-7306.1.1-1).
+//! The order of the checks, where the RFCs leave it open: DDP version, RDMAP version, a known
+//! opcode, then the queue and whether the opcode belongs there, then whose turn it is, then the
+//! buffer. So a peer that speaks of an RFC 7306 that this side does not have gets "Unexpected
+//! OpCode" (RDMAP-7306.1.1-1).
 //!
-//! Memory, receive queues and requests belong to the [`DataSink`]; nothing is held here but the place in each queue.
+//! Memory, receive queues and requests belong to the [`DataSink`]; nothing is held here but the
+//! place in each queue.
 
 use weft_core::wire::ddp::{RawHeader, RawTagged, RawUntagged, queue};
 use weft_core::wire::rdmap::{AtomicOpcode, AtomicRequest, AtomicResponse, Immediate, Opcode, RawAtomicRequest};

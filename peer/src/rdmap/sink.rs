@@ -17,8 +17,8 @@ pub struct Received {
     pub immediate: Option<Immediate>,
 }
 
-/// The owner of buffers and requests of one stream. The engine calls in the order in which segments arrive, and stops at the
-/// first fault.
+/// The owner of buffers and requests of one stream. The engine calls in the order in which segments
+/// arrive, and stops at the first fault.
 pub trait DataSink {
     /// Payload of a Write, never empty, goes to `stag` and `to`.
     ///
@@ -26,13 +26,15 @@ pub trait DataSink {
     /// It may not.
     fn write(&mut self, stag: u32, to: u64, payload: &[u8]) -> Result<(), Fault>;
 
-    /// A segment of the response to the oldest unanswered Read arrived. With an empty payload `stag` and `to` mean nothing.
+    /// A segment of the response to the oldest unanswered Read arrived. With an empty payload
+    /// `stag` and `to` mean nothing.
     ///
     /// # Errors
     /// There is no such Read, or it requested something else.
     fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault>;
 
-    /// Octets of the buffer for the Send that is arriving. Called for each of its segments; the first call takes the buffer.
+    /// Octets of the buffer for the Send that is arriving. Called for each of its segments; the
+    /// first call takes the buffer.
     ///
     /// # Errors
     /// There is none.

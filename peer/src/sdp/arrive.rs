@@ -8,8 +8,9 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Answers that may be due beside those to SrcAvails, of which each has two at most: SinkCancelAck, the end of a SrcAvailCancel,
-/// RdmaWrCompl, the first update. More are due only to a peer that does not wait where it has to (sections 9.5.4, 9.5.5, 11.3).
+/// Answers that may be due beside those to SrcAvails, of which each has two at most: SinkCancelAck,
+/// the end of a SrcAvailCancel, RdmaWrCompl, the first update. More are due only to a peer that
+/// does not wait where it has to (sections 9.5.4, 9.5.5, 11.3).
 const MOST_BESIDE: usize = 8;
 
 /// What arrives.

@@ -1,4 +1,5 @@
-//! How a connection ends (section 8.2): DisConn both ways and the end of TCP, or AbortConn, or TCP alone.
+//! How a connection ends (section 8.2): DisConn both ways and the end of TCP, or AbortConn, or TCP
+//! alone.
 
 use super::connection::{Connection, Phase};
 use super::next::Control;
@@ -40,7 +41,8 @@ impl Closing {
         self.requested
     }
 
-    /// Section 8.2.1, steps 4 and R3: DisConn arrived, and neither side sent AbortConn. This side's own DisConn is out, too.
+    /// Section 8.2.1, steps 4 and R3: DisConn arrived, and neither side sent AbortConn. This side's
+    /// own DisConn is out, too.
     pub(super) fn is_graceful(&self) -> bool {
         self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
     }
@@ -50,8 +52,9 @@ impl Closing {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
-    /// TCP is another one. Nothing that a suspension hands over shows that a half has ended (section 13.1.1, step 5), and its Hello
-    /// initializes the state of the connection: a DisConn that was sent before comes again.
+    /// TCP is another one. Nothing that a suspension hands over shows that a half has ended
+    /// (section 13.1.1, step 5), and its Hello initializes the state of the connection: a DisConn
+    /// that was sent before comes again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
     }
@@ -105,8 +108,8 @@ impl Connection {
         self.hang_up_when_done(now);
     }
 
-    /// This side is the one to end TCP. Until the peer has this side's DisConn it may send updates and completions; TCP that ends
-    /// before them would look like a reset to it.
+    /// This side is the one to end TCP. Until the peer has this side's DisConn it may send updates
+    /// and completions; TCP that ends before them would look like a reset to it.
     fn hang_up_when_done(&mut self, now: Instant) {
         if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
             self.close.lingers = true;
@@ -134,13 +137,15 @@ impl Connection {
         self.end(true, None, Some(true));
     }
 
-    /// Abortive close (section 8.2.2): after a DisConn it takes an AbortConn, otherwise TCP ends at once.
+    /// Abortive close (section 8.2.2): after a DisConn it takes an AbortConn, otherwise TCP ends at
+    /// once.
     pub(super) fn begin_abort(&mut self, now: Instant, violation: Option<Violation>) {
         if self.is_over() || self.close.is_aborting() {
             return;
         }
         self.close.aborting = Some(violation);
-        // After a SuspComm or SuspCommAck nothing is sent (SDP-13.1.1-8, SDP-13.1.1-12), and the peer may end TCP at any time.
+        // After a SuspComm or SuspCommAck nothing is sent (SDP-13.1.1-8, SDP-13.1.1-12), and the
+        // peer may end TCP at any time.
         if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.is_mute() {
             return self.hang_up();
         }
@@ -156,8 +161,8 @@ impl Connection {
         self.end(true, violation, Some(true));
     }
 
-    /// AbortConn is out: TCP ends in the ordinary way (SDP-8.2.2-13), so that the peer gets it; but not while a Read may still fill
-    /// a receive.
+    /// AbortConn is out: TCP ends in the ordinary way (SDP-8.2.2-13), so that the peer gets it; but
+    /// not while a Read may still fill a receive.
     pub(super) fn take_down(&mut self) {
         let violation = self.close.aborting.flatten();
         self.end(true, violation, Some(self.sink.is_reading()));

@@ -20,7 +20,8 @@ pub enum Refused {
     /// A send or receive of no octets.
     #[error("no octets")]
     Empty,
-    /// The half-connection cannot get from its Mode to that one, or the other side is Master (section 12).
+    /// The half-connection cannot get from its Mode to that one, or the other side is Master
+    /// (section 12).
     #[error("this side cannot ask for that Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
@@ -29,7 +30,8 @@ pub enum Refused {
 }
 
 impl Connection {
-    /// Posts a send of `len` octets, which stay as they are until [`super::Event::Sent`]. `urgent`: the last one is Out-Of-Band data.
+    /// Posts a send of `len` octets, which stay as they are until [`super::Event::Sent`]. `urgent`:
+    /// the last one is Out-Of-Band data.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -50,8 +52,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Posts a receive of up to `len` octets; [`super::Event::Received`] ends it. `wait_all`: not before all of them have arrived (MSG_WAITALL).
-    /// A receive ends at an Out-Of-Band octet in any case.
+    /// Posts a receive of up to `len` octets; [`super::Event::Received`] ends it. `wait_all`: not
+    /// before all of them have arrived (MSG_WAITALL). A receive ends at an Out-Of-Band octet in any
+    /// case.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -71,7 +74,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes back all sends that are not out; each ends with [`super::Event::Sent`], which has how much of it was sent.
+    /// Takes back all sends that are not out; each ends with [`super::Event::Sent`], which has how
+    /// much of it was sent.
     pub fn cancel_sends(&mut self) {
         if !self.is_over() {
             self.source.cancel();
@@ -95,8 +99,8 @@ impl Connection {
         self.begin_abort(now, None);
     }
 
-    /// Asks for a Mode. Of the half that sends: any, step by step; out of Buffered only the peer can lead. Of the half that
-    /// receives: Combined, where it is in Buffered.
+    /// Asks for a Mode. Of the half that sends: any, step by step; out of Buffered only the peer
+    /// can lead. Of the half that receives: Combined, where it is in Buffered.
     ///
     /// # Errors
     /// [`Refused::NotMaster`], [`Refused::Closed`].
@@ -118,8 +122,9 @@ impl Connection {
         }
     }
 
-    /// Asks the peer to give its Private Buffers this size in octets (section 10.6); [`super::Event::Resized`] has its answer. Nothing
-    /// is requested if the peer would not change, or has refused a change in that direction before.
+    /// Asks the peer to give its Private Buffers this size in octets (section 10.6);
+    /// [`super::Event::Resized`] has its answer. Nothing is requested if the peer would not change,
+    /// or has refused a change in that direction before.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
     }

@@ -1,4 +1,5 @@
-//! The machine's surface: what it is made of, and what comes out. What the user commands is in `command`, what arrives in `arrive`.
+//! The machine's surface: what it is made of, and what comes out. What the user commands is in
+//! `command`, what arrives in `arrive`.
 
 use std::collections::VecDeque;
 
@@ -82,7 +83,8 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// The RNIC could not register a receive after this number had ended: none is advertised until another one has.
+    /// The RNIC could not register a receive after this number had ended: none is advertised until
+    /// another one has.
     pub(super) sinks_refused: Option<u64>,
     pub(super) nudge: Nudge,
     /// Updates that would answer nothing but updates go out in their time,
@@ -211,7 +213,8 @@ impl Connection {
         }
     }
 
-    /// Advertisements of this side that are outstanding: SrcAvails of the half that sends, SinkAvails of the half that receives.
+    /// Advertisements of this side that are outstanding: SrcAvails of the half that sends,
+    /// SinkAvails of the half that receives.
     #[must_use]
     pub fn adverts(&self, half: Half) -> usize {
         match half {
@@ -232,7 +235,8 @@ impl Connection {
         self.pool.size()
     }
 
-    /// Octets up to which a receive is not advertised: the Data Sink Bcopy Threshold (section 9.3), and no less than a Private Buffer.
+    /// Octets up to which a receive is not advertised: the Data Sink Bcopy Threshold (section 9.3),
+    /// and no less than a Private Buffer.
     #[must_use]
     pub fn sink_threshold(&self) -> u64 {
         let first = self.sink.conduct.sinks_by_first_size.then_some(self.settings.recv_size);
@@ -262,8 +266,8 @@ impl Connection {
         start.chain(waits).chain(self.close.deadline).min()
     }
 
-    /// The next thing to do, until there is none. `register` registers memory for the peer; `None` where that is not possible now,
-    /// then the octets go by Bcopy.
+    /// The next thing to do, until there is none. `register` registers memory for the peer; `None`
+    /// where that is not possible now, then the octets go by Bcopy.
     pub fn poll(&mut self, now: Instant, register: &mut dyn FnMut(Exposed) -> Option<Region>) -> Option<Output> {
         loop {
             if let Some(output) = self.twin.as_mut().and_then(|twin| twin.out.pop_front()) {
@@ -341,8 +345,9 @@ impl Connection {
         }
     }
 
-    /// Ends everything that was posted, and reports that to the user. `disconnect`: TCP is to be ended; by a reset. That comes first: until
-    /// then a Read may fill a receive, which is the user's again when its end is reported.
+    /// Ends everything that was posted, and reports that to the user. `disconnect`: TCP is to be
+    /// ended; by a reset. That comes first: until then a Read may fill a receive, which is the
+    /// user's again when its end is reported.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;

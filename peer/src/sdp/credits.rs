@@ -1,4 +1,5 @@
-//! Send credit, both ways (sections 10.2 to 10.5): what the peer lets this side send, and what this side has let the peer send.
+//! Send credit, both ways (sections 10.2 to 10.5): what the peer lets this side send, and what this
+//! side has let the peer send.
 
 use super::Violation;
 use crate::hostile::SdpConduct;
@@ -25,7 +26,8 @@ pub(super) struct Credits {
     pub(super) posted: u16,
     /// The highest MSeqAck + Bufs that was sent to the peer.
     announced: u32,
-    /// Since the last message to the peer something came that was no mere update, or a buffer of the user's data became free.
+    /// Since the last message to the peer something came that was no mere update, or a buffer of
+    /// the user's data became free.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
 }
@@ -113,8 +115,9 @@ impl Credits {
         Ok(())
     }
 
-    /// Should a message go out for no other reason than to widen the peer's window? At one credit it has to (SDP-10.5-9), at two
-    /// the peer could not send payload (C41), and below half of `pool` it is time.
+    /// Should a message go out for no other reason than to widen the peer's window? At one credit
+    /// it has to (SDP-10.5-9), at two the peer could not send payload (C41), and below half of
+    /// `pool` it is time.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         if !self.widens() {

@@ -1,4 +1,5 @@
-//! Hello and HelloAck: what is sent, what is rejected, and what both sides conclude (sections 6.2.1, 6.2.2 and 8.1.1).
+//! Hello and HelloAck: what is sent, what is rejected, and what both sides conclude (sections
+//! 6.2.1, 6.2.2 and 8.1.1).
 
 use weft_core::wire::sdp::{Body, FieldOrder, Flags, Hello, HelloAck, Message};
 use weft_core::{RequirementId, WireError, requirement};
@@ -38,7 +39,8 @@ pub enum Refusal {
     /// MPA's enhanced set-up found nothing to agree on.
     #[error("MPA set-up failed: {0}")]
     Setup(crate::mpa::SetupError),
-    /// The peer's MPA rejected, or the peer ended TCP where its HelloAck was due: SDP has no other word for it (section 8.1.2).
+    /// The peer's MPA rejected, or the peer ended TCP where its HelloAck was due: SDP has no other
+    /// word for it (section 8.1.2).
     #[error("the peer rejected the connection")]
     Rejected,
     /// Nothing came in time.
@@ -72,7 +74,8 @@ pub struct Agreed {
     pub peer_bufs: u16,
     /// Their size in octets.
     pub peer_recv_size: u32,
-    /// Octets that the peer wishes this side's Private Buffers had; 0 in a HelloAck, which has no such field.
+    /// Octets that the peer wishes this side's Private Buffers had; 0 in a HelloAck, which has no
+    /// such field.
     pub des_rem_rcv_sz: u32,
     /// Advertisements that the peer keeps.
     pub peer_max_adverts: u16,

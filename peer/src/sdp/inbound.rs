@@ -29,7 +29,8 @@ impl Connection {
             return Ok(());
         }
         if let Some((raw, _)) = RawBsdh::read(octets, self.order).filter(|(raw, _)| raw.mid().is_experimental()) {
-            // Not of the draft, and not forbidden (Figure 3): it counts as a message, and means nothing.
+            // Not of the draft, and not forbidden (Figure 3): it counts as a message, and means
+            // nothing.
             self.free_buffer(buffer);
             let mseq_ack = raw.mseq_ack.get();
             self.credits.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
@@ -53,8 +54,8 @@ impl Connection {
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
-        // What precedes the payload goes first where it belongs to the other half, and the payload where the
-        // advertisement is about what follows it.
+        // What precedes the payload goes first where it belongs to the other half, and the payload
+        // where the advertisement is about what follows it.
         let from = octets.len() - payload.len();
         if payload.is_empty() {
             self.free_buffer(buffer);
@@ -140,8 +141,9 @@ impl Connection {
         Ok(())
     }
 
-    /// SrcAvailCancel (section 9.5.4). A SendSm that was decided on and not sent asks for Data all the same: it goes out as if the
-    /// SrcAvailCancel had not come yet, for its MSeqAck shows which of the two it is (C18).
+    /// SrcAvailCancel (section 9.5.4). A SendSm that was decided on and not sent asks for Data all
+    /// the same: it goes out as if the SrcAvailCancel had not come yet, for its MSeqAck shows which
+    /// of the two it is (C18).
     fn src_avail_cancel(&mut self, mseq: u32) {
         let open = self.sink.src_avail_cancel();
         let decided = self.control.contains(&Control::SendSm);

@@ -1,15 +1,20 @@
-//! The Sockets Direct Protocol of draft-pinkerton-iwarp-sdp-01 as a sans-IO machine: one [`Connection`] is one socket.
+//! The Sockets Direct Protocol of draft-pinkerton-iwarp-sdp-01 as a sans-IO machine: one
+//! [`Connection`] is one socket.
 //!
-//! It uses an RNIC that it never touches. In go what the RNIC and TCP did ([`Connection::handle_streaming`],
-//! [`handle_message`](Connection::handle_message), [`handle_completed`](Connection::handle_completed),
-//! [`handle_disconnected`](Connection::handle_disconnected), [`handle_timeout`](Connection::handle_timeout)) and what the user wants
-//! ([`send`](Connection::send), [`receive`](Connection::receive), [`shut_down`](Connection::shut_down), ...). Out come, in order, from
-//! [`poll`](Connection::poll), [`Output`]s: verbs to post, octets to move, [`Event`]s for the user. Whatever goes in, `poll` until it
-//! gives nothing, then ask [`poll_timeout`](Connection::poll_timeout) when to come again.
+//! It uses an RNIC that it never touches. In go what the RNIC and TCP did
+//! ([`Connection::handle_streaming`], [`handle_message`](Connection::handle_message),
+//! [`handle_completed`](Connection::handle_completed),
+//! [`handle_disconnected`](Connection::handle_disconnected),
+//! [`handle_timeout`](Connection::handle_timeout)) and what the user wants
+//! ([`send`](Connection::send), [`receive`](Connection::receive),
+//! [`shut_down`](Connection::shut_down), ...). Out come, in order, from [`poll`](Connection::poll),
+//! [`Output`]s: verbs to post, octets to move, [`Event`]s for the user. Whatever goes in, `poll`
+//! until it gives nothing, then ask [`poll_timeout`](Connection::poll_timeout) when to come again.
 //!
-//! **The machine never sees the user's octets.** A send and a receive are a name and a length; a Private Buffer is a number. An
-//! `Output` has which piece of what goes where, and the machine's driver moves it: by gather lists, RDMA, or one copy
-//! ([`Output::Place`]) out of a Private Buffer. So a copy is made where the draft's Bcopy asks for one, and nowhere else.
+//! **The machine never sees the user's octets.** A send and a receive are a name and a length; a
+//! Private Buffer is a number. An `Output` has which piece of what goes where, and the machine's
+//! driver moves it: by gather lists, RDMA, or one copy ([`Output::Place`]) out of a Private Buffer.
+//! So a copy is made where the draft's Bcopy asks for one, and nowhere else.
 //!
 //! | file | idea | draft |
 //! | --- | --- | --- |
@@ -30,10 +35,11 @@
 //! | `close` | DisConn, AbortConn, and the end of TCP | 8.2 |
 //! | `suspend` | SuspComm and SuspCommAck: the socket goes on over another TCP connection | 13 |
 //!
-//! The letters C1 to C44 in comments are readings of places that the draft leaves open; they are named where they matter.
+//! The letters C1 to C44 in comments are readings of places that the draft leaves open; they are
+//! named where they matter.
 //!
-//! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper, judging the peer beyond what makes going
-//! on impossible.
+//! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper,
+//! judging the peer beyond what makes going on impossible.
 
 mod arrive;
 mod close;

@@ -1,4 +1,5 @@
-//! What has moved on a half-connection, by Data Transfer Mechanism (section 9). Both sides of one count the same, when all has arrived.
+//! What has moved on a half-connection, by Data Transfer Mechanism (section 9). Both sides of one
+//! count the same, when all has arrived.
 
 use weft_core::wire::sdp::{Body, Mid};
 

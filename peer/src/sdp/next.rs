@@ -1,5 +1,6 @@
-//! Which message goes out next, and its header. Messages come out in MSeq order (section 10.1), as credit allows (section 10.5):
-//! answers first, then what the user's wishes lead to, then octets; an update when no other message announces free buffers to the peer.
+//! Which message goes out next, and its header. Messages come out in MSeq order (section 10.1), as
+//! credit allows (section 10.5): answers first, then what the user's wishes lead to, then octets;
+//! an update when no other message announces free buffers to the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -94,7 +95,8 @@ impl Connection {
             || !answering && !self.suspension.is_mute() && self.update(now);
     }
 
-    /// The oldest answer. One that credit does not allow holds up everything after it, since it reports what came before.
+    /// The oldest answer. One that credit does not allow holds up everything after it, since it
+    /// reports what came before.
     pub(super) fn answer_now(&mut self) -> bool {
         let control = loop {
             let Some(control) = self.control.front().copied() else { return false };
@@ -206,12 +208,14 @@ impl Connection {
         if !self.credits.allow(false) {
             return false;
         }
-        // A message larger than a buffer that is advertised would spill over into the next, which may be advertised, too
-        // (section 9.5.1): the answer waits until the peer is done with such.
+        // A message larger than a buffer that is advertised would spill over into the next, which
+        // may be advertised, too (section 9.5.1): the answer waits until the peer is done with
+        // such.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
         let early = self.credits.conduct.acknowledges_early;
-        // While a SrcAvailCancel is held back, its MSeqAck would mean that the ChRcvBuf after it has not arrived (section 9.5.4). After
-        // both DisConns TCP ends, and nothing else comes (SDP-8.2.1-32).
+        // While a SrcAvailCancel is held back, its MSeqAck would mean that the ChRcvBuf after it
+        // has not arrived (section 9.5.4). After both DisConns TCP ends, and nothing else comes
+        // (SDP-8.2.1-32).
         let shows = self.credits.frozen.is_none() && !(self.close.sent.is_some() && self.close.has_received());
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
@@ -287,15 +291,17 @@ impl Connection {
         true
     }
 
-    /// A SinkAvail, if a receive wants one; with `payload`, octets of the other half, it is a Transaction (section 9.4).
+    /// A SinkAvail, if a receive wants one; with `payload`, octets of the other half, it is a
+    /// Transaction (section 9.4).
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
         let policy = self.settings.policy;
         let refused = self.sinks_refused == Some(self.sink.ends);
         if refused || self.suspension.is_halting() || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
             return false;
         }
-        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where that grows the new one counts at
-        // once, which leaves less to be advertised: ChRcvBufAck would wait for what is.
+        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where
+        // that grows the new one counts at once, which leaves less to be advertised: ChRcvBufAck
+        // would wait for what is.
         let least = self.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -349,7 +355,8 @@ impl Connection {
             self.echo.rests();
             return false;
         }
-        // With two Private Buffers left on both sides each update leaves its receiver to owe one: at once, they would go on for ever.
+        // With two Private Buffers left on both sides each update leaves its receiver to owe one:
+        // at once, they would go on for ever.
         if !announces && !self.credits.news {
             if self.echoed && !self.echo.waits(now) {
                 return false;

@@ -1,9 +1,11 @@
-//! Payload that waits at exactly two credits (C41). It may not be sent, and the peer's duty to widen the window begins at one: an
-//! empty message leads there.
+//! Payload that waits at exactly two credits (C41). It may not be sent, and the peer's duty to
+//! widen the window begins at one: an empty message leads there.
 //!
-//! It is sent when some time has passed, since an update is mostly on its way, and since it is an update itself: two sides that
-//! each answered the other's at once would keep a message in flight for ever, and so never have the three credits that payload
-//! needs. For the same reason the two sides wait differently long. A peer that has no buffer to give gets requests less and less often.
+//! It is sent when some time has passed, since an update is mostly on its way, and since it is an
+//! update itself: two sides that each answered the other's at once would keep a message in flight
+//! for ever, and so never have the three credits that payload needs. For the same reason the two
+//! sides wait differently long. A peer that has no buffer to give gets requests less and less
+//! often.
 
 use core::time::Duration;
 
@@ -15,7 +17,8 @@ const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(8)
 /// No wait is longer.
 const MOST: Duration = Duration::from_secs(1);
 
-/// When an empty message is due. A connection has another one for updates that answer nothing but updates.
+/// When an empty message is due. A connection has another one for updates that answer nothing but
+/// updates.
 #[derive(Debug)]
 pub(super) struct Nudge {
     first: Duration,

@@ -71,10 +71,12 @@ pub enum Half {
     In,
 }
 
-/// Something to do. Sends, Reads and Writes go to the Send Queue in the order in which they come out (section 10.1).
+/// Something to do. Sends, Reads and Writes go to the Send Queue in the order in which they come
+/// out (section 10.1).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Post this Private Buffer with this many octets. A number that comes again with another size is another buffer.
+    /// Post this Private Buffer with this many octets. A number that comes again with another size
+    /// is another buffer.
     Receive {
         /// Which.
         buffer: PrivateBuffer,
@@ -135,7 +137,8 @@ pub enum Output {
         /// First octet there.
         at: u64,
     },
-    /// This registered memory is not the peer's any more: invalidate it, if the peer has not, and give it up.
+    /// This registered memory is not the peer's any more: invalidate it, if the peer has not, and
+    /// give it up.
     Withdraw {
         /// The STag that registering gave.
         stag: u32,
@@ -248,8 +251,8 @@ pub enum Event {
     },
     /// The peer answered ChRcvBuf: its Private Buffers have this size, in octets.
     Resized(u32),
-    /// The connection rests (section 13): after the end of TCP another connection is to be made, or taken, and
-    /// [`reconnected`](super::Connection::reconnected) called.
+    /// The connection rests (section 13): after the end of TCP another connection is to be made, or
+    /// taken, and [`reconnected`](super::Connection::reconnected) called.
     Suspended {
         /// The port to connect to, at the peer's address; `None`: the peer connects.
         reconnect: Option<u16>,

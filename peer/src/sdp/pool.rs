@@ -1,4 +1,5 @@
-//! The receive Private Buffers: which are posted, with which size, and what a change of size leaves to be done (section 10.6).
+//! The receive Private Buffers: which are posted, with which size, and what a change of size leaves
+//! to be done (section 10.6).
 
 use std::collections::VecDeque;
 
@@ -39,9 +40,10 @@ impl Pool {
         u16::try_from(self.posted.len()).unwrap_or(u16::MAX)
     }
 
-    /// A message came while MSeqAck is held back (section 9.5.4): to the peer it looks as if its buffer were in use for ever. One
-    /// more is posted in its place, so that the window stays as it was; with three buffers the peer would soon be mute. A peer that
-    /// never answers a read must not get buffers without end: there are never more than four times as many as otherwise.
+    /// A message came while MSeqAck is held back (section 9.5.4): to the peer it looks as if its
+    /// buffer were in use for ever. One more is posted in its place, so that the window stays as it
+    /// was; with three buffers the peer would soon be mute. A peer that never answers a read must
+    /// not get buffers without end: there are never more than four times as many as otherwise.
     pub(super) fn make_up(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -69,7 +71,8 @@ impl Pool {
         self.size
     }
 
-    /// Sets the size and the number of all buffers; none is posted. Octets that filled ones hold stay.
+    /// Sets the size and the number of all buffers; none is posted. Octets that filled ones hold
+    /// stay.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
         (self.size, self.target, self.extra) = (size, target, 0);
     }
@@ -103,8 +106,8 @@ impl Pool {
         }
     }
 
-    /// The octets of a filled buffer are not needed any more: it is posted again, unless it is too small or one too many. Gives
-    /// whether one more is posted.
+    /// The octets of a filled buffer are not needed any more: it is posted again, unless it is too
+    /// small or one too many. Gives whether one more is posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
         let slot = self.kept.swap_remove(at);
@@ -120,8 +123,9 @@ impl Pool {
         true
     }
 
-    /// From now on buffers have this size. When it grows, new ones are posted at once beside the old ones: the peer's messages
-    /// have to use those up (section 10.6.2). However often it grows, there are no more than twice as many as there shall be.
+    /// From now on buffers have this size. When it grows, new ones are posted at once beside the
+    /// old ones: the peer's messages have to use those up (section 10.6.2). However often it grows,
+    /// there are no more than twice as many as there shall be.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size && !self.conduct.renews_late;
         self.size = size;

@@ -1,5 +1,5 @@
-//! The ways in which SDP's start-up and MPA's can be put together. The draft never mentions MPA's frames, and RFC 5044 does not let
-//! a Responder speak before the first FPDU arrived (C3).
+//! The ways in which SDP's start-up and MPA's can be put together. The draft never mentions MPA's
+//! frames, and RFC 5044 does not let a Responder speak before the first FPDU arrived (C3).
 
 use weft_core::wire::mpa::Framing;
 
@@ -8,18 +8,21 @@ use crate::mpa::{EnhancedUse, Model, MpaSettings, RtrKinds};
 /// A start-up profile. The Connecting Peer is the one that sends Hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// Hello in streaming mode; the Accepting Peer becomes MPA Initiator, the Connecting Peer its Responder; HelloAck is the first
-    /// FPDU. Breaks no rule of either text.
+    /// Hello in streaming mode; the Accepting Peer becomes MPA Initiator, the Connecting Peer its
+    /// Responder; HelloAck is the first FPDU. Breaks no rule of either text.
     #[default]
     Swapped,
     /// Hello, then FPDUs; no MPA frames: [`Bare`] describes them. The literal draft.
     Bare,
-    /// Hello and Request from the Connecting Peer; Reply, then HelloAck without an FPDU before it. A deviation from RFC 5044.
+    /// Hello and Request from the Connecting Peer; Reply, then HelloAck without an FPDU before it.
+    /// A deviation from RFC 5044.
     Natural,
-    /// `Natural` with MPA revision 2 and a ready-to-receive message of RFC 6581 before HelloAck, a Write or Read of no octets. A
-    /// deviation from the draft, where the Connecting Peer is mute until HelloAck.
+    /// `Natural` with MPA revision 2 and a ready-to-receive message of RFC 6581 before HelloAck, a
+    /// Write or Read of no octets. A deviation from the draft, where the Connecting Peer is mute
+    /// until HelloAck.
     Enhanced,
-    /// Hello and HelloAck are the private data of Request and Reply. A deviation from the draft, where they are messages.
+    /// Hello and HelloAck are the private data of Request and Reply. A deviation from the draft,
+    /// where they are messages.
     PrivateData,
 }
 

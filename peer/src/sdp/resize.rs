@@ -88,8 +88,9 @@ impl Resize {
         Ok(size)
     }
 
-    /// A ChRcvBuf arrived: is it to be answered? If both sides requested at the same time, the Connecting Peer answers and its own
-    /// request is void (section 10.6.1, C28), unless the peer had received it before its own.
+    /// A ChRcvBuf arrived: is it to be answered? If both sides requested at the same time, the
+    /// Connecting Peer answers and its own request is void (section 10.6.1, C28), unless the peer
+    /// had received it before its own.
     pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
         match (role, self.requested) {
             (Role::Accepting, Some(_)) => false,
@@ -103,8 +104,8 @@ impl Resize {
     }
 }
 
-/// The size that this side gives its Private Buffers when the peer wants `wanted`, and they have `now`: never smaller than wanted on a
-/// decrease, never smaller than now on an increase.
+/// The size that this side gives its Private Buffers when the peer wants `wanted`, and they have
+/// `now`: never smaller than wanted on a decrease, never smaller than now on an increase.
 pub(super) fn granted(wanted: u32, now: u32, most: u32) -> u32 {
     use weft_core::wire::sdp::MIN_PRIVATE_BUFFER;
     if wanted < now { wanted.max(MIN_PRIVATE_BUFFER).min(now) } else { wanted.min(most).max(now) }

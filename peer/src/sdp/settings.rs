@@ -10,12 +10,15 @@ use crate::mpa::MpaSettings;
 /// Settings of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How SDP and MPA start. A side that accepts recognises `natural`, `enhanced` and `private-data` by what arrives; between `swapped`
-    /// and `bare` this decides. Default `swapped`.
+    /// How SDP and MPA start. A side that accepts recognises `natural`, `enhanced` and
+    /// `private-data` by what arrives; between `swapped` and `bare` this decides. Default
+    /// `swapped`.
     pub profile: Profile,
-    /// Field order of what is sent; a side that accepts answers in the order of the Hello. Default: the figures'.
+    /// Field order of what is sent; a side that accepts answers in the order of the Hello. Default:
+    /// the figures'.
     pub order: FieldOrder,
-    /// MPA. The enhanced profile requests revision 2 and a ready-to-receive message whatever this setting is.
+    /// MPA. The enhanced profile requests revision 2 and a ready-to-receive message whatever this
+    /// setting is.
     pub mpa: MpaSettings,
     /// What replaces MPA's start-up in the bare profile.
     pub bare: Bare,
@@ -35,16 +38,19 @@ pub struct Settings {
     pub ord: u16,
     /// HelloAck (or what start-up needs before it) has to be here within this time. Default 10 s.
     pub startup_timeout: Duration,
-    /// How long a side that accepts waits for a Request after the Hello before it takes the Hello as complete: a Request that
-    /// TCP delivers later is met by the own one. Default 0.
+    /// How long a side that accepts waits for a Request after the Hello before it takes the Hello
+    /// as complete: a Request that TCP delivers later is met by the own one. Default 0.
     pub request_wait: Duration,
-    /// A side that accepted keeps one credit of the Hello back for so long, or until the peer's first message: HelloAck uses a
-    /// buffer that the formula of section 10.2 does not see (C6, C40). Default 30 ms.
+    /// A side that accepted keeps one credit of the Hello back for so long, or until the peer's
+    /// first message: HelloAck uses a buffer that the formula of section 10.2 does not see (C6,
+    /// C40). Default 30 ms.
     pub credit_wait: Duration,
-    /// A close that makes no progress becomes abortive after this time (section 8.2.1). Default 30 s.
+    /// A close that makes no progress becomes abortive after this time (section 8.2.1). Default 30
+    /// s.
     pub close_timeout: Duration,
-    /// A side whose DisConn was the last keeps TCP for this time, unless the peer acknowledges it: what the peer sent before would
-    /// otherwise meet a connection that is gone, which looks like a reset to it. Default 10 ms.
+    /// A side whose DisConn was the last keeps TCP for this time, unless the peer acknowledges it:
+    /// what the peer sent before would otherwise meet a connection that is gone, which looks like a
+    /// reset to it. Default 10 ms.
     pub close_linger: Duration,
     /// When which mechanism is used.
     pub policy: Policy,
@@ -75,7 +81,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same, with what no connection could work with put right: sizes, numbers of buffers and depths within their bounds.
+    /// The same, with what no connection could work with put right: sizes, numbers of buffers and
+    /// depths within their bounds.
     pub(super) fn honest(mut self) -> Self {
         use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER};
         self.bufs = self.bufs.max(MIN_INITIAL_BUFS);

@@ -1,4 +1,5 @@
-//! Streaming mode: from a TCP connection to the moment when iWARP begins, in each profile (section 8.1.1, C3).
+//! Streaming mode: from a TCP connection to the moment when iWARP begins, in each profile (section
+//! 8.1.1, C3).
 //!
 //! ```text
 //! Connecting:  swapped, bare:  Hello --> first octets: a Request: answered as MPA Responder; else FPDUs (bare)
@@ -54,7 +55,8 @@ pub(super) enum Progress {
     Waiting,
     /// iWARP begins. `agreed`: what the peer's Hello, or the HelloAck in private data, settled.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
-    /// The Hello in private data is refused, and MPA has a word for that: a rejecting Reply (MPA-7.1.2-7).
+    /// The Hello in private data is refused, and MPA has a word for that: a rejecting Reply
+    /// (MPA-7.1.2-7).
     Rejected { reply: Vec<u8>, refusal: Refusal },
 }
 
@@ -104,7 +106,8 @@ impl Startup {
                         self.state = State::WaitFirst;
                         return Ok(Progress::Waiting);
                     };
-                    // The first FPDU's ULPDU_Length is that of HelloAck, 46; a marker begins with zeros, too.
+                    // The first FPDU's ULPDU_Length is that of HelloAck, 46; a marker begins with
+                    // zeros, too.
                     match *first {
                         0 => return Ok(self.bare()),
                         b'M' => {}
@@ -146,7 +149,8 @@ impl Startup {
                             let mut acknowledged = false;
                             let mut hello_ack = Vec::new();
                             if self.is_accepting() && self.agreed.is_none() {
-                                // The private data is the Hello; an MPA Initiator that is the Connecting Peer of SDP.
+                                // The private data is the Hello; an MPA Initiator that is the
+                                // Connecting Peer of SDP.
                                 let hello = decision.request().private_data.as_octets();
                                 let agreed = match hello::judge_hello(hello, &self.settings) {
                                     Ok(agreed) => agreed,
@@ -256,8 +260,8 @@ fn initiate(mpa: MpaSettings, private_data: Vec<u8>, out: &mut Vec<u8>) -> State
     WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Over, State::WaitReply)
 }
 
-/// Cuts one MPA start-up frame off the front of a stream, so that its reader does not see what follows: in some profiles an
-/// FPDU follows at once.
+/// Cuts one MPA start-up frame off the front of a stream, so that its reader does not see what
+/// follows: in some profiles an FPDU follows at once.
 #[derive(Debug, Default)]
 struct FrameCut {
     header: Vec<u8>,

@@ -1,17 +1,19 @@
-//! Socket duplication and managed failover (section 13): the connection is brought to rest, TCP ends, and the same socket goes on over
-//! another TCP connection, with no octet lost or repeated.
+//! Socket duplication and managed failover (section 13): the connection is brought to rest, TCP
+//! ends, and the same socket goes on over another TCP connection, with no octet lost or repeated.
 //!
 //! ```text
 //! Local:   suspend(port) -> finish -> SuspComm -> mute -> SuspCommAck in -> TCP ends -> accepts -> Hello, HelloAck -> open
 //! Remote:  SuspComm in   -> finish -> SuspCommAck -> mute, completed      -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! To finish is to let Reads and Writes that are under way end, and to report them. What is advertised and not begun dies with TCP;
-//! its octets are the Data Source's again. Sends, receives and octets in Private Buffers stay as they are; MSeq, credit, Modes and the
-//! counters of section 9.5.1 begin anew.
+//! To finish is to let Reads and Writes that are under way end, and to report them. What is
+//! advertised and not begun dies with TCP; its octets are the Data Source's again. Sends, receives
+//! and octets in Private Buffers stay as they are; MSeq, credit, Modes and the counters of section
+//! 9.5.1 begin anew.
 //!
-//! Where both ask at the same time the Accepting Peer takes no notice, and the Connecting Peer answers and asks again later (section
-//! 13.1.2). To move the socket to another address space, or host, is to move this machine there.
+//! Where both ask at the same time the Accepting Peer takes no notice, and the Connecting Peer
+//! answers and asks again later (section 13.1.2). To move the socket to another address space, or
+//! host, is to move this machine there.
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
@@ -60,8 +62,9 @@ impl Suspension {
 
 /// Commands.
 impl Connection {
-    /// Suspends the connection: the peer shall connect anew to `port` of this side's address. [`Event::Suspended`] reports when TCP is
-    /// to be replaced; then [`reconnected`](Self::reconnected) has to be called with the new connection.
+    /// Suspends the connection: the peer shall connect anew to `port` of this side's address.
+    /// [`Event::Suspended`] reports when TCP is to be replaced; then
+    /// [`reconnected`](Self::reconnected) has to be called with the new connection.
     ///
     /// # Errors
     /// [`Refused::Closed`]: the connection is not open yet, or is shut down. [`Refused::Suspending`]: it is being suspended for this side
@@ -85,7 +88,8 @@ impl Connection {
         matches!(self.phase, Phase::Suspended)
     }
 
-    /// A new TCP connection is established: this side connected to the port of [`Event::Suspended`], or accepted where that has none.
+    /// A new TCP connection is established: this side connected to the port of
+    /// [`Event::Suspended`], or accepted where that has none.
     pub fn reconnected(&mut self, now: Instant) {
         let Some(role) = self.suspension.next.take().filter(|_| self.is_suspended()) else { return };
         let wanted = self.suspension.wanted;
@@ -152,7 +156,8 @@ impl Connection {
         if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
             return false;
         }
-        // What a peer requested as Data it still gets, as long as it can give credit; revocations are settled first.
+        // What a peer requested as Data it still gets, as long as it can give credit; revocations
+        // are settled first.
         if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }
@@ -162,7 +167,8 @@ impl Connection {
             return self.answer_now();
         }
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
-            // The peer gives no credit any more. One more buffer, and SuspCommAck may use the last one (SDP-10.5-7).
+            // The peer gives no credit any more. One more buffer, and SuspCommAck may use the last
+            // one (SDP-10.5-7).
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
@@ -187,7 +193,8 @@ impl Connection {
         true
     }
 
-    /// Answers that the peer has no use for are not given: it has advertised nothing when it goes on.
+    /// Answers that the peer has no use for are not given: it has advertised nothing when it goes
+    /// on.
     pub(super) fn drop_needless_answers(&mut self) {
         if self.suspension.is_answering() && !self.close.is_aborting() {
             let reports =

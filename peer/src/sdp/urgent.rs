@@ -1,4 +1,5 @@
-//! Out-Of-Band octets on their way out (section 9.5.3): the flag that announces each, once, and where it may be.
+//! Out-Of-Band octets on their way out (section 9.5.3): the flag that announces each, once, and
+//! where it may be.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,8 @@ impl Urgent {
         self.marks.push_back(Mark { at, announced: false });
     }
 
-    /// Could a message carry OOB_PEND, where `base` is the first octet of the stream that is not out yet?
+    /// Could a message carry OOB_PEND, where `base` is the first octet of the stream that is not
+    /// out yet?
     pub(super) fn can_announce(&self, base: u64) -> bool {
         self.first_silent().is_some_and(|mark| mark.at.saturating_sub(base) <= DISTANCE)
     }
@@ -38,8 +40,8 @@ impl Urgent {
         can
     }
 
-    /// How many of `len` octets from `start` on a message may carry, so that OOB_PEND does not come too late. A message never
-    /// carries octets of two sends, and so not two Out-Of-Band octets.
+    /// How many of `len` octets from `start` on a message may carry, so that OOB_PEND does not come
+    /// too late. A message never carries octets of two sends, and so not two Out-Of-Band octets.
     pub(super) fn limit(&self, start: u64, len: u64) -> u64 {
         match self.first_silent() {
             Some(mark) if mark.at >= start && mark.at - start > DISTANCE => len.min(mark.at - start - DISTANCE),

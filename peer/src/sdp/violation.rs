@@ -1,4 +1,5 @@
-//! What a peer can do that makes going on impossible: section 8.2.2 asks for an abortive close then.
+//! What a peer can do that makes going on impossible: section 8.2.2 asks for an abortive close
+//! then.
 
 use weft_core::wire::sdp::{Mid, Mode};
 use weft_core::{RequirementId, WireError, requirement};
@@ -25,8 +26,8 @@ pub enum Violation {
         /// MSeq sent last.
         sent: u32,
     },
-    /// A message that has no place here: Hello twice, something other than HelloAck first, data or another DisConn after DisConn,
-    /// ChRcvBuf in front of the answer to the last one.
+    /// A message that has no place here: Hello twice, something other than HelloAck first, data or
+    /// another DisConn after DisConn, ChRcvBuf in front of the answer to the last one.
     #[error("{0} is out of place")]
     OutOfPlace(Mid),
     /// DisConn before all that was posted is out (section 8.2.1, step 1).
@@ -93,7 +94,8 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The requirement that the peer broke; by C25 a value without a rule of its own breaks section 8.2.2's.
+    /// The requirement that the peer broke; by C25 a value without a rule of its own breaks section
+    /// 8.2.2's.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

@@ -7,14 +7,16 @@ use crate::time::Instant;
 
 /// The echo service: keeps receives posted, sends back what arrives, and closes when its peer does.
 ///
-/// A receive is posted again when the echo of its message went out. There are more of them than the shortest FPDUs that one read
-/// of a driver holds, so that no peer runs into Terminate 12 02 by sending fast. What is held is bounded by
-/// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and one read, not by depth times length.
+/// A receive is posted again when the echo of its message went out. There are more of them than the
+/// shortest FPDUs that one read of a driver holds, so that no peer runs into Terminate 12 02 by
+/// sending fast. What is held is bounded by [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS)
+/// and one read, not by depth times length.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 
 impl Echo {
-    /// Receives that are posted: [`ANSWERS`](Self::ANSWERS), and the 2,731 FPDUs of 24 octets that a read of 64 KiB holds.
+    /// Receives that are posted: [`ANSWERS`](Self::ANSWERS), and the 2,731 FPDUs of 24 octets that
+    /// a read of 64 KiB holds.
     pub const DEPTH: usize = 4096;
     /// Octets of each: the longest Send that is echoed.
     pub const LENGTH: u32 = 1 << 16;
@@ -26,7 +28,8 @@ impl Echo {
 
 impl Service for Echo {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
-        // A command is refused only when the connection is ending, and then there is nothing left to serve.
+        // A command is refused only when the connection is ending, and then there is nothing left
+        // to serve.
         let _ = match event {
             Event::Established { .. } => (0..Self::DEPTH).try_for_each(|_| connection.post_receive(Self::LENGTH)),
             Event::Received { octets, .. } => connection.post_send(octets).map(|_| ()),

@@ -6,7 +6,8 @@ use super::{Echo, Service};
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
-/// Sends one message when start-up is done, which lets the Responder speak, and sends back each Send that comes.
+/// Sends one message when start-up is done, which lets the Responder speak, and sends back each
+/// Send that comes.
 #[derive(Debug, Clone)]
 pub struct EchoClient {
     opening: Bytes,

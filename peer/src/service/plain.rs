@@ -1,4 +1,5 @@
-//! A client that knows nothing of SDP, on a TCP connection in streaming mode: it sends one text, and closes when its peer does.
+//! A client that knows nothing of SDP, on a TCP connection in streaming mode: it sends one text,
+//! and closes when its peer does.
 
 use std::collections::VecDeque;
 

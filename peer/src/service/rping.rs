@@ -1,9 +1,10 @@
-//! `rping -s` and `rping -c` as machines: MPA's start-up, a Queue Pair of the software RNIC, and the ritual of
-//! [`ping`](crate::workload::ping).
+//! `rping -s` and `rping -c` as machines: MPA's start-up, a Queue Pair of the software RNIC, and
+//! the ritual of [`ping`](crate::workload::ping).
 //!
-//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC, and each has a Protection Domain, a Queue Pair and a buffer
-//! of its own, as rping's have. What a client asks for beyond the buffer, or out of turn, ends the connection, gracefully where nothing
-//! is under way. The client does round after round until its peer closes.
+//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC, and each has a
+//! Protection Domain, a Queue Pair and a buffer of its own, as rping's have. What a client asks for
+//! beyond the buffer, or out of turn, ends the connection, gracefully where nothing is under way.
+//! The client does round after round until its peer closes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -322,7 +323,8 @@ impl Rping {
         Ok(verbs)
     }
 
-    /// Makes what the connection needs, and posts its receives. What was made when something fails stays until the RNIC goes.
+    /// Makes what the connection needs, and posts its receives. What was made when something fails
+    /// stays until the RNIC goes.
     fn open(&mut self) -> Result<Verbs, WorkloadError> {
         let mut rnic = lock(&self.rnic);
         let pd = rnic.allocate_pd()?;
@@ -406,7 +408,8 @@ impl Verbs {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.buffer(self.messages.buffer())?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
-        // A client that is content may close at once: no receive can be posted any more then, and none is needed.
+        // A client that is content may close at once: no receive can be posted any more then, and
+        // none is needed.
         let _ = self.post_receive(rnic, received.wr_id);
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)

@@ -4,7 +4,8 @@ use super::{Service, deliver_events};
 use crate::connection::{Connection, Transmit};
 use crate::time::Instant;
 
-/// What is driven. The methods are those of [`Connection`]; after each that changes something, a driver polls as it does there.
+/// What is driven. The methods are those of [`Connection`]; after each that changes something, a
+/// driver polls as it does there.
 pub trait Served: Send {
     /// Octets came in, cut in any way.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
@@ -35,7 +36,8 @@ pub trait Served: Send {
     /// Nothing more happens.
     fn is_over(&self) -> bool;
 
-    /// Its stream has ended, and it wants to connect anew to this port of the peer's address: reported once.
+    /// Its stream has ended, and it wants to connect anew to this port of the peer's address:
+    /// reported once.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }

@@ -1,6 +1,7 @@
 //! Requests and answers: one line of text each, words with spaces between.
 //!
-//! A connection to the agent carries one request, but for [`Request::Connect`], which [`Request::From`] follows:
+//! A connection to the agent carries one request, but for [`Request::Connect`], which
+//! [`Request::From`] follows:
 //!
 //! ```text
 //! shim                                    agent
@@ -10,8 +11,9 @@
 //!                                         done
 //! ```
 //!
-//! A program that does not block ends its request with `no-wait`. The agent answers at once with an address where a connection neither comes
-//! about nor fails until SDP's does, and the program waits for it as for any other:
+//! A program that does not block ends its request with `no-wait`. The agent answers at once with an
+//! address where a connection neither comes about nor fails until SDP's does, and the program waits
+//! for it as for any other:
 //!
 //! ```text
 //! shim                                    agent
@@ -20,7 +22,8 @@
 //! from 127.0.0.1:51234                                                (the program's descriptor is on its way there)
 //! ```
 //!
-//! If SDP fails the program's connection is reset. [`Request::Why`] gets the error that the program is to see instead.
+//! If SDP fails the program's connection is reset. [`Request::Why`] gets the error that the program
+//! is to see instead.
 
 use core::fmt;
 use core::net::SocketAddr;

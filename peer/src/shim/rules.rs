@@ -1,4 +1,5 @@
-//! The rules file: what is reached by SDP, what is served by it, and what to do when the agent is not there.
+//! The rules file: what is reached by SDP, what is served by it, and what to do when the agent is
+//! not there.
 //!
 //! ```text
 //! # the agent's socket
@@ -110,7 +111,8 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in which `*` matches anything.
+    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in
+    /// which `*` matches anything.
     ///
     /// # Errors
     /// The first line that is no rule.
@@ -173,7 +175,8 @@ impl Rules {
         }
     }
 
-    /// Where SDP is to listen for a program that listens here, port 0 at a free port; none: nowhere.
+    /// Where SDP is to listen for a program that listens here, port 0 at a free port; none:
+    /// nowhere.
     #[must_use]
     pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
         let service = canonical(service);
@@ -217,8 +220,8 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
 }
 
 impl Where {
-    /// Reads PORT, ADDRESS:PORT, or FIRST-LAST: as many ports as the rule's pattern has. One port for a range of them would lead programs to
-    /// each other's services.
+    /// Reads PORT, ADDRESS:PORT, or FIRST-LAST: as many ports as the rule's pattern has. One port
+    /// for a range of them would lead programs to each other's services.
     fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
         let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
@@ -256,7 +259,8 @@ impl Where {
 }
 
 impl Pattern {
-    /// Reads `ADDRESS:PORTS`: `*`, an address, or a network with its prefix (IPv6 in brackets); `*`, a port, or `FIRST-LAST`.
+    /// Reads `ADDRESS:PORTS`: `*`, an address, or a network with its prefix (IPv6 in brackets);
+    /// `*`, a port, or `FIRST-LAST`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (net, ports) = text.rsplit_once(':').ok_or("a pattern is ADDRESS:PORTS")?;
         let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");

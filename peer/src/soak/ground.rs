@@ -4,9 +4,10 @@
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
 //! ```
 //!
-//! Each part begins and ends inside a page, so that the octets next to it are of the same page. `own` has local rights only: receives
-//! and the sinks of Reads are in its first half, what is sent in the second, whose end is never used. What no
-//! peer may read begins as the pattern, which no message should ever carry.
+//! Each part begins and ends inside a page, so that the octets next to it are of the same page.
+//! `own` has local rights only: receives and the sinks of Reads are in its first half, what is sent
+//! in the second, whose end is never used. What no peer may read begins as the pattern, which no
+//! message should ever carry.
 
 use fastrand::Rng;
 
@@ -178,7 +179,8 @@ impl Ground {
         Ok(())
     }
 
-    /// Gives everything back but the Queue Pair's PD; a spare may be invalid by now, but it is still there.
+    /// Gives everything back but the Queue Pair's PD; a spare may be invalid by now, but it is
+    /// still there.
     ///
     /// # Errors
     /// Something is still in use, or is gone.

@@ -1,4 +1,5 @@
-//! The end with an RNIC: start-up as connection management does it, then a Queue Pair on guarded memory.
+//! The end with an RNIC: start-up as connection management does it, then a Queue Pair on guarded
+//! memory.
 
 use core::time::Duration;
 

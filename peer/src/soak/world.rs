@@ -22,7 +22,8 @@ const LATENCY: Duration = Duration::from_micros(20);
 const WINDOW: usize = 1 << 18;
 /// When both users have closed.
 const CLOSED: Duration = Duration::from_secs(20);
-/// When both ends have to be over: the sum of the longest of their time-outs, and everything that a mangler may delay.
+/// When both ends have to be over: the sum of the longest of their time-outs, and everything that a
+/// mangler may delay.
 const DEADLINE: Duration = Duration::from_secs(3600);
 /// Steps of a run, which has some thousands.
 const STEPS: u64 = 1_000_000;

@@ -1,4 +1,5 @@
-//! Asynchronous Events, and which one an inbound fault becomes (draft section 8.3.3, Figures 24, 25 and 37).
+//! Asynchronous Events, and which one an inbound fault becomes (draft section 8.3.3, Figures 24, 25
+//! and 37).
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;
@@ -186,8 +187,8 @@ const fn of_queue(qn: u32, error: QueueError) -> EventId {
     }
 }
 
-/// The Terminate code of a fault on a Queue Pair: RFC 5040's and 5041's, but for the order of Sends, where draft Figure 24 has
-/// one code (both are accepted by the RFCs' words).
+/// The Terminate code of a fault on a Queue Pair: RFC 5040's and 5041's, but for the order of
+/// Sends, where draft Figure 24 has one code (both are accepted by the RFCs' words).
 #[must_use]
 pub const fn terminate_code(fault: Fault) -> TerminateError {
     if fault.is_send_msn() { TerminateError::DDP_UNTAGGED_NO_BUFFER } else { fault.code() }

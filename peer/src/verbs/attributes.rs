@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use crate::memory::{BLOCK_SIZES, MemorySettings, PAGE_SIZES};
 
-/// Settings of an RNIC. Each number is a limit of its resource alone, and protects this side from its peers and Consumers
-/// (RFC 5042 sections 6.3 and 6.4).
+/// Settings of an RNIC. Each number is a limit of its resource alone, and protects this side from
+/// its peers and Consumers (RFC 5042 sections 6.3 and 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RnicSettings {
     /// Memory, and the buffer list mode.
@@ -23,7 +23,8 @@ pub struct RnicSettings {
     pub max_sges: u32,
     /// Elements of a Write's list, at least 1. Default 16.
     pub max_write_sges: u32,
-    /// Octets of a Send, Write or Read of this side; longer ones fail with Invalid Length. Default 2^32 - 1.
+    /// Octets of a Send, Write or Read of this side; longer ones fail with Invalid Length. Default
+    /// 2^32 - 1.
     pub max_message: u32,
     /// CQs. Default 65,536.
     pub max_cqs: usize,
@@ -35,8 +36,8 @@ pub struct RnicSettings {
     pub max_ird: u32,
     /// ORD of a Queue Pair. Default 128.
     pub max_ord: u32,
-    /// IRD of all Queue Pairs together; 0, the default, when it is no common pool. A pool limits Queue Pairs to as many as can have
-    /// one each (VERBS-6.5-17).
+    /// IRD of all Queue Pairs together; 0, the default, when it is no common pool. A pool limits
+    /// Queue Pairs to as many as can have one each (VERBS-6.5-17).
     pub rnic_ird: u32,
     /// ORD of all Queue Pairs together; as `rnic_ird`.
     pub rnic_ord: u32,
@@ -46,12 +47,14 @@ pub struct RnicSettings {
     pub raises_ord: bool,
     /// Sizes of SQ, RQ and S-RQ can be changed after creation. Default true.
     pub resizes_queues: bool,
-    /// A Queue Pair that closes or terminates resets its connection when nothing moved for so long. Default 10 s.
+    /// A Queue Pair that closes or terminates resets its connection when nothing moved for so long.
+    /// Default 10 s.
     pub close_timeout: Duration,
     /// RFC 7306 is spoken with peers: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
-    /// How an S-RQ is emptied. What differs is seen only where messages of a stream arrive out of order, which they do not over TCP: the model is
-    /// reported, and otherwise changes nothing (VERBS-6.3.5-19 to -21). Default arrival.
+    /// How an S-RQ is emptied. What differs is seen only where messages of a stream arrive out of
+    /// order, which they do not over TCP: the model is reported, and otherwise changes nothing
+    /// (VERBS-6.3.5-19 to -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -95,8 +98,8 @@ pub enum DequeueModel {
 /// The result of Query RNIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RnicAttributes {
-    /// Limits, abilities and modes. Zero S-RQs and zero WRs of one when S-RQs are not supported; no more Queue Pairs than a pool
-    /// of IRD or ORD has for.
+    /// Limits, abilities and modes. Zero S-RQs and zero WRs of one when S-RQs are not supported; no
+    /// more Queue Pairs than a pool of IRD or ORD has for.
     pub settings: RnicSettings,
     /// Vendor specific: who made it.
     pub vendor: &'static str,

@@ -1,7 +1,9 @@
-//! FPDUs that go out together: headers and trailers in one buffer that is used again and again, payload where it lies.
+//! FPDUs that go out together: headers and trailers in one buffer that is used again and again,
+//! payload where it lies.
 //!
-//! A batch lives for one call: the slices that it hands out borrow registered memory, so nothing can change it meanwhile, and the CRC
-//! fits what is sent. What the stream does not take is copied, at most one batch.
+//! A batch lives for one call: the slices that it hands out borrow registered memory, so nothing
+//! can change it meanwhile, and the CRC fits what is sent. What the stream does not take is copied,
+//! at most one batch.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -17,7 +19,8 @@ const FULL_OCTETS: usize = 512 << 10;
 const FULL_PIECES: usize = 48;
 /// Slices of one write.
 const SLICES: usize = 64;
-/// Payload of at most this many octets is copied between its header and trailer: that costs less than a slice of its own.
+/// Payload of at most this many octets is copied between its header and trailer: that costs less
+/// than a slice of its own.
 const SMALL: usize = 256;
 
 #[derive(Debug, Default)]
@@ -146,7 +149,8 @@ impl Batch {
         }
     }
 
-    /// Offers the batch to `take`, which returns how many octets it took; copies the rest to `rest`.
+    /// Offers the batch to `take`, which returns how many octets it took; copies the rest to
+    /// `rest`.
     pub(super) fn offer(
         &self,
         memory: &Memory,

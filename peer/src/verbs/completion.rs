@@ -192,7 +192,8 @@ impl From<FastRegisterError> for CompletionStatus {
 }
 
 impl From<InvalidateError> for CompletionStatus {
-    /// Of a local invalidation; Figure 36 has nothing nearer for bound windows than "Access Violation".
+    /// Of a local invalidation; Figure 36 has nothing nearer for bound windows than "Access
+    /// Violation".
     fn from(error: InvalidateError) -> Self {
         match error {
             InvalidateError::InvalidStag => CompletionStatus::InvalidStag,

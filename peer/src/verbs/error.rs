@@ -1,5 +1,5 @@
-//! Immediate Errors: the results of verbs that failed (draft Figures 28 to 35). Their subject is unchanged then; the one exception
-//! is RI-Reregister.
+//! Immediate Errors: the results of verbs that failed (draft Figures 28 to 35). Their subject is
+//! unchanged then; the one exception is RI-Reregister.
 //!
 //! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
 

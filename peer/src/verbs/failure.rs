@@ -1,7 +1,8 @@
 //! Failures of the RNIC itself, at the Consumer's wish (draft Figures 24 and 25, Local Errors).
 //!
-//! Software has no parity errors. A tester still wants to see what a peer makes of an RNIC that dies, and what is reported to a Consumer: so
-//! a thing can be made to fail, and then behaves as the draft has it. Nothing else calls this.
+//! Software has no parity errors. A tester still wants to see what a peer makes of an RNIC that
+//! dies, and what is reported to a Consumer: so a thing can be made to fail, and then behaves as
+//! the draft has it. Nothing else calls this.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::rnic::Rnic;
@@ -11,9 +12,11 @@ use crate::time::Instant;
 /// What fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A CQ takes no more completions. Reported at once; each Queue Pair with one for it terminates then (code 0x0207).
+    /// A CQ takes no more completions. Reported at once; each Queue Pair with one for it terminates
+    /// then (code 0x0207).
     Cq(CqHandle),
-    /// An S-RQ gives no more receives. Reported at once; each Queue Pair that wants one terminates then (code 0x0207).
+    /// An S-RQ gives no more receives. Reported at once; each Queue Pair that wants one terminates
+    /// then (code 0x0207).
     Srq(SrqHandle),
     /// A Queue Pair in RTS, which terminates (code 0x0207).
     Qp(QpHandle),

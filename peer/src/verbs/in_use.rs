@@ -1,4 +1,5 @@
-//! What of an RNIC is in use: how a program that runs for long, or a test, sees that no resource leaks.
+//! What of an RNIC is in use: how a program that runs for long, or a test, sees that no resource
+//! leaks.
 
 use super::Rnic;
 

@@ -1,7 +1,9 @@
-//! The lower layer protocol's stream as the RNIC has it: the result of MPA start-up, and what is still to be sent.
+//! The lower layer protocol's stream as the RNIC has it: the result of MPA start-up, and what is
+//! still to be sent.
 //!
-//! A stream is made by the connection's owner ("a non-verbs interface", draft section 13.1), takes what arrives from then on, and is
-//! joined with a Queue Pair by Modify QP to RTS. Octets that arrive before that are kept as iWARP's (VERBS-13.1-6).
+//! A stream is made by the connection's owner ("a non-verbs interface", draft section 13.1), takes
+//! what arrives from then on, and is joined with a Queue Pair by Modify QP to RTS. Octets that
+//! arrive before that are kept as iWARP's (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
@@ -28,8 +30,8 @@ pub struct LlpSettings {
     pub emss: u32,
     /// FPDUs may be sent before one arrived: true of the MPA Initiator (MPA-7.1.2-17).
     pub speaks_first: bool,
-    /// Ready-to-receive messages (RFC 6581): the one that is sent in front of everything when this side speaks first, otherwise
-    /// those of which the peer's first message may be one.
+    /// Ready-to-receive messages (RFC 6581): the one that is sent in front of everything when this
+    /// side speaks first, otherwise those of which the peer's first message may be one.
     pub rtr: RtrKinds,
     /// Octets that are kept from before RTS. Default 65,536; a driver should read no more.
     pub max_early: usize,
@@ -67,7 +69,8 @@ pub(super) struct Llp {
     pub(super) deframer: Option<Deframer>,
     /// Octets that arrived before RTS.
     pub(super) early: Vec<u8>,
-    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets after it.
+    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets after
+    /// it.
     pub(super) waiting: Option<Vec<u8>>,
     pub(super) held: Vec<u8>,
     /// Streaming-mode octets to send.
@@ -160,7 +163,8 @@ impl Llp {
         self.qp.is_none() && self.fin == Fin::Open && !self.peer_fin && !self.reset && !self.over
     }
 
-    /// The Queue Pair is in RTS: the ready-to-receive message is sent. Gives its kind, since its queue counts it.
+    /// The Queue Pair is in RTS: the ready-to-receive message is sent. Gives its kind, since its
+    /// queue counts it.
     pub(super) fn send_ready(&mut self) -> Option<Rtr> {
         if !self.settings.speaks_first {
             return None;
@@ -192,7 +196,8 @@ impl Llp {
                 self.ahead.push_back(read_response(version, sink_stag, sink_to));
                 ReceivedUlpdu::Ready(Rtr::Read)
             }
-            // Its ULP knows nothing of it, so it uses none of its receives (RFC 6581 section 4.4.2).
+            // Its ULP knows nothing of it, so it uses none of its receives (RFC 6581 section
+            // 4.4.2).
             Some(ArrivedRtr::Send) if self.settings.rtr.send => ReceivedUlpdu::Ready(Rtr::Send),
             // A Write of no octets is one like any other.
             Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => ReceivedUlpdu::Message,

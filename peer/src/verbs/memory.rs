@@ -1,4 +1,5 @@
-//! PD and memory management verbs (draft sections 9.2.2 and 9.2.6): [`crate::memory`]'s, while the RNIC is open.
+//! PD and memory management verbs (draft sections 9.2.2 and 9.2.6): [`crate::memory`]'s, while the
+//! RNIC is open.
 //!
 //! Registration is for privileged Consumers (VERBS-7.5-2), which hold the [`Rnic`] itself.
 
@@ -33,7 +34,8 @@ impl Rnic {
         self.memory_mut()?.deallocate_pd(pd)
     }
 
-    /// A new buffer of `len` octets, all zero. Not a verb: the memory that others would get from their operating system.
+    /// A new buffer of `len` octets, all zero. Not a verb: the memory that others would get from
+    /// their operating system.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InsufficientResources`.
@@ -84,7 +86,8 @@ impl Rnic {
     /// Reregister Non-Shared MR.
     ///
     /// # Errors
-    /// Draft Figure 33, RI-Reregister; see [`Memory::reregister`] for what becomes of the region then.
+    /// Draft Figure 33, RI-Reregister; see [`Memory::reregister`] for what becomes of the region
+    /// then.
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
         self.memory_mut()?.reregister(index, registration)
     }

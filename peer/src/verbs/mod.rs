@@ -1,18 +1,23 @@
 //! The software RNIC: the verbs of draft-hilland-rddp-verbs-00 as methods of one sans-IO object.
 //!
-//! A [`Node`] has RNICs by name; [`Node::open`] gives an [`Rnic`]. Everything else is made from it and named by handles, which are
-//! small, can be copied, and stay harmless when what they name is gone: a verb then answers with its Immediate Error. Memory belongs to
-//! the RNIC ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a socket.
+//! A [`Node`] has RNICs by name; [`Node::open`] gives an [`Rnic`]. Everything else is made from it
+//! and named by handles, which are small, can be copied, and stay harmless when what they name is
+//! gone: a verb then answers with its Immediate Error. Memory belongs to the RNIC
+//! ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a
+//! socket.
 //!
-//! What a driver does for each [stream](LlpSettings): hand in what arrives ([`Rnic::handle_octets`], as long as it
-//! [wants some](Rnic::wants_octets), [`Rnic::handle_fin`], [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and
-//! ask what to send ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] reports
-//! which event handlers to call.
+//! What a driver does for each [stream](LlpSettings): hand in what arrives
+//! ([`Rnic::handle_octets`], as long as it [wants some](Rnic::wants_octets), [`Rnic::handle_fin`],
+//! [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and ask what to send
+//! ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]).
+//! [`Rnic::poll_notification`] reports which event handlers to call.
 //!
-//! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)), work requests, completions,
-//! events. Errors are the draft's figures 28 to 37, one enum each. [`Failure`] breaks a part, for tests of what happens then.
+//! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)),
+//! work requests, completions, events. Errors are the draft's figures 28 to 37, one enum each.
+//! [`Failure`] breaks a part, for tests of what happens then.
 //!
-//! What is absent on purpose: sharing memory between processes, which only a kernel can do; there is no verb for it.
+//! What is absent on purpose: sharing memory between processes, which only a kernel can do; there
+//! is no verb for it.
 
 mod async_event;
 mod attributes;
@@ -83,7 +88,8 @@ handles! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CompletionHandlerId(u32);
 
-/// Whom to call: a number that means something to the Consumer, who gets it back with each [`Notification`].
+/// Whom to call: a number that means something to the Consumer, who gets it back with each
+/// [`Notification`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerAddress(pub u64);
 

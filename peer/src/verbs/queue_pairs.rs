@@ -104,7 +104,8 @@ impl Rnic {
         Some(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// Modify QP: attributes first, then the state. A success means that the state was reached; it may have been left again.
+    /// Modify QP: attributes first, then the state. A success means that the state was reached; it
+    /// may have been left again.
     ///
     /// # Errors
     /// Draft Figure 32, Modify QP; nothing is changed then.
@@ -164,7 +165,8 @@ impl Rnic {
         Ok(allocated)
     }
 
-    /// Destroy QP, in any state and with work posted or not. Its completions that were not polled are gone; a stream is reset.
+    /// Destroy QP, in any state and with work posted or not. Its completions that were not polled
+    /// are gone; a stream is reset.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidQpHandle`, `WindowsStillBound`.
@@ -203,8 +205,9 @@ impl Rnic {
         Ok(())
     }
 
-    /// PostSQ: a list of work requests, in order. Gives how many were posted: all of them. The driver of the Queue Pair's stream
-    /// asks for what goes out by [`poll_transmit`](Self::poll_transmit).
+    /// PostSQ: a list of work requests, in order. Gives how many were posted: all of them. The
+    /// driver of the Queue Pair's stream asks for what goes out by
+    /// [`poll_transmit`](Self::poll_transmit).
     ///
     /// # Errors
     /// The first work request that is not accepted, and why; those before it are posted.

@@ -92,7 +92,8 @@ impl Rnic {
         Ok(cqe.completion)
     }
 
-    /// Request Completion Notification: the CQ's handler is called once, for a completion that comes from now on.
+    /// Request Completion Notification: the CQ's handler is called once, for a completion that
+    /// comes from now on.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.
@@ -125,7 +126,8 @@ impl Rnic {
     /// Create S-RQ.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`, `InvalidPdId`, `TooManyWrs`, `TooManySges`, `LimitOutOfRange`, `InsufficientResources`.
+    /// `InvalidRnicHandle`, `InvalidPdId`, `TooManyWrs`, `TooManySges`, `LimitOutOfRange`,
+    /// `InsufficientResources`.
     pub fn create_srq(&mut self, init: SrqInit) -> Result<(SrqHandle, SrqAttributes), SrqError> {
         if !self.open {
             return Err(SrqError::InvalidRnicHandle);
@@ -165,8 +167,9 @@ impl Rnic {
     /// Modify S-RQ; gives how many work requests it holds.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`, `LimitOutOfRange` (of a new limit),
-    /// `InvalidModifier` (of a new size below a limit that is armed, or where queues cannot be resized). Nothing is changed then.
+    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`, `LimitOutOfRange` (of
+    /// a new limit), `InvalidModifier` (of a new size below a limit that is armed, or where queues
+    /// cannot be resized). Nothing is changed then.
     pub fn modify_srq(&mut self, srq: SrqHandle, modify: SrqModify) -> Result<u32, SrqError> {
         let (max, resizes) = (self.shared.settings.max_srq_wrs, self.shared.settings.resizes_queues);
         let srq = self.srq_mut(srq)?;

@@ -1,4 +1,5 @@
-//! IRD and ORD that all Queue Pairs of an RNIC have together, where they are pooled (draft section 6.5).
+//! IRD and ORD that all Queue Pairs of an RNIC have together, where they are pooled (draft section
+//! 6.5).
 
 use super::RnicSettings;
 use super::error::QpError;
@@ -19,7 +20,8 @@ impl ReadPool {
     /// Takes at most the requested depths, as far as they are available; gives IRD and ORD.
     ///
     /// # Errors
-    /// `InsufficientResources`: one of them is wanted, and nothing is left of it (VERBS-6.5-3). Nothing is taken then.
+    /// `InsufficientResources`: one of them is wanted, and nothing is left of it (VERBS-6.5-3).
+    /// Nothing is taken then.
     pub(super) fn take(&mut self, ird: u32, ord: u32) -> Result<(u32, u32), QpError> {
         let given = |left: Option<u32>, wanted: u32| match left {
             Some(0) if wanted > 0 => Err(QpError::InsufficientResources),

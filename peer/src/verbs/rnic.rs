@@ -16,7 +16,8 @@ use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
 use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 
-/// Numbers every opening of the process, so that no handle is good on another RNIC than its own (VERBS-5.1-1).
+/// Numbers every opening of the process, so that no handle is good on another RNIC than its own
+/// (VERBS-5.1-1).
 static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
 /// The RNICs of a process, by name. Clones are the same node.
@@ -56,11 +57,12 @@ impl Node {
         Node { open: Arc::new(Mutex::new(names)), limits }
     }
 
-    /// Open RNIC, in Page or Block Mode by `settings.memory.mode`, until it is closed or dropped. The second part lets its
-    /// holder use what only privileged Consumers may.
+    /// Open RNIC, in Page or Block Mode by `settings.memory.mode`, until it is closed or dropped.
+    /// The second part lets its holder use what only privileged Consumers may.
     ///
     /// # Errors
-    /// `InvalidName`; `InUse`: it is open already; `BlockModeNotSupported`; `InsufficientResources`.
+    /// `InvalidName`; `InUse`: it is open already; `BlockModeNotSupported`;
+    /// `InsufficientResources`.
     pub fn open(&self, name: &str, settings: RnicSettings) -> Result<(Rnic, Privileged), RnicError> {
         let mut names = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let others = names.values().filter(|open| **open).count();
@@ -147,7 +149,8 @@ impl Rnic {
         }
     }
 
-    /// Close RNIC: frees everything; streams that are open are to be reset. It can be opened again, anew.
+    /// Close RNIC: frees everything; streams that are open are to be reset. It can be opened again,
+    /// anew.
     ///
     /// # Errors
     /// `InvalidRnicHandle`.
@@ -172,8 +175,8 @@ impl Rnic {
         Ok(())
     }
 
-    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these misdeeds. Memory's show when it is called
-    /// before the first registration.
+    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these
+    /// misdeeds. Memory's show when it is called before the first registration.
     pub fn deviate(&mut self, deviations: Deviations) {
         if hostile::hook::conduct(&deviations).numbers_stags {
             self.shared.memory.number_in_a_row();
@@ -250,7 +253,8 @@ impl Rnic {
         }
     }
 
-    /// Set Asynchronous Event Handler: the one for this RNIC, in place of any before; `None` turns events off.
+    /// Set Asynchronous Event Handler: the one for this RNIC, in place of any before; `None` turns
+    /// events off.
     ///
     /// # Errors
     /// `InvalidRnicHandle`.

@@ -1,7 +1,8 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
-//! Work requests are taken in order of posting, one for each message that begins ("sequential" and "arrival" dequeue model are the
-//! same over one ordered TCP stream; Query RNIC returns the one of the settings).
+//! Work requests are taken in order of posting, one for each message that begins ("sequential" and
+//! "arrival" dequeue model are the same over one ordered TCP stream; Query RNIC returns the one of
+//! the settings).
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,8 @@
 //! The wire side: what a driver does for a stream.
 //!
-//! After each call a driver asks [`poll_notification`](Rnic::poll_notification), [`poll_transmit`](Rnic::poll_transmit) and
-//! [`poll_timeout`](Rnic::poll_timeout), in this order; posting work counts as a call, too.
+//! After each call a driver asks [`poll_notification`](Rnic::poll_notification),
+//! [`poll_transmit`](Rnic::poll_transmit) and [`poll_timeout`](Rnic::poll_timeout), in this order;
+//! posting work counts as a call, too.
 
 use std::io::IoSlice;
 
@@ -15,11 +16,13 @@ use super::{LlpHandle, QpError};
 use crate::hostile;
 use crate::time::Instant;
 
-/// Octets that are held at least while a message waits for a receive: what a driver may have read already.
+/// Octets that are held at least while a message waits for a receive: what a driver may have read
+/// already.
 const MOST_HELD: usize = 1 << 18;
 
 impl Rnic {
-    /// A stream on which MPA's start-up is done, or almost: its last frame may go as the stream message of Modify QP.
+    /// A stream on which MPA's start-up is done, or almost: its last frame may go as the stream
+    /// message of Modify QP.
     ///
     /// # Errors
     /// `InvalidRnicHandle`; `InsufficientResources`.
@@ -32,7 +35,8 @@ impl Rnic {
         Ok(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// The driver is done with a stream; the handle means nothing from now on. Its Queue Pair gets a reset of the stream.
+    /// The driver is done with a stream; the handle means nothing from now on. Its Queue Pair gets
+    /// a reset of the stream.
     pub fn detach_stream(&mut self, now: Instant, llp: LlpHandle) {
         self.handle_reset(now, llp);
         if llp.rnic == self.shared.id {
@@ -111,8 +115,8 @@ impl Rnic {
         self.check_closed(now, llp.key);
     }
 
-    /// The driver should read from the stream. False while a message waits for a receive (draft section 13.2): TCP's window closes,
-    /// and the peer waits too.
+    /// The driver should read from the stream. False while a message waits for a receive (draft
+    /// section 13.2): TCP's window closes, and the peer waits too.
     #[must_use]
     pub fn wants_octets(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
@@ -152,7 +156,8 @@ impl Rnic {
         }
     }
 
-    /// Time has come to `now`; nothing happens before the deadline that [`poll_timeout`](Self::poll_timeout) names.
+    /// Time has come to `now`; nothing happens before the deadline that
+    /// [`poll_timeout`](Self::poll_timeout) names.
     pub fn handle_timeout(&mut self, now: Instant, llp: LlpHandle) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.deadline.is_none_or(|deadline| now < deadline) {
@@ -171,8 +176,8 @@ impl Rnic {
         self.llp(llp)?.deadline
     }
 
-    /// Offers what goes out next to `take`, which gives back how many octets it took. Call it again until it returns `Nothing`, or as
-    /// long as TCP takes some.
+    /// Offers what goes out next to `take`, which gives back how many octets it took. Call it again
+    /// until it returns `Nothing`, or as long as TCP takes some.
     pub fn poll_transmit(&mut self, now: Instant, llp: LlpHandle, take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
         let sent = self.transmit(now, llp, take);
         // A close that goes on has its time anew.

@@ -1,6 +1,7 @@
 //! Work Requests: what PostSQ and PostRQ are given (draft sections 8.1 and 9.3.1).
 //!
-//! Each operation has exactly the modifiers that draft Figure 27 gives it; others cannot be expressed.
+//! Each operation has exactly the modifiers that draft Figure 27 gives it; others cannot be
+//! expressed.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
@@ -10,7 +11,8 @@ use crate::memory::{Bind, FastRegistration, Stag};
 /// An element of a scatter/gather list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sge {
-    /// The 32 bits of an STag; 0 is physical memory, for privileged Queue Pairs. Not looked at when `length` is 0.
+    /// The 32 bits of an STag; 0 is physical memory, for privileged Queue Pairs. Not looked at when
+    /// `length` is 0.
     pub stag: u32,
     /// TO of the first octet.
     pub tagged_offset: u64,
@@ -71,7 +73,8 @@ pub enum Operation {
         /// With Invalidate Local STag: `local`'s becomes Invalid when the data is there.
         invalidate_local: bool,
     },
-    /// Atomic Operation (RFC 7306 section 5) on eight octets of the peer. The value from before comes with the completion.
+    /// Atomic Operation (RFC 7306 section 5) on eight octets of the peer. The value from before
+    /// comes with the completion.
     Atomic {
         /// Which eight octets.
         remote: RemoteAddress,

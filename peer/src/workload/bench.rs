@@ -1,12 +1,15 @@
-//! Streams of equal messages in one direction, for measuring: bandwidth and latency of Send, Write and Read.
+//! Streams of equal messages in one direction, for measuring: bandwidth and latency of Send, Write
+//! and Read.
 //!
-//! One side is the [`Source`] of the data, the other the [`Sink`]; which one connected does not matter. The [`Plan`] travels as text in
-//! the Request's private data, and each side advertises its memory: the Initiator after the plan, the Responder in its Reply.
-//! All messages of a side lie in the same memory, as they do in a plain loop over one buffer.
+//! One side is the [`Source`] of the data, the other the [`Sink`]; which one connected does not
+//! matter. The [`Plan`] travels as text in the Request's private data, and each side advertises its
+//! memory: the Initiator after the plan, the Responder in its Reply. All messages of a side lie in
+//! the same memory, as they do in a plain loop over one buffer.
 //!
-//! The sink answers every [`Plan::answered`]th Send with a Send of as many octets as a latency plan has, else of none. A run of
-//! Writes or Reads ends with a Send that is answered: then all data is where it belongs. Nothing here reads a clock: a run
-//! begins and ends with its future, and its caller measures the time.
+//! The sink answers every [`Plan::answered`]th Send with a Send of as many octets as a latency plan
+//! has, else of none. A run of Writes or Reads ends with a Send that is answered: then all data is
+//! where it belongs. Nothing here reads a clock: a run begins and ends with its future, and its
+//! caller measures the time.
 
 use core::net::SocketAddr;
 
@@ -22,7 +25,8 @@ use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr
 /// What carries the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// RDMA Reads, of the data's sink, whichever side that is: the reading side is called [`Source`] all the same.
+    /// RDMA Reads, of the data's sink, whichever side that is: the reading side is called
+    /// [`Source`] all the same.
     Read,
     /// Sends.
     Send,
@@ -363,7 +367,8 @@ async fn connect(
 /// Accepts a peer whose Request brought a plan, and does its part until the peer closes.
 ///
 /// # Errors
-/// The Request has no plan; the device has no room, which a reject reports to the peer; the connection ended otherwise than by the peer's close between two runs.
+/// The Request has no plan; the device has no room, which a reject reports to the peer; the
+/// connection ended otherwise than by the peer's close between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
         return Err(WorkloadError::Protocol("its Request brings no plan that this version knows".into()));

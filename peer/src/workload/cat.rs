@@ -1,4 +1,5 @@
-//! One stream of octets from a source to a sink, carried by Sends, Writes or Reads; both sides compare length and hash at the end.
+//! One stream of octets from a source to a sink, carried by Sends, Writes or Reads; both sides
+//! compare length and hash at the end.
 //!
 //! ```text
 //!   source                                        sink
@@ -10,9 +11,10 @@
 //!     |  <-------              Send: length and hash  |
 //! ```
 //!
-//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private data has the roles and where
-//! its slots are, the Responder's where its are. An Initiator that is the sink begins with an empty Send, since a Responder may not.
-//! Hashes are 64-bit FNV-1a: against mistakes, not against forgers.
+//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private
+//! data has the roles and where its slots are, the Responder's where its are. An Initiator that is
+//! the sink begins with an empty Send, since a Responder may not. Hashes are 64-bit FNV-1a: against
+//! mistakes, not against forgers.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues, and registered memory.
+//! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues,
+//! and registered memory.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -105,8 +106,8 @@ impl Region {
     }
 }
 
-/// Continues with this side's resources for a connection. If they are not available, the peer gets a Reply that rejects, instead of a
-/// close that could mean anything.
+/// Continues with this side's resources for a connection. If they are not available, the peer gets
+/// a Reply that rejects, instead of a close that could mean anything.
 ///
 /// # Errors
 /// What `made` says.
@@ -125,7 +126,8 @@ pub async fn or_reject<T>(
     }
 }
 
-/// One side of a connection. Dropping it gives all back, and resets a connection that is still open.
+/// One side of a connection. Dropping it gives all back, and resets a connection that is still
+/// open.
 #[derive(Debug)]
 pub struct Endpoint {
     device: Device,
@@ -253,7 +255,8 @@ impl Endpoint {
         }
     }
 
-    /// The connection ended gracefully. The Queue Pair is Idle then and takes work requests, which wait for a next connection.
+    /// The connection ended gracefully. The Queue Pair is Idle then and takes work requests, which
+    /// wait for a next connection.
     fn is_idle_again(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
             && self.device.verbs(|rnic| {

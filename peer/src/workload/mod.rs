@@ -1,11 +1,13 @@
-//! What a connected pair of endpoints does: workloads over the verbs of a [`Device`](crate::driver::Device).
+//! What a connected pair of endpoints does: workloads over the verbs of a
+//! [`Device`](crate::driver::Device).
 //!
 //! - [`mod@bench`]: streams of equal messages, to be measured;
 //! - [`cat`]: one stream of octets, by Sends, Writes or Reads;
 //! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send;
 //! - [`probe`]: operations of one's choice, one by one, wrong ones too.
 //!
-//! A workload is async where the verbs are; how its messages look and what its data is are functions of octets. Each has an
+//! A workload is async where the verbs are; how its messages look and what its data is are
+//! functions of octets. Each has an
 //! [`Endpoint`]: a Queue Pair with its completion queue and registered memory.
 
 pub mod bench;

@@ -10,8 +10,8 @@
 //!     |  <-------                 Send: go ahead  |
 //! ```
 //!
-//! Each Send has 16 octets: an [`Advertisement`], or zeros. Private data is none. The server writes back what it read as a C string:
-//! up to the first zero octet, and that octet.
+//! Each Send has 16 octets: an [`Advertisement`], or zeros. Private data is none. The server writes
+//! back what it read as a C string: up to the first zero octet, and that octet.
 
 use core::net::SocketAddr;
 
@@ -24,7 +24,8 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
 
-/// The sizes that rping takes, in octets: room for the text and the longest number, and no more than its buffer.
+/// The sizes that rping takes, in octets: room for the text and the longest number, and no more
+/// than its buffer.
 pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
 /// Octets of each Send.
@@ -64,8 +65,8 @@ impl Advertisement {
     }
 }
 
-/// The data of a round, counted from 0: `rdma-ping-N: `, then letters from `A` to `z` in a circle that begins one letter later each
-/// round, then a zero octet.
+/// The data of a round, counted from 0: `rdma-ping-N: `, then letters from `A` to `z` in a circle
+/// that begins one letter later each round, then a zero octet.
 #[must_use]
 pub fn text(round: u64, size: u32) -> Vec<u8> {
     const LETTERS: u64 = 58;
@@ -112,7 +113,8 @@ impl Messages {
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = endpoint.with(self.0, |octets| octets.get(start..).and_then(<[u8]>::first_chunk).copied())?;
-        // A peer that is content may close at once: no receive can be posted any more then, and none is needed.
+        // A peer that is content may close at once: no receive can be posted any more then, and
+        // none is needed.
         let _ = self.post(endpoint, received.wr_id);
         octets.ok_or_else(|| WorkloadError::Protocol("a Send without its octets".to_owned()))
     }
@@ -175,7 +177,8 @@ impl Client {
             let advertisement = Advertisement { address: region.remote(0), size: self.size };
             self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
             let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
-            // rping's server sends zeros, or what it had in its own buffer; an echo neither reads nor writes.
+            // rping's server sends zeros, or what it had in its own buffer; an echo neither reads
+            // nor writes.
             if self.messages.take(&self.endpoint, &go_ahead)? == advertisement.emit() {
                 let problem = "the peer sends back what it receives: it is an echo, and not a ping server";
                 return Err(WorkloadError::Protocol(problem.to_owned()));
@@ -236,7 +239,8 @@ impl Server {
         self.endpoint.accept(request, &PrivateData::default())
     }
 
-    /// One round; gives the data that was read, or nothing when the client closed between two rounds.
+    /// One round; gives the data that was read, or nothing when the client closed between two
+    /// rounds.
     ///
     /// # Errors
     /// The connection ended otherwise, or the client asks for more than this server was made for.
@@ -289,7 +293,8 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// From a capture of librdmacm's rping over siw: its first Send and the data of its first round.
+    /// From a capture of librdmacm's rping over siw: its first Send and the data of its first
+    /// round.
     #[test]
     fn as_rping_has_it() {
         let octets = [0, 0, 0x56, 0x47, 0x2e, 0x05, 0xc7, 0x60, 0xb7, 0x6c, 0x6c, 0, 0, 0, 0, 0x64];

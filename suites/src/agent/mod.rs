@@ -1,7 +1,9 @@
-//! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's host.
+//! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's
+//! host.
 //!
-//! What can be asked and what is told stands in [`weft_agent::protocol`]. One [`Agent`] is one control connection: what it made goes with
-//! it. `remote` speaks to one over TCP, through a command, or in a thread of this process.
+//! What can be asked and what is told stands in [`weft_agent::protocol`]. One [`Agent`] is one
+//! control connection: what it made goes with it. `remote` speaks to one over TCP, through a
+//! command, or in a thread of this process.
 //!
 //! What is left out: what a case wants of it, and what comes of that ([`crate::stage`]).
 
@@ -33,7 +35,8 @@ pub(crate) struct AgentAt {
 pub(crate) enum Way {
     /// `host:port`.
     Tcp(String),
-    /// A command that speaks the protocol on its standard input and output: `ssh nic-host weft agent --stdio`.
+    /// A command that speaks the protocol on its standard input and output: `ssh nic-host weft
+    /// agent --stdio`.
     Command(Vec<String>),
 }
 
@@ -55,7 +58,8 @@ pub(crate) struct Gone(pub(crate) String);
 pub(crate) enum Agent {
     /// The software RNIC behind a virtual link.
     Soft(Soft),
-    /// The software RNIC on this host's TCP, in a thread of this process that begins with the first question.
+    /// The software RNIC on this host's TCP, in a thread of this process that begins with the first
+    /// question.
     Here(Box<Settings>),
     /// On the NIC's host.
     Remote(Remote),

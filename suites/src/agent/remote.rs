@@ -1,6 +1,8 @@
-//! An agent on another host, in another process or in another thread: lines of JSON over TCP, through a command, or a pair of sockets.
+//! An agent on another host, in another process or in another thread: lines of JSON over TCP,
+//! through a command, or a pair of sockets.
 //!
-//! A thread reads, for what comes may come at any time, and one writes, for the agent may take nothing; both end with the connection.
+//! A thread reads, for what comes may come at any time, and one writes, for the agent may take
+//! nothing; both end with the connection.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -71,7 +73,8 @@ impl Remote {
         remote.greeted(at.token.clone(), within).await
     }
 
-    /// Begins one in this process: a software RNIC on this host's TCP, whose connections have these settings.
+    /// Begins one in this process: a software RNIC on this host's TCP, whose connections have these
+    /// settings.
     pub(super) async fn here(settings: Settings, within: Duration) -> Result<Self, Gone> {
         let failed = |error: std::io::Error| Gone(format!("does not start: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;

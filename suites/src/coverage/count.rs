@@ -8,8 +8,8 @@ use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
 use super::Proofs;
 
-/// The count of one catalogue, or of one section of it. Of the rows that are judgeable or unclassified each is in one of `covered`, `named`
-/// and `open`.
+/// The count of one catalogue, or of one section of it. Of the rows that are judgeable or
+/// unclassified each is in one of `covered`, `named` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
     /// Which.
@@ -37,8 +37,9 @@ pub struct Count {
     pub named: Vec<RequirementId>,
     /// The others.
     pub open: Vec<RequirementId>,
-    /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on its host hears. Counted for cases and
-    /// for the layers that verbs drive; 0 otherwise. Those that permit, define or need knowledge from outside are not among them.
+    /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on
+    /// its host hears. Counted for cases and for the layers that verbs drive; 0 otherwise. Those
+    /// that permit, define or need knowledge from outside are not among them.
     pub upper: usize,
     /// Those of them that a case is proven to judge.
     pub upper_covered: usize,
@@ -75,9 +76,10 @@ impl Count {
     }
 }
 
-/// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches. Tests have the endpoint in hand: SDP
-/// and the port mapper answer what a peer and a user do; of the layers below, the verbs are what a user meets. What of the verbs shows on the
-/// wire is a rule of the layer that sends it.
+/// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches.
+/// Tests have the endpoint in hand: SDP and the port mapper answer what a peer and a user do; of
+/// the layers below, the verbs are what a user meets. What of the verbs shows on the wire is a rule
+/// of the layer that sends it.
 #[must_use]
 pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
@@ -94,8 +96,9 @@ pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement
     requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
 }
 
-/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section where `sections` says so. By [`By::Case`] the proof of a
-/// rule counts as well: whatever a case asks, the monitor watches. `named` are the requirements that cases are about.
+/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section where `sections`
+/// says so. By [`By::Case`] the proof of a rule counts as well: whatever a case asks, the monitor
+/// watches. `named` are the requirements that cases are about.
 #[must_use]
 pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
@@ -186,7 +189,8 @@ mod tests {
         assert_eq!((rule.rows, test.rows), (rule.rows, rule.rows), "MPA has no row that shows at the verbs");
     }
 
-    /// A rule that is proven counts beside the cases, and a case that no deviation makes fail does not.
+    /// A rule that is proven counts beside the cases, and a case that no deviation makes fail does
+    /// not.
     #[test]
     fn a_case_counts_when_a_deviation_makes_it_fail() {
         let key = requirement!("MPA-7.1.1-2");
@@ -237,7 +241,8 @@ mod tests {
     #[test]
     fn tests_of_sdp_count_what_a_peer_and_a_user_see() {
         let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
-        // As the catalogues have them: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port mapper.
+        // As the catalogues have them: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port
+        // mapper.
         assert_eq!((of(By::Rule, Catalogue::Sdp), of(By::Test, Catalogue::Sdp)), (244, 653));
         assert_eq!((of(By::Case, Catalogue::Sdp), of(By::Case, Catalogue::SdpPm)), (560, 140));
         assert_eq!((of(By::Rule, Catalogue::SdpPm), of(By::Test, Catalogue::SdpPm)), (73, 145));

@@ -1,9 +1,10 @@
 //! Which requirements are covered by what, counted from tests and cases that ran.
 //!
-//! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill matrix ([`crate::prove`]); what they
-//! proved is kept in `suites/coverage/proofs.csv` and built in. Which rows count is told by where a breach of them shows ([`ways`]); of
-//! these only those that can be judged count ([`weft_core::requirement::Class`]), and the others need a reason, which stands in the
-//! catalogue of classes.
+//! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
+//! matrix ([`crate::prove`]); what they proved is kept in `suites/coverage/proofs.csv` and built
+//! in. Which rows count is told by where a breach of them shows ([`ways`]); of these only those
+//! that can be judged count ([`weft_core::requirement::Class`]), and the others need a reason,
+//! which stands in the catalogue of classes.
 
 mod count;
 
@@ -56,7 +57,8 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// `id` is shown by a case that judges a twin of this role, and fails when the twin commits the deviation.
+    /// `id` is shown by a case that judges a twin of this role, and fails when the twin commits the
+    /// deviation.
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
         let role = if role == Role::Initiator { " (initiator)" } else { "" };

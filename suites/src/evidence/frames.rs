@@ -1,4 +1,5 @@
-//! Ethernet frames for what crossed the wire: handshake, segments, FIN, reset, with right numbers and checksums.
+//! Ethernet frames for what crossed the wire: handshake, segments, FIN, reset, with right numbers
+//! and checksums.
 //!
 //! Headers are made up; only octets, order and times are those of the connection.
 
@@ -128,8 +129,9 @@ impl Framer {
     }
 }
 
-/// The sequence numbers of the SYNs of `opener` and `other`, which had `earlier` connections before. The tapes of both ends have
-/// the same, so that captures made from them can be read together.
+/// The sequence numbers of the SYNs of `opener` and `other`, which had `earlier` connections
+/// before. The tapes of both ends have the same, so that captures made from them can be read
+/// together.
 fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2] {
     let ports = u32::from(opener.port()).wrapping_mul(31).wrapping_add(other.port().into());
     let first = 0x1000_0000_u32.wrapping_add((ports & 0x0fff) << 16).wrapping_add(earlier.wrapping_mul(0x0101_0000));
@@ -288,7 +290,8 @@ mod tests {
         assert_eq!(frames[7].event, 3);
     }
 
-    /// The two ends of one connection on loopback, as `weft sdp agent --write` records them if it serves both.
+    /// The two ends of one connection on loopback, as `weft sdp agent --write` records them if it
+    /// serves both.
     fn both_ends() -> [TapeEvent; 2] {
         let [client, server] = [50_000, 5301].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let end =
@@ -322,7 +325,8 @@ mod tests {
         );
     }
 
-    /// Two captures of one connection, one from each end, are read as one if their numbers are the same.
+    /// Two captures of one connection, one from each end, are read as one if their numbers are the
+    /// same.
     #[test]
     fn the_tapes_of_both_ends_have_the_same_numbers() {
         let numbers = |events: &[TapeEvent]| -> Vec<(u32, u32)> {

@@ -1,8 +1,10 @@
-//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, on pass too.
+//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, on pass
+//! too.
 //!
-//! The packets are made from what the tester's end of each connection sent and received: octets, order and times are what
-//! they were, while segment boundaries, acknowledgements and headers are made up. The capture says so itself. Where the run captures
-//! on an interface, they are the frames that were there.
+//! The packets are made from what the tester's end of each connection sent and received: octets,
+//! order and times are what they were, while segment boundaries, acknowledgements and headers are
+//! made up. The capture says so itself. Where the run captures on an interface, they are the frames
+//! that were there.
 
 mod comments;
 mod frames;
@@ -53,7 +55,8 @@ pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: O
 /// Files of a case that are written, but that a power failure may still take.
 pub(crate) struct Written {
     files: Vec<File>,
-    /// The case's folder and those above it that were made for it, and the one that they were made in.
+    /// The case's folder and those above it that were made for it, and the one that they were made
+    /// in.
     folders: Vec<PathBuf>,
 }
 

@@ -53,12 +53,14 @@ pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
 }
 
 fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
-    // The monitor numbers connections by their first frames, as the tape does; direction 0 is the one that connected.
+    // The monitor numbers connections by their first frames, as the tape does; direction 0 is the
+    // one that connected.
     let opener = finding.stream.and_then(|stream| {
         let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
         connected.nth(usize::try_from(stream).ok()?).map(|event| event.direction)
     });
-    // Of datagrams it is the client's, who has no connection; the target is that one where the tester is the port mapper.
+    // Of datagrams it is the client's, who has no connection; the target is that one where the
+    // tester is the port mapper.
     let asks = finding.stream.is_none() && tape.iter().any(|event| is_from_client(&event.what));
     let by_opener = finding.direction == 0;
     let by_target = by_opener == (asks || opener == Some(Direction::FromTarget));

@@ -1,4 +1,5 @@
-//! The capture of a case: its frames on one Ethernet interface, with the comments of the section and of each event.
+//! The capture of a case: its frames on one Ethernet interface, with the comments of the section
+//! and of each event.
 
 use std::io;
 

@@ -1,8 +1,10 @@
-//! Evidence from the wire: the frames of an interface in the place of those that are made from the endpoint's own octets.
+//! Evidence from the wire: the frames of an interface in the place of those that are made from the
+//! endpoint's own octets.
 //!
-//! Only they show where segments begin and which end sent which FIN or reset. They take the others' place when they are whole: every octet that the
-//! tester received is in them, and every one that it sent, or the reset that ended it. Where they are not, the case keeps what the
-//! endpoint knows, and says so.
+//! Only they show where segments begin and which end sent which FIN or reset. They take the others'
+//! place when they are whole: every octet that the tester received is in them, and every one that
+//! it sent, or the reset that ended it. Where they are not, the case keeps what the endpoint knows,
+//! and says so.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -112,7 +114,8 @@ impl Wire {
         self.kept.segments().clear();
     }
 
-    /// The frames of a case's connections, once they are whole; why they are not, when `patience` is over.
+    /// The frames of a case's connections, once they are whole; why they are not, when `patience`
+    /// is over.
     pub(crate) async fn frames(
         &self,
         tape: &[TapeEvent],
@@ -222,7 +225,8 @@ fn frames<'s>(
     });
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
-    // Copied when they are known to be whole: until then this is asked at each pause of the capture.
+    // Copied when they are known to be whole: until then this is asked at each pause of the
+    // capture.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     // The first frame of each, in that order.
@@ -240,12 +244,14 @@ fn frames<'s>(
         halves[index][usize::from(!from_tester)].add(segment, list.len());
         list.push((segment, from_tester));
     }
-    // The monitor numbers connections by their first frames, and what it finds is told apart by that.
+    // The monitor numbers connections by their first frames, and what it finds is told apart by
+    // that.
     if order.len() != connections.len() || !order.is_sorted() {
         return Err("the capture does not show each connection's beginning, in their order".to_owned());
     }
     let whole: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::whole)).collect();
-    // Where the octets of each event begin, or the frame of its end; a hole is told before anything is looked up.
+    // Where the octets of each event begin, or the frame of its end; a hole is told before anything
+    // is looked up.
     let mut places = Vec::with_capacity(tape.len());
     for event in tape {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
@@ -256,7 +262,8 @@ fn frames<'s>(
         let other_reset = halves[index][1 - side].rst;
         let half = &mut halves[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
-            // What the tester did last may never have left it, and nobody knows; what it saw was there.
+            // What the tester did last may never have left it, and nobody knows; what it saw was
+            // there.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
             Some(frame) => Ok(Place::Frame(frame)),
             None => Ok(Place::Nowhere),
@@ -347,7 +354,8 @@ mod tests {
             (FromTarget, What::Fin),
             (ToTarget, What::Reset),
         ]);
-        // Handshake 0 to 2, both writes 3, the segments 4 and 5, FIN 6 with its acknowledgement, reset 8; and a stranger.
+        // Handshake 0 to 2, both writes 3, the segments 4 and 5, FIN 6 with its acknowledgement,
+        // reset 8; and a stranger.
         let mut segments = captured(&was);
         segments.insert(4, Segment { from: address(9, 1), ..segments[4].clone() });
         let frames = frames(&known, segments.iter(), 1_000).unwrap();

@@ -5,11 +5,13 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A capability that a target declares and a case may need. A closed list, so that a typo does not load.
+/// A capability that a target declares and a case may need. A closed list, so that a typo does not
+/// load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// An agent drives the target's own verbs. Follows from the target's `agent`; nobody declares it.
+    /// An agent drives the target's own verbs. Follows from the target's `agent`; nobody declares
+    /// it.
     Agent,
     /// Has M=1 in its own start-up frames, so that the tester's FPDUs are to have markers.
     AsksForMarkers,
@@ -17,11 +19,13 @@ pub enum Capability {
     Atomics,
     /// Sends and checks CRCs when asked to.
     Crc,
-    /// Each Send comes back as a Send with the same octets. Follows from the target's service; nobody declares it.
+    /// Each Send comes back as a Send with the same octets. Follows from the target's service;
+    /// nobody declares it.
     Echo,
     /// Sends markers when asked to.
     Markers,
-    /// Full Operation can be entered: echo or rping runs on it. Follows from the target's service; nobody declares it.
+    /// Full Operation can be entered: echo or rping runs on it. Follows from the target's service;
+    /// nobody declares it.
     Operation,
     /// Answers an MPA Request of revision 1.
     #[serde(rename = "revision-1")]
@@ -29,15 +33,19 @@ pub enum Capability {
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
-    /// What asks a port mapper connects then where it was sent: to the SDP Address, or to the Conventional Address.
+    /// What asks a port mapper connects then where it was sent: to the SDP Address, or to the
+    /// Conventional Address.
     PmConnect,
-    /// The target is an SDP port mapper, or asks one. Follows from the target's service; nobody declares it.
+    /// The target is an SDP port mapper, or asks one. Follows from the target's service; nobody
+    /// declares it.
     PortMapper,
-    /// It does so over IPv6 as well. Follows from the target's `[portmap]`, or from where it asks; nobody declares it.
+    /// It does so over IPv6 as well. Follows from the target's `[portmap]`, or from where it asks;
+    /// nobody declares it.
     PortMapperV6,
     /// `rping -s` runs on it. Follows from the target's service; nobody declares it.
     Rping,
-    /// It accepts SDP connections. Follows from the target's service, as the other capabilities of SDP; nobody declares them.
+    /// It accepts SDP connections. Follows from the target's service, as the other capabilities of
+    /// SDP; nobody declares them.
     Sdp,
     /// It opens SDP connections.
     SdpConnect,

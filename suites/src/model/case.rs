@@ -18,7 +18,8 @@ pub struct CaseInfo {
     pub version: u32,
     /// One line for people.
     pub title: String,
-    /// The requirements that it judges, the first being the one that a plain failure counts against.
+    /// The requirements that it judges, the first being the one that a plain failure counts
+    /// against.
     #[schemars(with = "Vec<String>")]
     pub requirements: Vec<RequirementId>,
     /// Roles of the target that it can judge.

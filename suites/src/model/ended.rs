@@ -7,12 +7,13 @@ use std::process::ExitStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Signals that a program gets for a fault of its own: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS. Others
-/// send it the rest, or, as SIGPIPE, are no more than an error that it does not handle.
+/// Signals that a program gets for a fault of its own: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+/// SIGSEGV and SIGSYS. Others send it the rest, or, as SIGPIPE, are no more than an error that it
+/// does not handle.
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
-/// The end of a program that the command `start` of the target file started. weft ends programs that still run when their
-/// case is over; those are not recorded.
+/// The end of a program that the command `start` of the target file started. weft ends programs
+/// that still run when their case is over; those are not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEnd {
     /// The first connection of the case that it opened, from 1.
@@ -52,7 +53,8 @@ impl fmt::Display for ProgramEnd {
             Some(connection) => write!(f, "program of connection {connection} ended, ")?,
             None => f.write_str("program that did not connect ended, ")?,
         }
-        // The name of a signal is the library's to know (wait(2): its number is the low octet, a status the next one).
+        // The name of a signal is the library's to know (wait(2): its number is the low octet, a
+        // status the next one).
         let raw = self.signal.or(self.exit_status.map(|status| status << 8));
         write!(f, "{}", ExitStatus::from_raw(raw.unwrap_or_default()))
     }

@@ -8,7 +8,8 @@ use tokio::sync::broadcast;
 
 use super::{CaseInfo, CaseKey, CaseResult, RunInfo, Step, Summary};
 
-/// Something that happened in a run. Terminal, web page, TUI, reports and store are readers of these and of nothing else.
+/// Something that happened in a run. Terminal, web page, TUI, reports and store are readers of
+/// these and of nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -35,8 +36,8 @@ pub enum Event {
         /// Its place in the plan, from 0.
         index: u64,
     },
-    /// Something happened between tester and target. Readers that only want results may ignore it: [`CaseResult::steps`]
-    /// holds all steps again.
+    /// Something happened between tester and target. Readers that only want results may ignore it:
+    /// [`CaseResult::steps`] holds all steps again.
     CaseStep {
         /// In which case.
         key: CaseKey,
@@ -55,8 +56,8 @@ pub enum Event {
     },
 }
 
-/// A listener. Called from several tasks at once where cases run beside each other: the events of a case come in their order, those of
-/// different cases are mixed. Be quick, never block for long.
+/// A listener. Called from several tasks at once where cases run beside each other: the events of a
+/// case come in their order, those of different cases are mixed. Be quick, never block for long.
 pub trait EventSink: Send + Sync {
     /// Takes note of one event.
     fn event(&self, event: &Event);

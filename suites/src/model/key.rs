@@ -1,4 +1,5 @@
-//! One case with one choice of parameters, and its two spellings: `id[octet=3]` for people, `id/octet=3` for folders.
+//! One case with one choice of parameters, and its two spellings: `id[octet=3]` for people,
+//! `id/octet=3` for folders.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// The parameters of a case, by name.
 pub type Parameters = BTreeMap<String, ParameterValue>;
 
-/// Which case with which parameters. Its text form ([`Display`](fmt::Display), [`FromStr`]) is stable across releases.
+/// Which case with which parameters. Its text form ([`Display`](fmt::Display), [`FromStr`]) is
+/// stable across releases.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct CaseKey {
     /// Id of the case.
@@ -50,9 +52,10 @@ impl CaseKey {
         CaseKey { case: case.to_owned(), parameters: Parameters::new() }
     }
 
-    /// The folder of its evidence below `cases/`, `/` between the parts: the id, then the parameters as one part (`octet=3`,
-    /// `crc=true,octet=3`; `default` where there are none). Octets other than letters, digits, `.`, `_`, `-` are written `%2F`.
-    /// A part that would be longer than a file name may be is shortened, and ends with `~` and a hash of all of it.
+    /// The folder of its evidence below `cases/`, `/` between the parts: the id, then the
+    /// parameters as one part (`octet=3`, `crc=true,octet=3`; `default` where there are none).
+    /// Octets other than letters, digits, `.`, `_`, `-` are written `%2F`. A part that would be
+    /// longer than a file name may be is shortened, and ends with `~` and a hash of all of it.
     #[must_use]
     pub fn path(&self) -> String {
         let mut path: String = self.case.split('/').map(|part| shortened(path_safe(part)) + "/").collect();
@@ -157,7 +160,8 @@ fn path_safe(text: &str) -> String {
         .collect()
 }
 
-/// The longest part of a path that is kept. Most file systems allow 255 bytes; some encrypting ones allow only 143.
+/// The longest part of a path that is kept. Most file systems allow 255 bytes; some encrypting ones
+/// allow only 143.
 const LONGEST_PART: usize = 140;
 /// What is kept of a longer one, before the hash.
 const KEPT: usize = LONGEST_PART - 1 - 16;
@@ -170,7 +174,8 @@ fn shortened(part: String) -> String {
     format!("{}~{:016x}", &part[..KEPT], fnv1a(part.as_bytes()))
 }
 
-/// FNV-1a, which gives the same hash in every release: the names of folders that exist depend on it.
+/// FNV-1a, which gives the same hash in every release: the names of folders that exist depend on
+/// it.
 fn fnv1a(octets: &[u8]) -> u64 {
     octets
         .iter()

@@ -1,11 +1,12 @@
 //! What a run is made of, as plain data: cases, keys, verdicts, transcripts, results, events.
 //!
-//! Everything here is serialised: the event stream, the JSON report, the transcripts and the results store carry exactly
-//! these types, and `schema/*.json` describes them. Nothing here runs, judges or formats; that is [`crate::run`] and
-//! [`crate::report`].
+//! Everything here is serialised: the event stream, the JSON report, the transcripts and the
+//! results store carry exactly these types, and `schema/*.json` describes them. Nothing here runs,
+//! judges or formats; that is [`crate::run`] and [`crate::report`].
 //!
-//! The life of a run as events: [`Event::RunStarted`], maybe [`Event::TargetWaiting`], then for each planned case
-//! [`Event::CaseStarted`], its [`Event::CaseStep`]s, [`Event::CaseFinished`], and at the end [`Event::RunFinished`].
+//! The life of a run as events: [`Event::RunStarted`], maybe [`Event::TargetWaiting`], then for
+//! each planned case [`Event::CaseStarted`], its [`Event::CaseStep`]s, [`Event::CaseFinished`], and
+//! at the end [`Event::RunFinished`].
 
 mod capability;
 mod case;

@@ -1,4 +1,5 @@
-//! A whole run as one document: what the JSON report holds, and what all other reports are made from.
+//! A whole run as one document: what the JSON report holds, and what all other reports are made
+//! from.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

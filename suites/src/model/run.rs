@@ -18,10 +18,12 @@ pub struct RunInfo {
     pub started_unix_ms: u64,
     /// Version of weft.
     pub weft_version: String,
-    /// It plans less than the default tier of all cases: a selection, a part, the smoke tier, a rerun.
+    /// It plans less than the default tier of all cases: a selection, a part, the smoke tier, a
+    /// rerun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_selection: bool,
-    /// Id of the run whose cases it runs again. Its results replace those of that run if the target is the same.
+    /// Id of the run whose cases it runs again. Its results replace those of that run if the target
+    /// is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
 }

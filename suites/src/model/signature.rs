@@ -1,18 +1,21 @@
 //! What of a text is the same in every run: the signature of a failure has nothing else in it.
 //!
-//! A failure is told with the values that were there: an STag that the target drew, a time, a port, the number of a frame. They are other
-//! ones each time, so they are left out, and `…` stands in their place. Left are the words, and the small numbers that say what it was:
-//! revisions, error codes, opcodes, counts of octets.
+//! A failure is told with the values that were there: an STag that the target drew, a time, a port,
+//! the number of a frame. They are other ones each time, so they are left out, and `…` stands in
+//! their place. Left are the words, and the small numbers that say what it was: revisions, error
+//! codes, opcodes, counts of octets.
 
 /// What stands where a value was.
 const LEFT_OUT: &str = "…";
-/// Hexadecimal digits behind `0x` from which a value is one of its run: opcodes, flags and error codes are shorter.
+/// Hexadecimal digits behind `0x` from which a value is one of its run: opcodes, flags and error
+/// codes are shorter.
 const LONG_HEX: usize = 4;
 /// Digits from which a decimal number is one of its run.
 const LONG_DECIMAL: usize = 7;
 /// Words in front of a number that depends on what went before, and on how fast.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
-/// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's control say what it is.
+/// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's
+/// control say what it is.
 const MANY_OCTETS: usize = 4;
 
 /// The text without what changes from run to run.
@@ -37,7 +40,8 @@ pub(crate) fn stable(text: &str) -> String {
     out
 }
 
-/// Octets of `rest`, which begins with `word`, that change from run to run; 0 where it says what it was.
+/// Octets of `rest`, which begins with `word`, that change from run to run; 0 where it says what it
+/// was.
 fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
     let is_decimal = |text: &str| text.bytes().all(|c| c.is_ascii_digit());

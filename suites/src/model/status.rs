@@ -19,7 +19,8 @@ pub enum RunStatus {
     Done,
     /// Stopped on request; the finished cases are kept.
     Cancelled,
-    /// Its process is gone; the finished cases are kept. The store derives it: a process that is killed writes no status.
+    /// Its process is gone; the finished cases are kept. The store derives it: a process that is
+    /// killed writes no status.
     Broken,
 }
 

@@ -55,7 +55,8 @@ pub enum StepKind {
     Met,
     /// An expectation was not met.
     Unmet,
-    /// What the target's agent was asked (`sent`), or told (`received`): nothing that crossed the wire.
+    /// What the target's agent was asked (`sent`), or told (`received`): nothing that crossed the
+    /// wire.
     Agent,
     /// The script or the engine says what is going on.
     Note,

@@ -5,8 +5,9 @@
 //! applicable and unimplemented cases are skipped, and so are results that the baseline expects. So
 //! the counts are the same as in all other reports.
 //!
-//! Violations that were also observed and stale baseline entries are the output of a separate suite.
-//! If no case fails, a case that shows one of them is an error ([`beside`](mod@super::beside)).
+//! Violations that were also observed and stale baseline entries are the output of a separate
+//! suite. If no case fails, a case that shows one of them is an error
+//! ([`beside`](mod@super::beside)).
 
 use std::time::Duration;
 

@@ -193,7 +193,8 @@ impl Site {
         Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
     }
 
-    /// The frames of a case: from the wire, where it is captured and they are whole; else why they are not.
+    /// The frames of a case: from the wire, where it is captured and they are whole; else why they
+    /// are not.
     async fn frames(&self, tape: &[TapeEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
         let Some(wire) = &self.wire else { return (evidence::made(tape), None) };
         match wire.frames(tape, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
@@ -236,7 +237,8 @@ impl Site {
         Ok(Played { stage, fault })
     }
 
-    /// After a case that did not show the target alive: is it? And if not, and its file says how, it is brought back.
+    /// After a case that did not show the target alive: is it? And if not, and its file says how,
+    /// it is brought back.
     async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
         let Some(restart) = target.restart.as_ref().filter(|_| !log.alive_after) else {
             return Ok(Afterwards::default());

@@ -1,6 +1,7 @@
 //! The control run of a failed case: what it makes of the verdict.
 //!
-//! If the control fails, too, the case is inconclusive, and its explanation names the basic cases that failed in this run.
+//! If the control fails, too, the case is inconclusive, and its explanation names the basic cases
+//! that failed in this run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

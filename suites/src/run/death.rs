@@ -1,9 +1,10 @@
-//! A target that dies of a case: a good exchange worked before the stimulus, and none works after it; or the target answered
-//! before the stimulus, and the command `crashed` says that it is dead; or the program that was started as the target, and
-//! that the stimulus met, is killed by a signal for a fault of its own.
+//! A target that dies of a case: a good exchange worked before the stimulus, and none works after
+//! it; or the target answered before the stimulus, and the command `crashed` says that it is dead;
+//! or the program that was started as the target, and that the stimulus met, is killed by a signal
+//! for a fault of its own.
 //!
-//! Such a case fails, and what is known of the target's end belongs to its report: how the programs ended that were started as
-//! the target, and what the command `crashed` prints.
+//! Such a case fails, and what is known of the target's end belongs to its report: how the programs
+//! ended that were started as the target, and what the command `crashed` prints.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::stage::{EndedProgram, Stage};
 use crate::targets::{CRASHED_SECONDS, Start, Target, TargetKind};
 
 impl Site {
-    /// Records how the programs ended that were started as the target. Fails a case whose target died of it, if that is
-    /// certain; not one whose script is wrong.
+    /// Records how the programs ended that were started as the target. Fails a case whose target
+    /// died of it, if that is certain; not one whose script is wrong.
     pub(super) async fn judge_death(
         &self,
         case: &CaseInfo,
@@ -53,7 +54,8 @@ impl Site {
         let reached = self.live.link(target)?;
         if !matches!(reached.start, Some(Start::Person { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-            // A service that did not work before the stimulus did not die of it: such a case showed start-up alone.
+            // A service that did not work before the stimulus did not die of it: such a case showed
+            // start-up alone.
             let service = if stage.log.has_worked { target.service } else { target.service.of_startup() };
             let seen = Arc::new(Target { service, ..Target::clone(target) });
             let mut look = Stage::new(seen, reached, key.clone(), quiet);
@@ -71,7 +73,8 @@ impl Site {
     }
 }
 
-/// What the command `crashed` prints; none where there is no such command, and where it says that the target lives.
+/// What the command `crashed` prints; none where there is no such command, and where it says that
+/// the target lives.
 async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
     let (ended, printed) = target.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
     ended.is_ok().then_some(printed)
@@ -103,7 +106,8 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
-    /// Ends by a raw status of wait(2), of which some were of programs that the script did something to.
+    /// Ends by a raw status of wait(2), of which some were of programs that the script did
+    /// something to.
     fn programs(of: &[(i32, bool)]) -> Vec<EndedProgram> {
         let program = |(number, (raw, is_stimulated)): (u32, &(i32, bool))| EndedProgram {
             end: ProgramEnd::of(Some(number), "client".to_owned(), ExitStatus::from_raw(*raw)),

@@ -1,8 +1,8 @@
-//! Why a failure says nothing about the target: the tester stood still meanwhile, or the link to the
-//! target is lost.
+//! Why a failure says nothing about the target: the tester stood still meanwhile, or the link to
+//! the target is lost.
 //!
-//! A target that does not answer is dead if its process has ended, if its host answers by TCP, or if
-//! the command `crashed` of its file says so. Otherwise the link counts as lost.
+//! A target that does not answer is dead if its process has ended, if its host answers by TCP, or
+//! if the command `crashed` of its file says so. Otherwise the link counts as lost.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +22,8 @@ pub(super) struct TargetState {
     pub(super) has_ended: bool,
 }
 
-/// The reason, if there is one. `stood_still` is the tester's longest standstill since the case began.
+/// The reason, if there is one. `stood_still` is the tester's longest standstill since the case
+/// began.
 pub(super) async fn excuse(
     target: &Target,
     log: &Log,

@@ -1,7 +1,8 @@
 //! From the record of a case to its verdict.
 //!
-//! A pass needs evidence for each requirement of the case and a good exchange before and after. What the monitor finds about
-//! the target counts for its own requirements, and against the case where it is about one of them; not where the script asked for it.
+//! A pass needs evidence for each requirement of the case and a good exchange before and after.
+//! What the monitor finds about the target counts for its own requirements, and against the case
+//! where it is about one of them; not where the script asked for it.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -22,7 +23,8 @@ pub(super) struct Judgement {
     pub(super) at: Option<SourceLocation>,
 }
 
-/// Judges a case that was run. `lost` events had no room in the record, and `unseen` findings of the monitor none in its list.
+/// Judges a case that was run. `lost` events had no room in the record, and `unseen` findings of
+/// the monitor none in its list.
 pub(super) fn judge(
     case: &CaseInfo,
     log: &Log,

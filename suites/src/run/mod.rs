@@ -1,7 +1,9 @@
-//! The engine: plans, runs the cases, judges, keeps evidence and results, and tells it all as events.
+//! The engine: plans, runs the cases, judges, keeps evidence and results, and tells it all as
+//! events.
 //!
-//! A run writes below its folder ([`crate::folder`]): `results.sqlite`, `run.json`, and `cases/<case>/<parameters>/`. Reports are not
-//! written here ([`crate::report::write_all`]); they need nothing but what a run returns.
+//! A run writes below its folder ([`crate::folder`]): `results.sqlite`, `run.json`, and
+//! `cases/<case>/<parameters>/`. Reports are not written here ([`crate::report::write_all`]); they
+//! need nothing but what a run returns.
 
 mod begin;
 mod case;
@@ -38,8 +40,9 @@ use recorder::{Patience, Recorder, RunClock};
 /// How often a run shows in the store that its process lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// Cases whose evidence is on its way to the disk, at most. A case is recorded only once its evidence is there, and a disk needs
-/// milliseconds for that; meanwhile the next cases run, and the file system brings the evidence of several to the disk at once.
+/// Cases whose evidence is on its way to the disk, at most. A case is recorded only once its
+/// evidence is there, and a disk needs milliseconds for that; meanwhile the next cases run, and the
+/// file system brings the evidence of several to the disk at once.
 const MOST_UNSYNCED: usize = 16;
 
 /// What to run.
@@ -51,7 +54,8 @@ pub struct RunOptions {
     pub suites: Suites,
     /// Which of them.
     pub filter: Filter,
-    /// The run's folder; it is created. The files of the run before go to `earlier/<run id>` there ([`crate::folder`]).
+    /// The run's folder; it is created. The files of the run before go to `earlier/<run id>` there
+    /// ([`crate::folder`]).
     pub out: PathBuf,
     /// Seed of everything random; one is drawn where there is none.
     pub seed: Option<u64>,
@@ -90,22 +94,25 @@ pub enum RunError {
     },
 }
 
-/// How a run is done, beside what is run. The default is as many cases at a time as are good for the target, into
-/// the store in the run's folder.
+/// How a run is done, beside what is run. The default is as many cases at a time as are good for
+/// the target, into the store in the run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// Cases at a time where the target is one of weft's own; any other has one. 0: as many as are good for the target.
+    /// Cases at a time where the target is one of weft's own; any other has one. 0: as many as are
+    /// good for the target.
     pub jobs: usize,
     /// The results store by its URL, instead of the file in the run's folder.
     pub store: Option<String>,
-    /// Goes on with the newest run of this target in the store that did not come to its end: its plan, its seed, and what it has. The
-    /// options' filter and seed count for nothing then.
+    /// Goes on with the newest run of this target in the store that did not come to its end: its
+    /// plan, its seed, and what it has. The options' filter and seed count for nothing then.
     pub resume: bool,
-    /// How long a store that cannot be written is waited for before the run continues without it; a minute where nothing is given.
+    /// How long a store that cannot be written is waited for before the run continues without it; a
+    /// minute where nothing is given.
     pub patience: Option<Duration>,
 }
 
-/// Runs the selected cases and tells `sink` what happens. With nothing selected the report is empty and its exit code says so.
+/// Runs the selected cases and tells `sink` what happens. With nothing selected the report is empty
+/// and its exit code says so.
 ///
 /// # Errors
 /// The tester cannot work: no folder, no store, no such host. Events stop then.
@@ -116,7 +123,8 @@ pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunRep
 /// As [`run`](fn@run), by a schedule.
 ///
 /// # Errors
-/// As [`run`](fn@run); and there is no run to go on with, or it is not one of these suites against this target.
+/// As [`run`](fn@run); and there is no run to go on with, or it is not one of these suites against
+/// this target.
 pub async fn run_with(
     options: RunOptions,
     schedule: Schedule,

@@ -29,9 +29,11 @@ impl Filter {
         Filter::default()
     }
 
-    /// The cases that one of the words names; with no words, all. A word is a key (`mpa/7.1.1-key/wrong-octet[octet=3]`), a case
-    /// (`mpa/7.1.1-key/wrong-octet`), the begin of one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`), a
-    /// section with those in it (`mpa/7.1`, `MPA-7.1`) or a tag (`startup`). A key is selected whatever the tier.
+    /// The cases that one of the words names; with no words, all. A word is a key
+    /// (`mpa/7.1.1-key/wrong-octet[octet=3]`), a case (`mpa/7.1.1-key/wrong-octet`), the begin of
+    /// one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`), a section with
+    /// those in it (`mpa/7.1`, `MPA-7.1`) or a tag (`startup`). A key is selected whatever the
+    /// tier.
     #[must_use]
     pub fn of<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
         Filter { words: words.into_iter().map(Into::into).collect(), ..Filter::default() }
@@ -49,7 +51,8 @@ impl Filter {
         Filter { only: Some(keys.into_iter().collect()), ..self }
     }
 
-    /// Of what is selected, only these, whatever the tier: cases of the run with this id, which are run again.
+    /// Of what is selected, only these, whatever the tier: cases of the run with this id, which are
+    /// run again.
     #[must_use]
     pub fn rerun(self, run: &str, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { rerun_of: Some(run.to_owned()), ..self.only(keys) }
@@ -65,7 +68,8 @@ impl Filter {
         Filter { cases: Some(cases.map(str::to_owned).collect()), ..self }
     }
 
-    /// Part `index`, counted from 0, of `of` parts, into which the whole selection falls without overlap.
+    /// Part `index`, counted from 0, of `of` parts, into which the whole selection falls without
+    /// overlap.
     #[must_use]
     pub fn shard(self, index: usize, of: usize) -> Self {
         Filter { shard: Some((index, of.max(1))), ..self }
@@ -98,7 +102,8 @@ impl Filter {
     }
 }
 
-/// Is `id`, of a case or a requirement, in the section that `word` names with the protocol (`mpa/7.1`, `MPA-7.1`)?
+/// Is `id`, of a case or a requirement, in the section that `word` names with the protocol
+/// (`mpa/7.1`, `MPA-7.1`)?
 fn is_section_of(word: &str, id: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
         // Not the number of a requirement or the name of a protocol: `RDMAP-5.2-1`, `mpa-p2p`.
@@ -148,7 +153,8 @@ impl Plan {
         plan
     }
 
-    /// Does it leave out something that a run of all cases with this seed has? A run of more than the default tier leaves out nothing.
+    /// Does it leave out something that a run of all cases with this seed has? A run of more than
+    /// the default tier leaves out nothing.
     pub(super) fn is_selection(&self, suites: &Suites, seed: u64) -> bool {
         let planned: BTreeSet<&CaseKey> = self.keys.iter().collect();
         suites.cases().any(|case| {

@@ -1,9 +1,10 @@
-//! Writes a run into the results store, and survives a store that cannot be written for a while: a database server that
-//! restarts, a file that another program locks, a full disk.
+//! Writes a run into the results store, and survives a store that cannot be written for a while: a
+//! database server that restarts, a file that another program locks, a full disk.
 //!
-//! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its results are in memory and,
-//! with their evidence, on disk, so its reports are complete. From time to time the recorder tries again, and once more
-//! when the run ends. What the store does not get in the end is part of the summary.
+//! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its
+//! results are in memory and, with their evidence, on disk, so its reports are complete. From time
+//! to time the recorder tries again, and once more when the run ends. What the store does not get
+//! in the end is part of the summary.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::store::{Store, StoreError};
 
 /// How long a write is tried again before the run continues without the store.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The first pause between two tries. Each pause is twice as long as the one before, up to the longest.
+/// The first pause between two tries. Each pause is twice as long as the one before, up to the
+/// longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two tries of a run that continues without the store.
@@ -56,8 +58,8 @@ pub(super) struct Tries<'a> {
 }
 
 impl Tries<'_> {
-    /// Waits before the next try. Gives the error back if there is none: the write fails for good or has failed for too
-    /// long, or the run is cancelled.
+    /// Waits before the next try. Gives the error back if there is none: the write fails for good
+    /// or has failed for too long, or the run is cancelled.
     pub(super) async fn after(&mut self, error: StoreError) -> Result<(), StoreError> {
         let left = self.patience.limit.saturating_sub(self.began.elapsed());
         if left.is_zero() || !error.may_pass() {

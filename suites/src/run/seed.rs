@@ -14,7 +14,8 @@ pub(super) fn draw() -> u64 {
     RandomState::new().build_hasher().finish() & MASK
 }
 
-/// The seed of one case: it follows from the run's and from the key alone, not from the other cases of the run.
+/// The seed of one case: it follows from the run's and from the key alone, not from the other cases
+/// of the run.
 pub(super) fn of_case(run: u64, key: &CaseKey) -> u64 {
     // FNV-1a over the key, then the finalizer of SplitMix64.
     let hash = key

@@ -1,5 +1,5 @@
-//! Whether the tester stood still: its virtual machine was suspended, its process was stopped, or its
-//! clock jumped. Meanwhile the target went on, so a failure about time may be the tester's own.
+//! Whether the tester stood still: its virtual machine was suspended, its process was stopped, or
+//! its clock jumped. Meanwhile the target went on, so a failure about time may be the tester's own.
 //!
 //! A thread looks at two clocks at short intervals. If it was not called for long, or if the two
 //! clocks moved by different amounts, the tester stood still.
@@ -22,7 +22,8 @@ const MOST: usize = 100;
 pub(super) struct Standstill(Arc<Mutex<Looks>>);
 
 impl Standstill {
-    /// Begins to watch. Without a thread, only the moments that [`since`](Self::since) is called at are known.
+    /// Begins to watch. Without a thread, only the moments that [`since`](Self::since) is called at
+    /// are known.
     pub(super) fn watch() -> Self {
         let looks = Arc::new(Mutex::new(Looks::begin(Instant::now(), clock::unix_ns())));
         let watched = Arc::downgrade(&looks);

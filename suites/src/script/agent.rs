@@ -1,4 +1,5 @@
-//! What drives the target's own verbs, `target`: the third parameter of a case that has `capabilities = { "agent" }`.
+//! What drives the target's own verbs, `target`: the third parameter of a case that has
+//! `capabilities = { "agent" }`.
 //!
 //! ```lua
 //! local conn, pair, op = target:operate { ird = 4 }  -- in either role: FPDUs may go both ways; op.msn, op.target_msn are the next Sends'
@@ -110,7 +111,8 @@ impl TargetVerbs {
         mlua::Error::external(self.stage.lock().await.agent_gone("answers something else", at))
     }
 
-    /// Posts a work request; gives its number, and `nil` with the reason where it may be refused and is.
+    /// Posts a work request; gives its number, and `nil` with the reason where it may be refused
+    /// and is.
     pub(super) async fn post(
         &self,
         work: &WorkFields,

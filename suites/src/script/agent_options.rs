@@ -29,8 +29,8 @@ pub(super) struct WorkFields {
 }
 
 impl Reader<'_> {
-    /// `octets`: how many (default 4096). `access`: names (default `local_write`, `remote_write`, `remote_read`). `fill`: the seed of a pattern;
-    /// `put`: octets that it begins with.
+    /// `octets`: how many (default 4096). `access`: names (default `local_write`, `remote_write`,
+    /// `remote_read`). `fill`: the seed of a pattern; `put`: octets that it begins with.
     pub(super) fn agent_region(&self, table: Option<Table>) -> mlua::Result<RegionFields> {
         let mut fields = Fields::new(self.lua, "agent_region", table);
         let default = || ["local_write", "remote_write", "remote_read"].map(str::to_owned).to_vec();
@@ -93,7 +93,8 @@ impl Reader<'_> {
         Ok((expectation, private_data))
     }
 
-    /// The fields of a work request, those of `more` among them, which reads what is the operation's own.
+    /// The fields of a work request, those of `more` among them, which reads what is the
+    /// operation's own.
     pub(super) fn agent_work<T>(
         &self,
         table: Option<Table>,
@@ -121,7 +122,8 @@ impl Reader<'_> {
         Ok((read, more))
     }
 
-    /// Octets of a region: all from `offset` on, where no `length` is said; `key`: another than the region's own.
+    /// Octets of a region: all from `offset` on, where no `length` is said; `key`: another than the
+    /// region's own.
     pub(super) fn agent_part(&self, table: Option<Table>) -> mlua::Result<Part> {
         let mut fields = Fields::new(self.lua, "agent_part", table);
         let (offset, length, key) = (fields.or("offset", 0)?, fields.optional("length")?, fields.optional("key")?);
@@ -135,7 +137,8 @@ impl Reader<'_> {
         Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
     }
 
-    /// The eight octets of the peer at `stag` and `to`: `add`, or `compare` and `swap`, in numbers that may be negative.
+    /// The eight octets of the peer at `stag` and `to`: `add`, or `compare` and `swap`, in numbers
+    /// that may be negative.
     pub(super) fn agent_atomic(fields: &mut Fields<'_>) -> mlua::Result<Operation> {
         let (key, address) = Self::agent_remote(fields)?;
         let mut number = |name| fields.optional::<i64>(name).map(|number| number.map(i64::cast_unsigned));
@@ -170,7 +173,8 @@ impl Reader<'_> {
         Ok((fields.or("solicited", false)?, fields.optional("invalidate")?))
     }
 
-    /// `status`: `"success"` (default), `"error"` for any other, one of `enum ibv_wc_status` in lower case, or a list of them.
+    /// `status`: `"success"` (default), `"error"` for any other, one of `enum ibv_wc_status` in
+    /// lower case, or a list of them.
     pub(super) fn expect_completion(&self, table: Option<Table>) -> mlua::Result<(Expectation, CompletionFields)> {
         let mut fields = Fields::new(self.lua, "expect_completion", table);
         let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
@@ -186,7 +190,8 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    /// `event`: one of `established`, `rejected`, `failed`, `disconnected`, `asynchronous`, or a list of them.
+    /// `event`: one of `established`, `rejected`, `failed`, `disconnected`, `asynchronous`, or a
+    /// list of them.
     pub(super) fn expect_event(&self, table: Option<Table>) -> mlua::Result<(Expectation, EventFields)> {
         const EVENTS: [&str; 5] = ["established", "rejected", "failed", "disconnected", "asynchronous"];
         let mut fields = Fields::new(self.lua, "expect_event", table);
@@ -216,7 +221,8 @@ impl Reader<'_> {
         Ok(expectation)
     }
 
-    /// Which octets of a region: `offset` (0), `length` (the rest); and for who writes `octets` or `seed`.
+    /// Which octets of a region: `offset` (0), `length` (the rest); and for who writes `octets` or
+    /// `seed`.
     pub(super) fn agent_octets(&self, table: Option<Table>, whole: u64) -> mlua::Result<OctetsFields> {
         let mut fields = Fields::new(self.lua, "agent_octets", table);
         let offset: u64 = fields.or("offset", 0)?;

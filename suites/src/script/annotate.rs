@@ -1,7 +1,8 @@
 //! The annotations that make an editor with LuaLS know the surface: `weft.lua`, as `---@meta`.
 //!
-//! The fields of each table are those that the code asks for when it reads one, noted while it reads ([`Asked`]). Names of methods
-//! and what they are for stand in [`super::methods`]; a test calls each of them.
+//! The fields of each table are those that the code asks for when it reads one, noted while it
+//! reads ([`Asked`]). Names of methods and what they are for stand in [`super::methods`]; a test
+//! calls each of them.
 
 use std::fmt::Write as _;
 
@@ -211,7 +212,8 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
 }
 
-/// What needs an object of the target cannot be read without one; what it asked for until then is noted.
+/// What needs an object of the target cannot be read without one; what it asked for until then is
+/// noted.
 fn noted<T>(_: mlua::Result<T>) {}
 
 fn class(table: &str) -> String {

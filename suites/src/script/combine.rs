@@ -1,5 +1,5 @@
-//! Which choices of a case's parameters are run in a tier: all of them, enough that every pair of values of two parameters
-//! occurs, or a sample that follows from a seed.
+//! Which choices of a case's parameters are run in a tier: all of them, enough that every pair of
+//! values of two parameters occurs, or a sample that follows from a seed.
 
 use std::fmt;
 
@@ -132,8 +132,8 @@ impl Uncovered {
     }
 }
 
-/// Greedy: each row begins with a pair that is missing, and each further value is the one that adds most missing pairs. Gives the
-/// rows as numbers in the order of all choices.
+/// Greedy: each row begins with a pair that is missing, and each further value is the one that adds
+/// most missing pairs. Gives the rows as numbers in the order of all choices.
 fn pairwise(sizes: &[usize]) -> Vec<usize> {
     let mut uncovered = Uncovered::new(sizes);
     let mut rows = Vec::new();

@@ -13,7 +13,8 @@ use super::location;
 use super::options::Ids;
 use crate::model::{CaseInfo, CaseKey, ParameterValue, SourceLocation};
 
-/// A declared case with its function, which belongs to the Lua state that the script was loaded into.
+/// A declared case with its function, which belongs to the Lua state that the script was loaded
+/// into.
 pub(crate) struct Declared {
     pub(crate) info: CaseInfo,
     pub(crate) combination: Combination,
@@ -122,7 +123,8 @@ fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<Para
     Ok(parameters)
 }
 
-/// `tier`: the smallest tier that the case is in. `combine`: for each tier, `"all"`, `"pairwise"`, or how many.
+/// `tier`: the smallest tier that the case is in. `combine`: for each tier, `"all"`, `"pairwise"`,
+/// or how many.
 fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> {
     let mut combination = Combination::default();
     if let Some(word) = fields.optional::<String>("tier")? {
@@ -146,7 +148,8 @@ fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> 
     Ok(combination)
 }
 
-/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`, and so does each file of a folder `mpa/7.1.1-key`.
+/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`, and so does each file of a folder
+/// `mpa/7.1.1-key`.
 fn check_id(id: &str, file: &str) -> Result<(), String> {
     let stem = file.strip_suffix(".lua").unwrap_or(file);
     let stem = stem.match_indices('/').nth(1).map_or(stem, |(end, _)| &stem[..end]);

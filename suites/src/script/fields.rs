@@ -1,8 +1,10 @@
-//! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand in it.
+//! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand
+//! in it.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
-/// Where it is kept with a Lua state, every field that is asked for is noted in it: so the annotations for editors know them.
+/// Where it is kept with a Lua state, every field that is asked for is noted in it: so the
+/// annotations for editors know them.
 #[derive(Debug, Default)]
 pub(crate) struct Asked(pub(crate) Vec<AskedField>);
 

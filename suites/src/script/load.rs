@@ -177,7 +177,8 @@ pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, V
     Ok((lua, declared))
 }
 
-/// `case {` spans lines, and Lua knows only where it begins: the line that holds what the message quotes is a better pointer.
+/// `case {` spans lines, and Lua knows only where it begins: the line that holds what the message
+/// quotes is a better pointer.
 fn quoted_line(script: &Script, at: SourceLocation, message: &str) -> SourceLocation {
     let first = usize::try_from(at.line.saturating_sub(1)).unwrap_or(0);
     let mut quotes = message.split(['"', '`']).skip(1).step_by(2).filter(|quoted| !quoted.is_empty());

@@ -10,7 +10,8 @@ pub(crate) struct ScriptName(pub(crate) String);
 /// The line of the script that is being executed, seen from a Rust function that it called.
 pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     let file = lua.app_data_ref::<ScriptName>()?.0.clone();
-    // The nearest frame of the script: level 0 is the Rust function, and coroutine glue may stand in between.
+    // The nearest frame of the script: level 0 is the Rust function, and coroutine glue may stand
+    // in between.
     for level in 0..16 {
         let found = lua.inspect_stack(level, |debug| {
             let is_script = debug.source().source.is_some_and(|source| source.strip_prefix('@') == Some(&file));

@@ -165,7 +165,8 @@ impl UserData for Mapper {
                 quiet.map_err(mlua::Error::external)
             }
         });
-        // m:connect(answer, { requirement = ... }): TCP to the address of a PMAccept, from its CpPort.
+        // m:connect(answer, { requirement = ... }): TCP to the address of a PMAccept, from its
+        // CpPort.
         methods.add_async_method("connect", |lua, m, (answer, table): (Table, Option<Table>)| {
             let socket = m.socket;
             let parts = (m.stage.clone(), m.target.clone(), m.requirements.clone());

@@ -1,6 +1,8 @@
-//! What the objects of the surface can do, told for whoever writes a script: names, parameters and purposes of their methods.
+//! What the objects of the surface can do, told for whoever writes a script: names, parameters and
+//! purposes of their methods.
 //!
-//! The methods themselves are where they are done; the editor's file is written from here ([`super::annotate`]).
+//! The methods themselves are where they are done; the editor's file is written from here
+//! ([`super::annotate`]).
 
 mod mapper;
 mod sdp;
@@ -8,7 +10,8 @@ mod sdp;
 pub(super) use mapper::{MAPPER, PORT_MAPPER};
 pub(super) use sdp::{READ_FIELDS, SDP, WRITE_FIELDS};
 
-/// A method: its name, its parameters in front of the table with their types, the name of the table, what it gives, what it is for.
+/// A method: its name, its parameters in front of the table with their types, the name of the
+/// table, what it gives, what it is for.
 pub(super) struct Method {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [(&'static str, &'static str)],

@@ -1,8 +1,9 @@
 //! Cases as Lua scripts: loading, the sandbox they run in, and what they can say.
 //!
-//! A script declares cases with `case { ... }`; `run = function(t, p)` gets the tester `t` and its parameters `p`. What `t`
-//! and its connections can do is in `surface.rs`; messages are in `message/`. Nothing here decides a verdict: expectations
-//! are recorded, and [`crate::run`] judges the record.
+//! A script declares cases with `case { ... }`; `run = function(t, p)` gets the tester `t` and its
+//! parameters `p`. What `t` and its connections can do is in `surface.rs`; messages are in
+//! `message/`. Nothing here decides a verdict: expectations are recorded, and [`crate::run`] judges
+//! the record.
 
 mod agent;
 mod agent_options;

@@ -1,6 +1,7 @@
 //! `octets`: for cases that move many octets and look at each of them.
 //!
-//! In Lua an octet at a time is slow, and what differs everywhere without any order makes evidence that no report can pack.
+//! In Lua an octet at a time is slow, and what differs everywhere without any order makes evidence
+//! that no report can pack.
 
 use mlua::{Lua, LuaString};
 
@@ -22,7 +23,8 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("octets", module)
 }
 
-/// Numbered lines, cut at `length`: octets that have got to the wrong place show it, also where 64 KiB lie between.
+/// Numbered lines, cut at `length`: octets that have got to the wrong place show it, also where 64
+/// KiB lie between.
 fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     if length > MOST {
         return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} octets")));

@@ -13,7 +13,8 @@ use crate::targets::Target;
 
 /// Seconds that a target has for a Reply, or for an FPDU.
 pub(super) const REPLY_SECONDS: f64 = 5.0;
-/// Seconds that a target has for closing: longer than the start-up timers of 5 and 10 s that are in use.
+/// Seconds that a target has for closing: longer than the start-up timers of 5 and 10 s that are in
+/// use.
 pub(super) const CLOSE_SECONDS: f64 = 15.0;
 /// Seconds for which silence is listened to.
 pub(super) const SILENCE_SECONDS: f64 = 2.0;
@@ -22,7 +23,8 @@ const MAX_PIECES: usize = 4096;
 /// Longest pause, in seconds.
 const MAX_PAUSE: f64 = 3600.0;
 
-/// One requirement id, or a list of them; lists may stand in it, too, as scripts name what belongs together.
+/// One requirement id, or a list of them; lists may stand in it, too, as scripts name what belongs
+/// together.
 pub(super) struct Ids(pub(super) Vec<String>);
 
 impl FromLua for Ids {
@@ -43,7 +45,8 @@ impl FromLua for Ids {
     }
 }
 
-/// `true` for a step with FPDUs, or the legal frame that the control sends instead of a start-up frame.
+/// `true` for a step with FPDUs, or the legal frame that the control sends instead of a start-up
+/// frame.
 pub(super) struct Deviates(Option<Deviation>);
 
 impl FromLua for Deviates {
@@ -206,7 +209,8 @@ impl Reader<'_> {
         Ok((expectation, expected, actual))
     }
 
-    /// Where a message of `len` octets is cut, the pause between the pieces, and how the step deviates from a plain exchange.
+    /// Where a message of `len` octets is cut, the pause between the pieces, and how the step
+    /// deviates from a plain exchange.
     pub(super) fn send(
         &self,
         table: Option<Table>,

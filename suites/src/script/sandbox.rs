@@ -1,8 +1,9 @@
 //! The Lua state that a script runs in: what it may use, and how much of it.
 //!
-//! A script has no files, no network, no processes, no clock and no random source of its own. It cannot catch the end of
-//! its case. Memory, instructions and wall time are bounded; a library function that could run for long inside one call,
-//! where no limit reaches, is not there (patterns, `table.move`, finalizers) or is bounded (`string.rep`).
+//! A script has no files, no network, no processes, no clock and no random source of its own. It
+//! cannot catch the end of its case. Memory, instructions and wall time are bounded; a library
+//! function that could run for long inside one call, where no limit reaches, is not there
+//! (patterns, `table.move`, finalizers) or is bounded (`string.rep`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,9 +36,11 @@ const STRIDE: u32 = 1000;
 /// Longest string that `string.rep` makes.
 const MAX_REP: usize = 1 << 20;
 
-/// Names of the standard library that are taken away, with the table they stand in ("" for globals).
+/// Names of the standard library that are taken away, with the table they stand in ("" for
+/// globals).
 const REMOVED: [(&str, &[&str]); 4] = [
-    // Loading, catching errors, metatables (finalizers run without hooks), output, control of the collector.
+    // Loading, catching errors, metatables (finalizers run without hooks), output, control of the
+    // collector.
     (
         "",
         &[
@@ -102,8 +105,9 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// What a script sees of the globals, as they are now. In the state itself stands `coroutine`, too, from the first function that waits on:
-/// the interpreter needs it there, while a script could catch errors by it, or yield to nobody until its time is over.
+/// What a script sees of the globals, as they are now. In the state itself stands `coroutine`, too,
+/// from the first function that waits on: the interpreter needs it there, while a script could
+/// catch errors by it, or yield to nobody until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     let seen = lua.create_table()?;
     for pair in lua.globals().pairs::<Value, Value>() {
@@ -115,7 +119,8 @@ pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     Ok(seen)
 }
 
-/// `string.rep` with a bound: the original loops as long as it is told to, even for an empty string.
+/// `string.rep` with a bound: the original loops as long as it is told to, even for an empty
+/// string.
 fn rep(
     lua: &Lua,
     (text, times, separator): (mlua::LuaString, i64, Option<mlua::LuaString>),

@@ -77,9 +77,9 @@ pub(crate) const HEARD_FIELDS: [(&str, &str); 29] = [
     ("des_sz", "integer?"),
 ];
 
-/// Puts `sdp.shown` beside the constructors: the rows that the monitor judges in what the target sends, by what they are about
-/// (`sdp.shown { "hello_ack", "data" }`; those of every message are always among them), and rows by
-/// their ids, which the case has to bring about itself.
+/// Puts `sdp.shown` beside the constructors: the rows that the monitor judges in what the target
+/// sends, by what they are about (`sdp.shown { "hello_ack", "data" }`; those of every message are
+/// always among them), and rows by their ids, which the case has to bring about itself.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();

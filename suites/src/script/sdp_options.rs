@@ -51,7 +51,8 @@ impl Reader<'_> {
         Ok(SdpOpen { expectation, message, profile })
     }
 
-    /// `hello_ack`; `hold`, seconds; `port`, where the target goes on with a connection that was suspended.
+    /// `hello_ack`; `hold`, seconds; `port`, where the target goes on with a connection that was
+    /// suspended.
     pub(super) fn accept_sdp(
         &self,
         table: Option<Table>,

@@ -31,9 +31,10 @@
 //!
 //! SDP and the port mapper are in `sdp.rs` and `mapper.rs`.
 //!
-//! An expectation with a `requirement` that is not met fails the case; one without is preparation, and leaves it inconclusive.
-//! `shows` names requirements whose rules in the monitor have something to judge when the expectation is met. Seconds (`within`)
-//! are stretched by the target's time scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
+//! An expectation with a `requirement` that is not met fails the case; one without is preparation,
+//! and leaves it inconclusive. `shows` names requirements whose rules in the monitor have something
+//! to judge when the expectation is met. Seconds (`within`) are stretched by the target's time
+//! scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
 
 use std::sync::Arc;
 
@@ -183,7 +184,8 @@ async fn started_up(
     Ok((number, reply))
 }
 
-/// The same with a target that connects: its Request, a Reply as `table` overrides the right one, and what lets the tester speak.
+/// The same with a target that connects: its Request, a Reply as `table` overrides the right one,
+/// and what lets the tester speak.
 async fn welcome(
     lua: &Lua,
     stage: &mut Stage,

@@ -1,7 +1,9 @@
-//! What the monitor judges in the messages of a target: which rows, and by which message each of them is met.
+//! What the monitor judges in the messages of a target: which rows, and by which message each of
+//! them is met.
 //!
-//! A case lists rows by what they are about (`sdp.shown { "hello_ack", "data" }`), and passes for them only where the target sent that. Rows that
-//! a message may keep or break by what surrounds it alone (credit, crossing) are not here: cases that bring that about list them.
+//! A case lists rows by what they are about (`sdp.shown { "hello_ack", "data" }`), and passes for
+//! them only where the target sent that. Rows that a message may keep or break by what surrounds it
+//! alone (credit, crossing) are not here: cases that bring that about list them.
 
 use weft_core::RequirementId;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
@@ -33,7 +35,8 @@ pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subjec
     SUBJECTS.iter().filter(move |subject| subject.rows().any(|other| other == row))
 }
 
-/// What a message of the target is about. `mode` is that of the half-connection to the tester, as its Data Source knows it.
+/// What a message of the target is about. `mode` is that of the half-connection to the tester, as
+/// its Data Source knows it.
 pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
     let mut about: Vec<&'static str> =
         NAMES.iter().filter(|(mid, _)| *mid == heard.mid).map(|(_, name)| *name).collect();

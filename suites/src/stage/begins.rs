@@ -1,4 +1,5 @@
-//! How a connection begins of a target that asked where to connect to: with SDP, or in streaming mode without it.
+//! How a connection begins of a target that asked where to connect to: with SDP, or in streaming
+//! mode without it.
 
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
@@ -27,7 +28,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up frame of MPA.
+    /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up
+    /// frame of MPA.
     pub(crate) async fn expect_plain(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let octets = self.first_octets(number, expectation).await?;
         let expected = "octets of the user alone, and no Hello";
@@ -39,7 +41,8 @@ impl Stage {
         Ok(())
     }
 
-    /// What begins a connection: enough of it to tell a Hello, or what there is when the time is over or the stream.
+    /// What begins a connection: enough of it to tell a Hello, or what there is when the time is
+    /// over or the stream.
     async fn first_octets(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let deadline = self.link.now() + expectation.within;
         let at = expectation.at.as_ref();

@@ -1,15 +1,19 @@
-//! The control run of a failed case: the same script, with a legal step in place of the one that deviates.
+//! The control run of a failed case: the same script, with a legal step in place of the one that
+//! deviates.
 //!
-//! A script marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`). If the case
-//! fails, it is run again as a control. The control is the same up to the first marked step. In its place the tester does
-//! plain exchanges with FPDUs of the lengths that the failed run sent in its marked steps, and the control is over. If they
-//! fail, too, the target has a more basic fault than the one that the case is about.
+//! A script marks the step that deviates from a plain exchange (`conn:send(message, { deviates =
+//! true })`). If the case fails, it is run again as a control. The control is the same up to the
+//! first marked step. In its place the tester does plain exchanges with FPDUs of the lengths that
+//! the failed run sent in its marked steps, and the control is over. If they fail, too, the target
+//! has a more basic fault than the one that the case is about.
 //!
-//! With SDP the plain exchange is Data in both directions, with a port mapper a right PMReq, with its client a right PMAccept
-//! for another service, and with an agent a Send each way on a connection of its own.
+//! With SDP the plain exchange is Data in both directions, with a port mapper a right PMReq, with
+//! its client a right PMAccept for another service, and with an agent a Send each way on a
+//! connection of its own.
 //!
-//! A start-up frame is marked with the legal frame that takes its place in the control (`{ deviates = t:request() }`). The
-//! control sends that one, finishes start-up, does what the target's service is for once, and is over.
+//! A start-up frame is marked with the legal frame that takes its place in the control (`{ deviates
+//! = t:request() }`). The control sends that one, finishes start-up, does what the target's service
+//! is for once, and is over.
 
 use weft_core::wire::ddp::{Segment, queue};
 use weft_core::wire::mpa::Startup;
@@ -81,8 +85,8 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The tester sends these octets: a start-up frame, FPDUs, or whatever a script makes. Says whether they begin with the
-    /// first FPDU of the connection and its CRC is wrong.
+    /// The tester sends these octets: a start-up frame, FPDUs, or whatever a script makes. Says
+    /// whether they begin with the first FPDU of the connection and its CRC is wrong.
     pub(super) fn sends(&mut self, octets: &[u8]) -> bool {
         if let Ok(frame) = Startup::parse(octets) {
             self.crc |= frame.crc;
@@ -144,8 +148,8 @@ impl Stage {
         self.control.is_some()
     }
 
-    /// A script is about to send what deviates from a plain exchange. In a control, the plain exchange takes its place and
-    /// ends the case.
+    /// A script is about to send what deviates from a plain exchange. In a control, the plain
+    /// exchange takes its place and ends the case.
     pub(crate) async fn deviates(
         &mut self,
         number: u32,
@@ -312,7 +316,8 @@ pub(super) fn without_markers(position: u64, octets: &[u8]) -> Vec<u8> {
     (position..).zip(octets).filter(|(at, _)| at % MARKER_INTERVAL >= MARKER).map(|(_, octet)| *octet).collect()
 }
 
-/// Octets of payload that make a ULPDU of `length` octets behind a header of so many, or a longer one with the same PAD.
+/// Octets of payload that make a ULPDU of `length` octets behind a header of so many, or a longer
+/// one with the same PAD.
 pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     while length < header {
         length += 4;

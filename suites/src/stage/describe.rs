@@ -1,4 +1,5 @@
-//! Octets in words and with their fields marked, for transcripts. Judges nothing; the monitor does that.
+//! Octets in words and with their fields marked, for transcripts. Judges nothing; the monitor does
+//! that.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};

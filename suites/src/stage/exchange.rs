@@ -1,7 +1,8 @@
 //! The good exchange: what shows that the target is alive and does its work.
 //!
-//! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an orderly close. With rping, its ritual in
-//! place of the Send. Where nothing is known above MPA: Request, Reply with R=0, an orderly close.
+//! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an
+//! orderly close. With rping, its ritual in place of the Send. Where nothing is known above MPA:
+//! Request, Reply with R=0, an orderly close.
 
 use std::time::Duration;
 
@@ -56,7 +57,8 @@ pub(crate) struct TaggedBuffer {
 }
 
 impl Stage {
-    /// A good exchange on a connection of its own; without one the case is inconclusive. It is evidence for `shows`.
+    /// A good exchange on a connection of its own; without one the case is inconclusive. It is
+    /// evidence for `shows`.
     pub(crate) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -109,7 +111,8 @@ impl Stage {
         }
     }
 
-    /// Request and Reply, and then what brings the target's service into Full Operation: it has sent FPDUs, and so may send more.
+    /// Request and Reply, and then what brings the target's service into Full Operation: it has
+    /// sent FPDUs, and so may send more.
     pub(crate) async fn operate(
         &mut self,
         number: u32,
@@ -194,20 +197,22 @@ impl Stage {
         Ok(Ok(started))
     }
 
-    /// Do the tester's own exchanges have markers where the target asks for them? Scripts have to place their own, so only in cases that
-    /// are about that; where nothing is known above MPA no exchange has FPDUs.
+    /// Do the tester's own exchanges have markers where the target asks for them? Scripts have to
+    /// place their own, so only in cases that are about that; where nothing is known above MPA no
+    /// exchange has FPDUs.
     pub(super) fn sends_markers(&self) -> bool {
         self.target.asks_markers || !self.target.service.driver().has_fpdus()
     }
 
-    /// Some implementations lose what arrives right behind their Reply until more arrives; see `settle_ms`. Nothing may come
-    /// meanwhile.
+    /// Some implementations lose what arrives right behind their Reply until more arrives; see
+    /// `settle_ms`. Nothing may come meanwhile.
     async fn settle(&mut self, number: u32, expectation: &Expectation) -> Result<bool, Stop> {
         let settled = self.link.now() + self.target.settle;
         Ok(self.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
     }
 
-    /// The first Send of a connection. A ready-to-receive Send has used up the first number (RFC 5040 section 5.3).
+    /// The first Send of a connection. A ready-to-receive Send has used up the first number (RFC
+    /// 5040 section 5.3).
     pub(super) async fn first_send(
         &mut self,
         number: u32,
@@ -241,7 +246,8 @@ impl Stage {
         self.put(number, &message, at).await
     }
 
-    /// The target's next FPDU, but for the answer to a ready-to-receive Read; `due` says which one that should be.
+    /// The target's next FPDU, but for the answer to a ready-to-receive Read; `due` says which one
+    /// that should be.
     pub(super) async fn answer(
         &mut self,
         number: u32,

@@ -14,8 +14,8 @@ use crate::model::SourceLocation;
 /// What every expectation has.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
-    /// The requirements that are broken when it is not met. Without one the expectation only prepares: not met, the case is
-    /// inconclusive.
+    /// The requirements that are broken when it is not met. Without one the expectation only
+    /// prepares: not met, the case is inconclusive.
     pub(crate) requirements: Vec<RequirementId>,
     /// The requirements whose rules in the monitor have something to judge when it is met.
     pub(crate) shows: Vec<RequirementId>,
@@ -89,7 +89,8 @@ impl std::fmt::Display for NoFrame {
 }
 
 impl Stage {
-    /// The target closes the connection (FIN or reset), and sends nothing before but what `before` allows. Gives the time it took.
+    /// The target closes the connection (FIN or reset), and sends nothing before but what `before`
+    /// allows. Gives the time it took.
     pub(crate) async fn expect_close(
         &mut self,
         number: u32,
@@ -178,7 +179,8 @@ impl Stage {
         Err(self.unmet(expectation, &expected, &actual))
     }
 
-    /// The target sends nothing until the time is over; that it closes is fine, unless the connection has to stay `open`.
+    /// The target sends nothing until the time is over; that it closes is fine, unless the
+    /// connection has to stay `open`.
     pub(crate) async fn expect_silence(
         &mut self,
         number: u32,
@@ -306,7 +308,8 @@ fn milliseconds(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// As siw rejects a Request with S=1 and no words: its own frame has S=1 and no words, which is another matter.
+    /// As siw rejects a Request with S=1 and no words: its own frame has S=1 and no words, which is
+    /// another matter.
     #[test]
     fn a_rejection_may_be_wrong_otherwise() {
         assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));

@@ -21,7 +21,8 @@ pub(crate) struct FpduFields {
     pub(crate) crc: bool,
 }
 
-/// What a DDP header must hold; STag and TO only a tagged one has, QN, MSN and MO only an untagged one.
+/// What a DDP header must hold; STag and TO only a tagged one has, QN, MSN and MO only an untagged
+/// one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeaderFields {
     pub(crate) last: Option<bool>,
@@ -109,7 +110,8 @@ impl Stage {
         Err(self.unmet(expectation, &expected, &actual))
     }
 
-    /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for the next expectation.
+    /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for
+    /// the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
         number: u32,

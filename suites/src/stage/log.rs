@@ -17,8 +17,8 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// A good exchange came after the script's last octet and last expectation.
     pub(crate) alive_after: bool,
-    /// What is not held against the target: rows that no side keeps in a start-up profile which the script chose, and rows that are for
-    /// targets with a capability that this one does not have.
+    /// What is not held against the target: rows that no side keeps in a start-up profile which the
+    /// script chose, and rows that are for targets with a capability that this one does not have.
     pub(crate) invited: Vec<RequirementId>,
     /// TCP connections that came about.
     pub(crate) connections: u32,
@@ -79,7 +79,8 @@ impl Log {
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// A failure becomes inconclusive, for this reason. What the monitor sees of the case's rows fails it no more, either.
+    /// A failure becomes inconclusive, for this reason. What the monitor sees of the case's rows
+    /// fails it no more, either.
     pub(crate) fn excuse(&mut self, why: &str) {
         let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
         self.is_excused |= self.decision.as_ref().is_some_and(is_open);
@@ -130,7 +131,8 @@ impl Log {
         self.alive_before && self.stimulated && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// The case fails, since the target died of it: by this requirement, with how its programs ended and with its last words.
+    /// The case fails, since the target died of it: by this requirement, with how its programs
+    /// ended and with its last words.
     pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, words: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };
         decision.verdict = Verdict::Fail;
@@ -139,7 +141,8 @@ impl Log {
         decision.explanation = format!("The target died of the case. {}{ends}{words}", decision.explanation);
     }
 
-    /// The target did something before, and its program crashed: a case that has not failed fails, by this requirement.
+    /// The target did something before, and its program crashed: a case that has not failed fails,
+    /// by this requirement.
     pub(crate) fn fail_as_crashed(&mut self, requirement: Option<RequirementId>, end: &ProgramEnd) {
         if !self.alive_before || self.decision.as_ref().is_some_and(|decision| decision.verdict >= Verdict::Fail) {
             return;

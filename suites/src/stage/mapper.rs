@@ -167,7 +167,8 @@ impl Stage {
         }
     }
 
-    /// The address of an answer takes a TCP connection from the port that the Request told. Gives its number.
+    /// The address of an answer takes a TCP connection from the port that the Request told. Gives
+    /// its number.
     pub(crate) async fn mapper_connect(
         &mut self,
         (from, address): (SocketAddr, SocketAddr),
@@ -211,7 +212,8 @@ impl Stage {
         }
     }
 
-    /// Asks for a service from a socket of its own, and takes what is given. `None`: no answer; an error says what came in its place.
+    /// Asks for a service from a socket of its own, and takes what is given. `None`: no answer; an
+    /// error says what came in its place.
     pub(crate) async fn mapper_ask(
         &mut self,
         service: SocketAddr,

@@ -16,7 +16,8 @@ use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// How often the end of a command is looked for while its connection is waited for.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
-/// How long a command that has ended may still have a connection under way: ssh ends before what it started has.
+/// How long a command that has ended may still have a connection under way: ssh ends before what it
+/// started has.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// Between two lines of a countdown.
 pub(super) const COUNTDOWN: Duration = Duration::from_secs(10);
@@ -127,8 +128,8 @@ impl Stage {
         self.expect_frame(number, &expectation, StartupKind::Request, &super::ReplyFields::default()).await
     }
 
-    /// Sends the Reply and waits for what lets the tester speak: the ready-to-receive message where one is agreed, and the first message
-    /// of the target's service.
+    /// Sends the Reply and waits for what lets the tester speak: the ready-to-receive message where
+    /// one is agreed, and the first message of the target's service.
     pub(super) async fn welcome(
         &mut self,
         number: u32,
@@ -193,7 +194,8 @@ impl Stage {
         Ok(Ok(opened))
     }
 
-    /// Right start-up with a target that connects; `reply` makes the Reply of what a right one holds.
+    /// Right start-up with a target that connects; `reply` makes the Reply of what a right one
+    /// holds.
     pub(crate) async fn welcomed(
         &mut self,
         number: u32,

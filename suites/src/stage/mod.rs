@@ -1,7 +1,9 @@
-//! The tester while one case runs: its connections to the target, and the record of what it did, saw and decided.
+//! The tester while one case runs: its connections to the target, and the record of what it did,
+//! saw and decided.
 //!
-//! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the record and returns [`Stop`],
-//! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
+//! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the
+//! record and returns [`Stop`], which no script can catch. Which verdict the whole record deserves
+//! is judged elsewhere ([`crate::run`]).
 
 mod agent;
 mod asked;
@@ -88,8 +90,8 @@ enum Arrival {
     TimedOut,
 }
 
-/// What RFC 6581 asks of an enhanced Responder alone. One without the enhanced set-up closes on an enhanced Request (P2P-10-4); on
-/// the wire, a wrong Reply of one looks like that of the other.
+/// What RFC 6581 asks of an enhanced Responder alone. One without the enhanced set-up closes on an
+/// enhanced Request (P2P-10-4); on the wire, a wrong Reply of one looks like that of the other.
 const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
     [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
 
@@ -168,7 +170,8 @@ impl Stage {
         })
     }
 
-    /// A TCP connection and no more: to a responder, or from an initiator, which is started for it. Gives its number, from 1.
+    /// A TCP connection and no more: to a responder, or from an initiator, which is started for it.
+    /// Gives its number, from 1.
     pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
         if self.target.service == Service::Agent {
             return self.agent_connection(at).await;
@@ -238,8 +241,8 @@ impl Stage {
         self.put(number, message, at).await
     }
 
-    /// Sends octets in pieces, cut behind these counts of them, with `pause` in between. Each piece is a write of its own, and so,
-    /// where TCP does not join them, a segment of its own.
+    /// Sends octets in pieces, cut behind these counts of them, with `pause` in between. Each piece
+    /// is a write of its own, and so, where TCP does not join them, a segment of its own.
     pub(crate) async fn send_cut(
         &mut self,
         number: u32,
@@ -291,8 +294,8 @@ impl Stage {
         }
     }
 
-    /// Right behind its Reply some implementations do not bear an end: Linux's `iwcm` stops with a bug now and then. An end that is no
-    /// stimulus comes `settle_ms` behind it.
+    /// Right behind its Reply some implementations do not bear an end: Linux's `iwcm` stops with a
+    /// bug now and then. An end that is no stimulus comes `settle_ms` behind it.
     async fn leave_time(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         if let Some(settled) = self.conn(number, at)?.settled.take().filter(|settled| *settled > self.link.now()) {
             self.link.pause(settled).await;

@@ -1,4 +1,5 @@
-//! What comes next on a connection, for a script that goes one way or the other by it. Nothing is judged here, and nothing decided.
+//! What comes next on a connection, for a script that goes one way or the other by it. Nothing is
+//! judged here, and nothing decided.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};

@@ -1,4 +1,5 @@
-//! The programs that were started as the target, one for each connection that it opens, and how they ended.
+//! The programs that were started as the target, one for each connection that it opens, and how
+//! they ended.
 
 use std::time::Duration;
 
@@ -79,8 +80,9 @@ impl Stage {
         self.last_end().is_some()
     }
 
-    /// Those that have ended by themselves, in the order in which they were started. Where the case is decided, or one has
-    /// crashed, the end of each that has closed its connection is waited for a moment.
+    /// Those that have ended by themselves, in the order in which they were started. Where the case
+    /// is decided, or one has crashed, the end of each that has closed its connection is waited for
+    /// a moment.
     pub(crate) async fn ended_programs(&mut self) -> Vec<EndedProgram> {
         let until = Instant::now() + ENDING;
         loop {

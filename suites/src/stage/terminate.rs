@@ -10,8 +10,9 @@ use super::{Expectation, Stage, Stop, describe};
 
 /// What a refusal must hold, apart from what every expectation has.
 ///
-/// A refusal meets the requirements of the [`Expectation`] whichever way it is told: they are about what is refused. That there is a
-/// Terminate, and that it has the right error, are requirements of their own.
+/// A refusal meets the requirements of the [`Expectation`] whichever way it is told: they are about
+/// what is refused. That there is a Terminate, and that it has the right error, are requirements of
+/// their own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
     /// The errors that will do: layer and type in one octet, then the code. None: any.
@@ -23,7 +24,8 @@ pub(crate) struct TerminateFields {
 }
 
 impl Stage {
-    /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one, `None`.
+    /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one,
+    /// `None`.
     pub(crate) async fn expect_terminate(
         &mut self,
         number: u32,

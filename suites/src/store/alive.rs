@@ -1,14 +1,16 @@
-//! Signs of life. The process of a run writes one every few seconds. A run that is not over and has had none for a while is
-//! broken: its process was killed, or its host is gone.
+//! Signs of life. The process of a run writes one every few seconds. A run that is not over and has
+//! had none for a while is broken: its process was killed, or its host is gone.
 //!
-//! Nothing has to be running to notice that, and a run that is resumed is no longer broken: its status is computed whenever
-//! it is read. Times are the database's, because the clocks of several hosts may differ.
+//! Nothing has to be running to notice that, and a run that is resumed is no longer broken: its
+//! status is computed whenever it is read. Times are the database's, because the clocks of several
+//! hosts may differ.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 
-/// Seconds without a sign of life after which a run is broken. It is longer than a run waits for its store.
+/// Seconds without a sign of life after which a run is broken. It is longer than a run waits for
+/// its store.
 const SILENCE: u32 = 90;
 
 impl Store {
@@ -38,7 +40,8 @@ impl Store {
         Ok(())
     }
 
-    /// How long a run took until its last sign of life, all of its parts together, in microseconds; 0 where nobody knows.
+    /// How long a run took until its last sign of life, all of its parts together, in microseconds;
+    /// 0 where nobody knows.
     ///
     /// # Errors
     /// The database.

@@ -1,10 +1,13 @@
-//! The results that represent a target: those of its newest complete run, with the cases that were run again since.
+//! The results that represent a target: those of its newest complete run, with the cases that were
+//! run again since.
 //!
-//! A complete run has a verdict for all cases of the suites. A selection, or a run that was stopped, represents a target only while
-//! there is no complete run of it, and is marked as partial wherever it is shown.
+//! A complete run has a verdict for all cases of the suites. A selection, or a run that was
+//! stopped, represents a target only while there is no complete run of it, and is marked as partial
+//! wherever it is shown.
 //!
-//! A rerun names the run whose cases it runs again, and replaces the results of these cases. It replaces nothing if the target was
-//! described differently: the results of two targets are never mixed.
+//! A rerun names the run whose cases it runs again, and replaces the results of these cases. It
+//! replaces nothing if the target was described differently: the results of two targets are never
+//! mixed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +59,8 @@ impl Store {
         Ok(Some(Latest { record, score, again: Again::new() }))
     }
 
-    /// The run that represents a target as a report without transcripts, in which the results of reruns replace its own.
+    /// The run that represents a target as a report without transcripts, in which the results of
+    /// reruns replace its own.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -98,7 +102,8 @@ impl Store {
         }
     }
 
-    /// A run that is over, with the results of its reruns in place of its own; `None` where nothing was run again.
+    /// A run that is over, with the results of its reruns in place of its own; `None` where nothing
+    /// was run again.
     async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, Again)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;

@@ -63,8 +63,8 @@ impl Store {
         rows.iter().map(target).collect()
     }
 
-    /// The results of one choice of a case's parameters on a target, newest first. Unlike [`history`](Self::history) it reads no other
-    /// results than those.
+    /// The results of one choice of a case's parameters on a target, newest first. Unlike
+    /// [`history`](Self::history) it reads no other results than those.
     ///
     /// # Errors
     /// The database, or a damaged row in it.

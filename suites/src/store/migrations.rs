@@ -1,7 +1,9 @@
-//! How the schema of the results store came to be: one step for each file of `suites/migrations`, in order.
+//! How the schema of the results store came to be: one step for each file of `suites/migrations`,
+//! in order.
 //!
-//! A step that has been released never changes: the database remembers the hash of its text and refuses another. The steps are
-//! listed here and not by `sqlx::migrate!`, because that macro compiles all of sqlx and SQLite a second time for the compiler.
+//! A step that has been released never changes: the database remembers the hash of its text and
+//! refuses another. The steps are listed here and not by `sqlx::migrate!`, because that macro
+//! compiles all of sqlx and SQLite a second time for the compiler.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -45,8 +47,8 @@ mod tests {
         assert_eq!(listed, files);
     }
 
-    /// The hashes that databases of version 0.1 hold, as `sha384sum suites/migrations/*.sql` prints them: a store that exists
-    /// opens only while these stay.
+    /// The hashes that databases of version 0.1 hold, as `sha384sum suites/migrations/*.sql` prints
+    /// them: a store that exists opens only while these stay.
     #[test]
     fn keeps_the_hashes_of_existing_stores() {
         let hashes: Vec<String> =

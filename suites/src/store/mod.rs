@@ -1,7 +1,9 @@
-//! The results store: runs, their plans and their results in SQLite, or in PostgreSQL with the same schema.
+//! The results store: runs, their plans and their results in SQLite, or in PostgreSQL with the same
+//! schema.
 //!
-//! A case is written when it is finished, in one transaction, so a run that is killed keeps what it had. Evidence files are
-//! beside the database, under the paths that the results name; where the database is a server, they stay in the run's folder.
+//! A case is written when it is finished, in one transaction, so a run that is killed keeps what it
+//! had. Evidence files are beside the database, under the paths that the results name; where the
+//! database is a server, they stay in the run's folder.
 
 mod alive;
 mod latest;
@@ -53,7 +55,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// May the same write succeed later? Not if the database understood it and rejects it, or if it was never sent.
+    /// May the same write succeed later? Not if the database understood it and rejects it, or if it
+    /// was never sent.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),
@@ -86,7 +89,8 @@ enum Unopened {
 }
 
 impl Unopened {
-    /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds, whose low octet is 5).
+    /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds,
+    /// whose low octet is 5).
     fn is_busy(&self) -> bool {
         let error = match self {
             Unopened::Database(error) => error,
@@ -114,14 +118,16 @@ const FILE_URL: &str = "sqlite://";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Connections to the database at most.
 const CONNECTIONS: u32 = 4;
-/// How long to wait for a connection. A server that is away is noticed, and reported, before the default of 30 s.
+/// How long to wait for a connection. A server that is away is noticed, and reported, before the
+/// default of 30 s.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a file that others use at the same time is waited for, in all and between two tries.
 const BUSY: Duration = Duration::from_secs(60);
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
 impl Store {
-    /// Opens the database file, creates it where it does not exist, and brings its schema up to date.
+    /// Opens the database file, creates it where it does not exist, and brings its schema up to
+    /// date.
     ///
     /// # Errors
     /// The file cannot be opened or is no such database.
@@ -138,8 +144,9 @@ impl Store {
         Ok(format!("{FILE_URL}{}", utf8_percent_encode(path.to_str().ok_or(StoreError::Address)?, ESCAPED)))
     }
 
-    /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and brings its schema up to date. A
-    /// file is created where it does not exist, a database of a server is not.
+    /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and
+    /// brings its schema up to date. A file is created where it does not exist, a database of a
+    /// server is not.
     ///
     /// # Errors
     /// The database cannot be reached or is none.
@@ -178,10 +185,12 @@ impl Store {
 
 /// Brings a database file's mode and schema up to date; to be called again where the file is busy.
 async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
-    // Kept in the file: readers (the web page) see a run while it is written. SQLite refuses the change at once, without its
-    // usual waiting, where another connection holds a lock that it would have to wait for.
+    // Kept in the file: readers (the web page) see a run while it is written. SQLite refuses the
+    // change at once, without its usual waiting, where another connection holds a lock that it
+    // would have to wait for.
     pool.execute("PRAGMA journal_mode = WAL").await?;
-    // SQLite's driver has no lock around migrations: of two that open a new file, both would create its tables.
+    // SQLite's driver has no lock around migrations: of two that open a new file, both would create
+    // its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     // `run` itself takes no transaction in a future that may be sent to another thread.
     migrations::migrator().run_direct(None, &mut *transaction, false).await?;

@@ -26,7 +26,8 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// True unless all planned cases have a verdict, and the plan was no selection: such a run does not represent its target.
+    /// True unless all planned cases have a verdict, and the plan was no selection: such a run does
+    /// not represent its target.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.info.is_selection || self.status != RunStatus::Done
@@ -178,7 +179,8 @@ impl Store {
         row.map(|row| parsed(run, &row.try_get::<String, _>("result")?)).transpose()
     }
 
-    /// A whole run as a report. One that is still going on, or was killed, is summed up as far as it is.
+    /// A whole run as a report. One that is still going on, or was killed, is summed up as far as
+    /// it is.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -204,7 +206,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
     }
 
-    /// As [`report`](Self::report), but for transcripts and what the monitor found: these are most of a run, and a comparison needs none.
+    /// As [`report`](Self::report), but for transcripts and what the monitor found: these are most
+    /// of a run, and a comparison needs none.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -220,7 +223,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
-    /// The results of a case on a target, newest first. `case` is an id, for all choices of its parameters, or a key.
+    /// The results of a case on a target, newest first. `case` is an id, for all choices of its
+    /// parameters, or a key.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -242,7 +246,8 @@ impl Store {
         rows.iter().map(past_result).collect()
     }
 
-    /// The newest run against a target that did not come to its end: killed, cancelled, or still going on.
+    /// The newest run against a target that did not come to its end: killed, cancelled, or still
+    /// going on.
     ///
     /// # Errors
     /// The database.

@@ -71,7 +71,8 @@ impl Store {
         Ok(scores)
     }
 
-    /// What a run says of each requirement, the worst of its cases. Requirements that this weft does not know are left out.
+    /// What a run says of each requirement, the worst of its cases. Requirements that this weft
+    /// does not know are left out.
     ///
     /// # Errors
     /// The database.

@@ -1,8 +1,10 @@
-//! Which failures of the store pass by themselves: the database restarts, is locked, or has no connection left.
+//! Which failures of the store pass by themselves: the database restarts, is locked, or has no
+//! connection left.
 
 use super::StoreError;
 
-/// Classes of SQLSTATE: connections, resources, operator intervention (which is also what a restart is).
+/// Classes of SQLSTATE: connections, resources, operator intervention (which is also what a restart
+/// is).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`. Extended codes have these in their low byte.
 const LOCKS: [u32; 2] = [5, 6];
@@ -34,11 +36,13 @@ mod tests {
 
     #[test]
     fn restarts_and_locks_pass_and_mistakes_stay() {
-        // admin_shutdown, cannot_connect_now, connection_failure, too_many_connections; SQLITE_BUSY, _BUSY_RECOVERY, _LOCKED.
+        // admin_shutdown, cannot_connect_now, connection_failure, too_many_connections;
+        // SQLITE_BUSY, _BUSY_RECOVERY, _LOCKED.
         for code in ["57P01", "57P03", "08006", "53300", "5", "261", "6"] {
             assert!(is_transient(code), "{code}");
         }
-        // query_canceled, undefined_table, invalid_password; SQLITE_CORRUPT, SQLITE_CONSTRAINT_UNIQUE.
+        // query_canceled, undefined_table, invalid_password; SQLITE_CORRUPT,
+        // SQLITE_CONSTRAINT_UNIQUE.
         for code in ["57014", "42P01", "28P01", "11", "2067", ""] {
             assert!(!is_transient(code), "{code}");
         }

@@ -64,7 +64,8 @@ impl Store {
         Ok(())
     }
 
-    /// A finished case, with what it says of its requirements: all of it, or nothing where the process is killed meanwhile.
+    /// A finished case, with what it says of its requirements: all of it, or nothing where the
+    /// process is killed meanwhile.
     ///
     /// # Errors
     /// The database.

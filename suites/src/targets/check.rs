@@ -1,5 +1,5 @@
-//! Looks at a target before the suites are run against it: is it there, does its good exchange work, and what does it answer, asked in
-//! the way of its service. Judges nothing.
+//! Looks at a target before the suites are run against it: is it there, does its good exchange
+//! work, and what does it answer, asked in the way of its service. Judges nothing.
 //!
 //! | file | asks |
 //! | --- | --- |
@@ -31,7 +31,8 @@ pub struct Probe {
     pub text: String,
 }
 
-/// Looks at a target; `sink` hears what is waited for. The first probe tells whether suites can be run against it.
+/// Looks at a target; `sink` hears what is waited for. The first probe tells whether suites can be
+/// run against it.
 ///
 /// # Errors
 /// The target cannot be had at all.

@@ -1,8 +1,8 @@
 //! A command of a target file that runs to its end: one that brings a dead target back, or one that
 //! says whether the target has crashed.
 //!
-//! What it does (a power switch, a virtual machine, a service manager) is its own business; when to call it is the run's
-//! ([`crate::run`]).
+//! What it does (a power switch, a virtual machine, a service manager) is its own business; when to
+//! call it is the run's ([`crate::run`]).
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -29,7 +29,8 @@ pub(crate) const RESTART_SECONDS: f64 = 120.0;
 pub(crate) const CRASHED_SECONDS: f64 = 10.0;
 
 impl LocalCommand {
-    /// Runs it to its end, at most so long. What it prints goes to weft's standard error; it reads nothing.
+    /// Runs it to its end, at most so long. What it prints goes to weft's standard error; it reads
+    /// nothing.
     ///
     /// # Errors
     /// It does not start, its status is not 0, or it does not end; the text says which.

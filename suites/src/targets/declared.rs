@@ -1,4 +1,5 @@
-//! What a target's file declares, beside what its agent's device says of itself. Judges nothing: the one or the other may be right.
+//! What a target's file declares, beside what its agent's device says of itself. Judges nothing:
+//! the one or the other may be right.
 //!
 //! What is left out: capabilities of which no device tells (CRCs, markers, revisions of MPA).
 
@@ -21,7 +22,8 @@ pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<Strin
     differ.collect()
 }
 
-/// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases tell of that.
+/// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases
+/// tell of that.
 pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
     if target.agent.is_none() {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! The fields of a target file, as its schema (`schema/target.json`) has them. Whether they make sense together is found out where a file
-//! is read ([`super::Target::from_toml`]).
+//! The fields of a target file, as its schema (`schema/target.json`) has them. Whether they make
+//! sense together is found out where a file is read ([`super::Target::from_toml`]).
 //!
 //! ```
 //! let target: weft_suites::targets::TargetFile = toml::from_str(r#"
@@ -49,16 +49,20 @@ pub struct TargetFile {
     /// `host:port`; needed by a responder of kind `tcp`, refused otherwise.
     #[serde(default)]
     pub address: Option<String>,
-    /// The role that it plays: `responder` or `initiator`. Default `responder`. What plays both has a file for each.
+    /// The role that it plays: `responder` or `initiator`. Default `responder`. What plays both has
+    /// a file for each.
     #[serde(default = "responder")]
     pub role: Role,
-    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a free one. With the service
-    /// `port-mapper` the UDP port where it asks; what it connects to then are TCP ports of the same address.
+    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a
+    /// free one. With the service `port-mapper` the UDP port where it asks; what it connects to
+    /// then are TCP ports of the same address.
     #[serde(default)]
     pub listen: Option<String>,
-    /// A command and its arguments, run here without a shell each time that an initiator shall connect; `{address}` and `{port}` in them
-    /// stand for where, `{mapper_address}` and `{mapper_port}` for the port mapper that it asks. It has 30 s times `time_scale` to connect, and is ended with its case. Without it, the run says each time what is
-    /// to be started, and waits 300 s times `time_scale`.
+    /// A command and its arguments, run here without a shell each time that an initiator shall
+    /// connect; `{address}` and `{port}` in them stand for where, `{mapper_address}` and
+    /// `{mapper_port}` for the port mapper that it asks. It has 30 s times `time_scale` to connect,
+    /// and is ended with its case. Without it, the run says each time what is to be started, and
+    /// waits 300 s times `time_scale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
     /// What runs on it. Default: `echo` for the builtin targets, `none` otherwise.
@@ -85,29 +89,34 @@ pub struct TargetFile {
     /// What its port mapper maps, where that is its service.
     #[serde(default)]
     pub portmap: MapperTable,
-    /// A command and its arguments, run here without a shell, that brings a dead target back: after a case that did not pass, when the
-    /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
+    /// A command and its arguments, run here without a shell, that brings a dead target back: after
+    /// a case that did not pass, when the target does no good exchange any more. It has 120 s times
+    /// `time_scale`; status 0 says that the target is there again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
-    /// A command and its arguments, run here without a shell, when a case waited in vain and the target's host does not answer: status 0
-    /// says that the target has crashed, as its console may show. Otherwise the link to it counts as lost, and the case is inconclusive.
-    /// It has 10 s times `time_scale`.
+    /// A command and its arguments, run here without a shell, when a case waited in vain and the
+    /// target's host does not answer: status 0 says that the target has crashed, as its console may
+    /// show. Otherwise the link to it counts as lost, and the case is inconclusive. It has 10 s
+    /// times `time_scale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed: Vec<String>,
-    /// What drives the NIC's verbs for cases that need that, `weft agent` on its host: `"host:port"`, or a command and its arguments, run
-    /// here without a shell, that speaks its protocol on standard input and output, as `["ssh", "nic", "weft", "agent", "--stdio"]`. Such
+    /// What drives the NIC's verbs for cases that need that, `weft agent` on its host:
+    /// `"host:port"`, or a command and its arguments, run here without a shell, that speaks its
+    /// protocol on standard input and output, as `["ssh", "nic", "weft", "agent", "--stdio"]`. Such
     /// cases connect to, or from, the IP address of `address`, or of `listen`. For kind `tcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentField>,
-    /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`, for an agent of this machine or of the
-    /// host that `WEFT_AGENT_TOKEN_FOR` names.
+    /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`,
+    /// for an agent of this machine or of the host that `WEFT_AGENT_TOKEN_FOR` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
-    /// Where the agent listens, or connects to, when its host knows the place of `address`, or of `listen`, by another name: behind address
-    /// translation. Default: a port of its own at the IP address of `address`; `listen`.
+    /// Where the agent listens, or connects to, when its host knows the place of `address`, or of
+    /// `listen`, by another name: behind address translation. Default: a port of its own at the IP
+    /// address of `address`; `listen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_at: Option<SocketAddr>,
-    /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what was on the wire there.
+    /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what
+    /// was on the wire there.
     #[serde(default)]
     pub capture: Option<String>,
     /// Outcomes that are known and expected.
@@ -159,8 +168,9 @@ pub struct StartupTable {
     pub enhanced: Option<EnhancedTable>,
     /// Private data of the Request in hexadecimal, at most 512 octets.
     pub private_data: String,
-    /// Pause between the Reply and the first FPDU, in milliseconds, or an end that tries nothing. Default 20: some implementations lose
-    /// octets that arrive right behind their own Reply until more arrive, and some do not bear an end there.
+    /// Pause between the Reply and the first FPDU, in milliseconds, or an end that tries nothing.
+    /// Default 20: some implementations lose octets that arrive right behind their own Reply until
+    /// more arrive, and some do not bear an end there.
     pub settle_ms: Option<u32>,
 }
 
@@ -172,7 +182,8 @@ pub struct EnhancedTable {
     pub ird: u16,
     /// ORD of the Request, 0 to 16383. Default 1.
     pub ord: u16,
-    /// The ready-to-receive messages that are offered; with any, the peer-to-peer model is asked for. Default none.
+    /// The ready-to-receive messages that are offered; with any, the peer-to-peer model is asked
+    /// for. Default none.
     pub rtr: Vec<RtrKind>,
 }
 

@@ -1,4 +1,5 @@
-//! Reads the TOML file that describes a target: its fields ([`TargetFile`]) make sense together, or the error says what does not.
+//! Reads the TOML file that describes a target: its fields ([`TargetFile`]) make sense together, or
+//! the error says what does not.
 
 use std::io::Read;
 use std::net::SocketAddr;

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 /// A port that hardly any host listens on (tcpmux).
 const CLOSED_PORT: u16 = 1;
 
-/// Does the host of `address` answer by TCP? The port itself is tried last, because a connection that
-/// is closed at once may disturb who listens there.
+/// Does the host of `address` answer by TCP? The port itself is tried last, because a connection
+/// that is closed at once may disturb who listens there.
 pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
     for port in [CLOSED_PORT, address.port()] {
         match timeout(within, TcpStream::connect(SocketAddr::new(address.ip(), port))).await {

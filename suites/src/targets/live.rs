@@ -195,8 +195,9 @@ impl Live {
         Ok(address)
     }
 
-    /// How many cases are run at a time when `asked` are wanted, or nobody said (0). On weft's own targets cases do not disturb each
-    /// other; over TCP each spends its time waiting. What else has to be told from chance has one.
+    /// How many cases are run at a time when `asked` are wanted, or nobody said (0). On weft's own
+    /// targets cases do not disturb each other; over TCP each spends its time waiting. What else
+    /// has to be told from chance has one.
     pub(crate) fn jobs(&self, asked: usize) -> usize {
         match self.reach {
             Reach::Virtual(_) => asked.max(1),
@@ -209,8 +210,9 @@ impl Live {
         }
     }
 
-    /// A link of its own for one case, to the service that the description names where the target has several; its clock begins now.
-    /// And what makes an initiator connect to it; `None` for a responder.
+    /// A link of its own for one case, to the service that the description names where the target
+    /// has several; its clock begins now. And what makes an initiator connect to it; `None` for a
+    /// responder.
     ///
     /// # Errors
     /// The builtin target has no RNIC; no port is free.
@@ -298,7 +300,8 @@ pub(crate) fn sdp_link(user: SdpUser, role: Role, settings: &Settings) -> Result
     Ok(link.with_mapper(PmSettings { deviations, ..PmSettings::default() }, table))
 }
 
-/// Cases at a time over loopback TCP. They wait most of their time: the smoke tier takes 14 s with 8 and 9 s with 24, on two processors.
+/// Cases at a time over loopback TCP. They wait most of their time: the smoke tier takes 14 s with
+/// 8 and 9 s with 24, on two processors.
 const TCP_JOBS: usize = 24;
 pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -1,7 +1,7 @@
 //! The implementation under test: how to reach it, what runs on it, what it can do.
 //!
-//! A [`Target`] is a description, from a TOML file or by name (`builtin`, `builtin-tcp`). [`Live`] is the target while a
-//! run lasts: it gives each case a link of its own.
+//! A [`Target`] is a description, from a TOML file or by name (`builtin`, `builtin-tcp`). [`Live`]
+//! is the target while a run lasts: it gives each case a link of its own.
 
 mod check;
 mod command;
@@ -76,7 +76,8 @@ pub struct Target {
     pub(crate) start: Vec<String>,
     /// A builtin initiator asks for the peer-to-peer model of RFC 6581: cases that need it say so.
     pub(crate) asks_enhanced: bool,
-    /// The case is for a target that asks for markers: a builtin one does then, and the tester's own exchanges have them.
+    /// The case is for a target that asks for markers: a builtin one does then, and the tester's
+    /// own exchanges have them.
     pub(crate) asks_markers: bool,
     /// A builtin target asks for no CRCs, and knows nothing of RFC 6581.
     pub(crate) plain: bool,
@@ -103,8 +104,8 @@ pub enum TargetError {
         /// As it was given.
         name: String,
     },
-    /// The file is no TOML, or has a field that is unknown, missing or of another type. The line is not shown, for it may have the
-    /// agent's token.
+    /// The file is no TOML, or has a field that is unknown, missing or of another type. The line is
+    /// not shown, for it may have the agent's token.
     #[error("{file}: {place}{message}")]
     Toml {
         /// The file.
@@ -161,16 +162,16 @@ impl Target {
         BUILTIN.contains(&name)
     }
 
-    /// True if a target may have this name. The name is also that of a folder for the target's runs, so it must
-    /// not lead out of the folder above or hide there.
+    /// True if a target may have this name. The name is also that of a folder for the target's
+    /// runs, so it must not lead out of the folder above or hide there.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         !name.is_empty() && !name.starts_with('.') && name.chars().all(is_allowed)
     }
 
-    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`, `builtin-initiator`,
-    /// `builtin-initiator-tcp`, or a TOML file.
+    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`,
+    /// `builtin-initiator`, `builtin-initiator-tcp`, or a TOML file.
     ///
     /// # Errors
     /// The file is not understood.
@@ -235,7 +236,8 @@ impl Target {
         }
     }
 
-    /// The same without what an endpoint may do without: it asks for no CRCs, and knows nothing of RFC 6581.
+    /// The same without what an endpoint may do without: it asks for no CRCs, and knows nothing of
+    /// RFC 6581.
     #[must_use]
     pub fn builtin_plain() -> Self {
         let builtin = Self::builtin();
@@ -250,7 +252,8 @@ impl Target {
         Target { name: "builtin-plain".into(), capabilities, plain: true, baseline: vec![told_so], ..builtin }
     }
 
-    /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or is `rping -c`.
+    /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or
+    /// is `rping -c`.
     #[must_use]
     pub fn builtin_initiator() -> Self {
         Target { name: "builtin-initiator".into(), role: Role::Initiator, ..Self::builtin() }
@@ -260,7 +263,8 @@ impl Target {
         Target { name: name.to_owned(), ..self }
     }
 
-    /// The same over real TCP, on a loopback port of its own. All cases share one server there, and it asks for no markers.
+    /// The same over real TCP, on a loopback port of its own. All cases share one server there, and
+    /// it asks for no markers.
     #[must_use]
     pub fn builtin_tcp() -> Self {
         let builtin = Self::builtin();
@@ -307,8 +311,8 @@ impl Target {
         self
     }
 
-    /// Captures on `interface` while a run lasts, so that its evidence is what was on the wire. `None` where there is no wire, or weft on
-    /// both ends of it.
+    /// Captures on `interface` while a run lasts, so that its evidence is what was on the wire.
+    /// `None` where there is no wire, or weft on both ends of it.
     #[must_use]
     pub fn captured_on(self, interface: String) -> Option<Self> {
         (self.kind == TargetKind::Tcp).then_some(Target { capture: Some(interface), ..self })
@@ -326,8 +330,8 @@ impl Target {
         self.agent.as_ref().is_some_and(|agent| agent.token_in_file)
     }
 
-    /// The commands that a run, or a check, of this target executes on this machine: the field of its
-    /// file, and the command line.
+    /// The commands that a run, or a check, of this target executes on this machine: the field of
+    /// its file, and the command line.
     #[must_use]
     pub fn commands(&self) -> Vec<(&'static str, String)> {
         let mut commands = Vec::new();

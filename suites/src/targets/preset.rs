@@ -1,4 +1,5 @@
-//! What is known about implementations before one of them is met: defaults for a target file, and remarks for whoever writes one.
+//! What is known about implementations before one of them is met: defaults for a target file, and
+//! remarks for whoever writes one.
 //!
 //! Behaviour of public drivers at connection time, no verdicts: nothing here makes a case pass.
 

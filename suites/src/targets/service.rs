@@ -3,23 +3,25 @@
 use crate::model::Capability;
 use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 
-/// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each begins with a message of its own, for
-/// the Responder may not.
+/// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each
+/// begins with a message of its own, for the Responder may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// What its agent is asked to do. A target's file does not say so: cases that need the agent have it.
+    /// What its agent is asked to do. A target's file does not say so: cases that need the agent
+    /// have it.
     #[serde(skip)]
     Agent,
-    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`). An Initiator opens with a Send
-    /// of its own.
+    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server
+    /// -e`). An Initiator opens with a Send of its own.
     Echo,
-    /// `rping -s`, or `rping -c` where the target is the Initiator: its ritual is the good exchange; a Send that is not the ritual's ends
-    /// the connection.
+    /// `rping -s`, or `rping -c` where the target is the Initiator: its ritual is the good
+    /// exchange; a Send that is not the ritual's ends the connection.
     Rping,
     /// Nothing is known above MPA: the start-up alone is the good exchange.
     None,
-    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange. An Initiator asks one, and connects where it is sent.
+    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange. An Initiator
+    /// asks one, and connects where it is sent.
     PortMapper,
     /// An SDP socket that connects. Builtin targets alone have it.
     SdpConnect,

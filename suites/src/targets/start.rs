@@ -19,7 +19,8 @@ use weft_peer::{Deviations, Settings};
 
 use super::Service;
 
-/// What stands for where the target shall connect, in a command line; and for the port mapper that it shall ask, where it does.
+/// What stands for where the target shall connect, in a command line; and for the port mapper that
+/// it shall ask, where it does.
 const PLACEHOLDERS: [&str; 4] = ["{address}", "{port}", "{mapper_address}", "{mapper_port}"];
 const WHERE_TO_CONNECT: usize = 2;
 
@@ -37,8 +38,8 @@ pub(crate) enum Start {
     Asker { client: PmClient, deviations: Deviations },
     /// weft's own initiator, over TCP.
     Builtin { settings: Box<Settings>, service: Service, awaiting: Awaiting },
-    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall connect, `{mapper_address}` and
-    /// `{mapper_port}` for the port mapper that it shall ask.
+    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall
+    /// connect, `{mapper_address}` and `{mapper_port}` for the port mapper that it shall ask.
     Command { argv: Vec<String>, awaiting: Option<Awaiting> },
     /// Somebody is told.
     Person { name: String },
@@ -147,8 +148,8 @@ impl Drop for Running {
     }
 }
 
-/// The processes that a process started, and those that they started. Some are not in its process group: `timeout` makes its own.
-/// Children of a process that has ended are missing.
+/// The processes that a process started, and those that they started. Some are not in its process
+/// group: `timeout` makes its own. Children of a process that has ended are missing.
 fn descendants(process: u32) -> Vec<Pid> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -161,8 +162,9 @@ fn descendants(process: u32) -> Vec<Pid> {
     children.into_iter().flat_map(of_child).collect()
 }
 
-/// What is wrong with the placeholders of a command line: a name in braces that nothing is put in place of, most likely a slip. `${NAME}` is
-/// the shell's business, and braces around anything but a name are another program's.
+/// What is wrong with the placeholders of a command line: a name in braces that nothing is put in
+/// place of, most likely a slip. `${NAME}` is the shell's business, and braces around anything but
+/// a name are another program's.
 pub(super) fn wrong_placeholder(argv: &[String], asks: bool) -> Option<String> {
     let known = if asks { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
     let slip = argv.iter().find_map(|word| unknown(word, known))?;
@@ -187,7 +189,8 @@ fn unknown<'w>(word: &'w str, known: &[&str]) -> Option<&'w str> {
 
 /// The command line with the addresses in it.
 fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec<String> {
-    // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its command.
+    // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its
+    // command.
     let host = |address: SocketAddr| match address.ip() {
         ip if !ip.is_unspecified() => ip.to_string(),
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.to_string(),
@@ -206,7 +209,8 @@ fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec
     argv.iter().map(fill).collect()
 }
 
-/// Asks for a service, connects where that leads, and speaks SDP there or says a few plain words, until the other side closes.
+/// Asks for a service, connects where that leads, and speaks SDP there or says a few plain words,
+/// until the other side closes.
 async fn ask(
     client: &PmClient,
     deviations: Deviations,
@@ -280,7 +284,8 @@ mod tests {
         assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
         drop(running);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
-        // Clients that another program starts: in its process group, and in a group that `timeout` makes.
+        // Clients that another program starts: in its process group, and in a group that `timeout`
+        // makes.
         for client in ["cat /dev/zero", "timeout 600 cat /dev/zero"] {
             // The client's end of the pipe closes when it ends.
             let (mut reader, writer) = std::io::pipe().unwrap();

@@ -1,7 +1,7 @@
 //! Which agent gets the token of the environment.
 //!
-//! A target file may come from somebody else, and it names the agent's address. So the token goes to
-//! this machine, or to the host that `WEFT_AGENT_TOKEN_FOR` names, and to no other.
+//! A target file may come from somebody else, and it names the agent's address. So the token goes
+//! to this machine, or to the host that `WEFT_AGENT_TOKEN_FOR` names, and to no other.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,8 @@ impl EnvironmentToken {
     /// The token for this agent, if it is meant for it. A command of a target file gets none.
     ///
     /// # Errors
-    /// An agent on another host needs a token, and this one is not for it; the text says what to do.
+    /// An agent on another host needs a token, and this one is not for it; the text says what to
+    /// do.
     pub(super) fn for_agent(self, way: &Way) -> Result<Option<String>, String> {
         let (Some(token), Way::Tcp(address)) = (self.token, way) else { return Ok(None) };
         let host = host(address);

@@ -1,5 +1,5 @@
-//! A small responder with one basic fault, written by others from the RFCs alone: a basic case names the fault, and no other
-//! case blames a rule that the responder keeps.
+//! A small responder with one basic fault, written by others from the RFCs alone: a basic case
+//! names the fault, and no other case blames a rule that the responder keeps.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -94,7 +94,8 @@ const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-
 /// Within a message its segments come in order, so it shows only where an MO is wrong.
 const MO: Fault = ("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
 
-/// The fault is named by the case, no other row fails than these, and what rests on it names the case.
+/// The fault is named by the case, no other row fails than these, and what rests on it names the
+/// case.
 async fn is_named(fault: Fault) {
     if let Some(report) = report_of(fault.0).await {
         blames_no_other(&report, fault);

@@ -32,7 +32,8 @@ pub fn deviating() -> Target {
     Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap()
 }
 
-/// A folder of suites with one script, `mpa/x.lua`, whose one case `mpa/x/one` has this function body.
+/// A folder of suites with one script, `mpa/x.lua`, whose one case `mpa/x/one` has this function
+/// body.
 pub fn one_case(folder: &Path, body: &str) -> std::path::PathBuf {
     let script = format!(
         "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\nrun = function(t, p)\n{body}\nend }}\n"

@@ -1,4 +1,5 @@
-//! The control of a failed case: where it fails, too, the case is inconclusive; where it works, the case stays failed.
+//! The control of a failed case: where it fails, too, the case is inconclusive; where it works, the
+//! case stays failed.
 
 use tokio::net::UdpSocket;
 use weft_suites::Filter;
@@ -55,7 +56,8 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
-/// They answer no Data; the DisConn that they answer is in the good exchange, which the failed case has done.
+/// They answer no Data; the DisConn that they answer is in the good exchange, which the failed case
+/// has done.
 #[tokio::test]
 async fn a_failure_of_a_sink_or_source_has_no_control() {
     for service in ["sdp-sink", "sdp-source"] {
@@ -70,7 +72,8 @@ async fn a_failure_of_a_sink_or_source_has_no_control() {
     }
 }
 
-/// One of each kind: SDP with an echo and with a driven socket, markers, RFC 7306, an agent, a port mapper.
+/// One of each kind: SDP with an echo and with a driven socket, markers, RFC 7306, an agent, a port
+/// mapper.
 #[tokio::test]
 async fn a_failure_by_the_marked_step_stays_one() {
     for (deviation, case) in [

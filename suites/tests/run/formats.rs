@@ -246,7 +246,8 @@ async fn a_stale_entry_fails_the_run() {
         assert_eq!((report.summary.stale.len(), report.summary.exit_code), (1, ExitCode::Unexpected), "{stale:?}");
         assert!(report.summary.stale[0].starts_with(&stale.case));
     }
-    // What an earlier entry expects, a later one need not; and a choice that there is not never comes.
+    // What an earlier entry expects, a later one need not; and a choice that there is not never
+    // comes.
     let earlier = entry(CASE, Verdict::Fail, "MPA-7.1.1-2");
     for (case, why) in
         [(format!("{CASE}[octet=3]"), "already expect it"), (format!("{CASE}[octet=16]"), "no such variant")]
@@ -352,7 +353,8 @@ async fn a_finding_that_both_runs_share_is_no_difference() {
     assert!(Diff::of(&before, &less).no_longer_observed.is_empty());
 }
 
-/// The STags that the target gives out are others in each run, and so is what its failure shows; the signature is not.
+/// The STags that the target gives out are others in each run, and so is what its failure shows;
+/// the signature is not.
 #[tokio::test]
 async fn a_signature_is_the_same_in_each_run() {
     let failure = async |seed| {

@@ -121,7 +121,8 @@ async fn a_close_at_once_is_inconclusive() {
     assert!(result.explanation.contains("the connection where its Reply was due"), "{}", result.explanation);
 }
 
-/// What dies of a Request with a wrong key, and answers again when the file is there that its restart leaves. Each life answers so.
+/// What dies of a Request with a wrong key, and answers again when the file is there that its
+/// restart leaves. Each life answers so.
 async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     let mut dead = true;
     loop {
@@ -142,7 +143,8 @@ async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     }
 }
 
-/// The target is dead from the beginning, and dies of each case's stimulus: it is brought back, and each case has its good exchange.
+/// The target is dead from the beginning, and dies of each case's stimulus: it is brought back, and
+/// each case has its good exchange.
 #[tokio::test]
 async fn a_dead_target_is_restarted() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -271,7 +273,8 @@ async fn verdict_on_silence(crashed: &str) -> CaseResult {
     report.results.remove(0)
 }
 
-/// The script ends before it asks for a sign of life, so only the console can show that the target died.
+/// The script ends before it asks for a sign of life, so only the console can show that the target
+/// died.
 #[tokio::test]
 async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
     let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;

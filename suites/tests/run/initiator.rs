@@ -18,7 +18,8 @@ use crate::common;
 
 const REQUEST: &str = "mpa/7.1.1-request/fields";
 
-/// What a run against the target came to, but for what does not apply to it: verdicts with their explanations.
+/// What a run against the target came to, but for what does not apply to it: verdicts with their
+/// explanations.
 async fn verdicts(target: Target, words: &[&str]) -> Vec<(String, Verdict, String)> {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(words.iter().copied());
@@ -187,7 +188,8 @@ async fn each_connection_prompts_the_user() {
     );
 }
 
-/// `interop/basic/responder.py` as an initiator with a basic fault; `None`: there is no Python here.
+/// `interop/basic/responder.py` as an initiator with a basic fault; `None`: there is no Python
+/// here.
 async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, Verdict, String)>> {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
         println!("skipped: no python3");
@@ -200,7 +202,8 @@ async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, 
     Some(verdicts(by_command(&lines), words).await)
 }
 
-/// The control starts the initiator once more: a fault in its PAD is named by the basic case, and blamed on no other row.
+/// The control starts the initiator once more: a fault in its PAD is named by the basic case, and
+/// blamed on no other row.
 #[tokio::test]
 async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     let words = ["mpa/4-basic/pad[pad=1]", "ddp/4.1-control/last[first=4]", "mpa/7.1.2-reply/reserved[bits=1]"];

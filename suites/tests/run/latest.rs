@@ -12,7 +12,8 @@ use weft_suites::{Filter, RunOptions, Schedule};
 
 const CASE: &str = "mpa/x/one";
 
-/// Four variants. Those for which `fails` is true expect that the target closes after a correct Request.
+/// Four variants. Those for which `fails` is true expect that the target closes after a correct
+/// Request.
 fn suites(folder: &Path, fails: &str) -> Suites {
     let script = format!(
         "case {{ id = '{CASE}', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\

@@ -1,4 +1,5 @@
-//! The tests of the engine from outside, one file a subject, in one binary: eleven would link the same libraries eleven times.
+//! The tests of the engine from outside, one file a subject, in one binary: eleven would link the
+//! same libraries eleven times.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 

@@ -1,4 +1,5 @@
-//! A target over TCP that asks for markers: what can be judged of it is, and what cannot is left alone.
+//! A target over TCP that asks for markers: what can be judged of it is, and what cannot is left
+//! alone.
 
 use std::sync::Arc;
 

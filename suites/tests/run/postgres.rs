@@ -1,4 +1,5 @@
-//! A PostgreSQL server of Debian's packages for one test: a cluster in a temporary folder, on a loopback port of its own.
+//! A PostgreSQL server of Debian's packages for one test: a cluster in a temporary folder, on a
+//! loopback port of its own.
 #![allow(dead_code, reason = "web's tests use this file too, and restart no server")]
 
 use std::net::TcpListener;

@@ -74,7 +74,8 @@ async fn an_exit_status_is_recorded() {
 
 #[tokio::test]
 async fn a_failure_names_the_exit_status_of_the_program() {
-    // A child answers, in place of a close alone, once the program has ended: the answer decides the case.
+    // A child answers, in place of a close alone, once the program has ended: the answer decides
+    // the case.
     let answer = "until grep -qs State:.Z /proc/$$/status || [ ! -e /proc/$$ ]; do :; done; \
                   printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3";
     let Some(result) = result(&format!("({answer}) & exit 3"), "").await else { return };
@@ -84,7 +85,8 @@ async fn a_failure_names_the_exit_status_of_the_program() {
     assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }
 
-/// The crash closes the connection as the requirement wants, and the program that is started next works.
+/// The crash closes the connection as the requirement wants, and the program that is started next
+/// works.
 #[tokio::test]
 async fn a_crash_fails_the_case() {
     let Some(result) = result("kill -SEGV $$", "").await else { return };

@@ -1,4 +1,5 @@
-//! A run that was stopped goes on where it was; the store remembers what a case did on a target, in SQLite and PostgreSQL.
+//! A run that was stopped goes on where it was; the store remembers what a case did on a target, in
+//! SQLite and PostgreSQL.
 
 use std::sync::{Arc, Mutex};
 

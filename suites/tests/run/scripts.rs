@@ -1,4 +1,5 @@
-//! What becomes of scripts that are wrong, or of cases that a target does not follow: each ends with a verdict and its line.
+//! What becomes of scripts that are wrong, or of cases that a target does not follow: each ends
+//! with a verdict and its line.
 
 use std::time::Duration;
 
@@ -115,7 +116,8 @@ async fn scripts_speak_all_of_the_good_exchange() {
 
 #[tokio::test]
 async fn violations_by_the_tester_are_not_attributed_to_the_target() {
-    // PAD octets that are not zero, from the tester: the monitor sees them, and knows whose they are.
+    // PAD octets that are not zero, from the tester: the monitor sees them, and knows whose they
+    // are.
     let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
                 c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'a' }, pad = '\\1\\1\\1' })\nc:close()\n\
                 c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";

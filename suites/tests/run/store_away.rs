@@ -1,4 +1,5 @@
-//! A results store that cannot be written for a while, or not at all: the run and its reports are complete all the same.
+//! A results store that cannot be written for a while, or not at all: the run and its reports are
+//! complete all the same.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! What version 0.1 left opens in this version: its store, its folder of a run, its target files.
 //!
-//! `tests/data/v0.1` has a store of three runs against `builtin` (done, cancelled, killed) in the schema of that version,
-//! the folder of the first of them, and two target files.
+//! `tests/data/v0.1` has a store of three runs against `builtin` (done, cancelled, killed) in the
+//! schema of that version, the folder of the first of them, and two target files.
 
 use std::path::{Path, PathBuf};
 

@@ -74,8 +74,8 @@ async fn the_deviating_responder_fails_and_the_requirement_is_named() {
     }
 }
 
-/// RFC 6581 section 10: an enhanced Responder answers an enhanced Request by an enhanced Reply; one without the enhanced set-up
-/// closes. The second must not be charged with the first.
+/// RFC 6581 section 10: an enhanced Responder answers an enhanced Request by an enhanced Reply; one
+/// without the enhanced set-up closes. The second must not be charged with the first.
 #[tokio::test]
 async fn a_responder_without_the_enhanced_set_up_is_charged_with_its_own_rule_alone() {
     let target = Target::builtin_plain().with_deviations(["p2p.takes-enhanced-as-unenhanced"]).unwrap();
@@ -116,7 +116,8 @@ async fn a_target_with_nothing_above_mpa_is_judged() {
     serving.await.unwrap();
 }
 
-/// A target may cut its echo into more segments than the tester's Send had, since its segments have less room: TCP's options take some of it.
+/// A target may cut its echo into more segments than the tester's Send had, since its segments have
+/// less room: TCP's options take some of it.
 #[tokio::test]
 async fn a_target_with_shorter_segments_passes() {
     let out = tempfile::tempdir().unwrap();
@@ -226,8 +227,8 @@ async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
     }
 }
 
-/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows; one that comes when the
-/// connection ends is too late.
+/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows;
+/// one that comes when the connection ends is too late.
 #[tokio::test]
 async fn a_read_after_an_invalid_invalidate_is_not_answered() {
     for deviation in ["rdmap.overlooks-invalidate", "rdmap.delays-terminate"] {
@@ -279,7 +280,8 @@ async fn a_breach_of_the_proposal_alone_fails_nothing() {
     assert_eq!((report.summary.failing.len(), report.summary.counts.fail), (0, 0));
 }
 
-/// With the target file of the README as it is printed, a firmware that does not check CRCs is found.
+/// With the target file of the README as it is printed, a firmware that does not check CRCs is
+/// found.
 #[tokio::test]
 async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();

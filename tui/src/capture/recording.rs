@@ -175,8 +175,8 @@ impl Recording {
     }
 
     /// Calls `visit` for each frame, with the number of bytes that were read so far, until it
-    /// returns `false`. `follow`: waits for more while the capture is running, unless `gone` returns
-    /// `true`.
+    /// returns `false`. `follow`: waits for more while the capture is running, unless `gone`
+    /// returns `true`.
     ///
     /// # Errors
     /// The first file cannot be read.

@@ -102,8 +102,9 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
         }
         live.event(&event);
         if let Some(update) = update {
-            // The stream may read the store before or after the event; it reports each case once. It
-            // reports each step, since the store has the case as finished only after its last one.
+            // The stream may read the store before or after the event; it reports each case once.
+            // It reports each step, since the store has the case as finished only after its last
+            // one.
             while early_updates.last() != Some(&update) {
                 early_updates.push(early.next().await.expect("the stream continues"));
             }

@@ -113,7 +113,8 @@ mod tests {
         }
     }
 
-    /// The first command that `sends` gives the other end: the number of bytes, and the size of a part.
+    /// The first command that `sends` gives the other end: the number of bytes, and the size of a
+    /// part.
     fn command(sends: impl FnOnce(&mut Tcp) -> io::Result<Duration> + Send + 'static) -> [u64; 2] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut tcp = Tcp(TcpStream::connect(listener.local_addr().unwrap()).unwrap());

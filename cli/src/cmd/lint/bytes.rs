@@ -5,8 +5,8 @@ use weft_dissector::Finding;
 /// Ranges that are printed; a finding about a long FPDU has one for each of its frames.
 const MOST: usize = 3;
 
-/// As in ", bytes 66 to 68": offsets in the frame from 0 on, as `weft explain` and Wireshark count them. Empty if no byte
-/// shows the finding.
+/// As in ", bytes 66 to 68": offsets in the frame from 0 on, as `weft explain` and Wireshark count
+/// them. Empty if no byte shows the finding.
 pub(super) fn bytes(finding: &Finding) -> String {
     let mut text = String::new();
     let placed = finding.located.iter().filter(|located| located.len > 0);

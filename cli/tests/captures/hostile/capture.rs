@@ -1,4 +1,5 @@
-//! What crossed the wire, as a capture that the monitor reads: handshake, segments, FIN and reset of one connection.
+//! What crossed the wire, as a capture that the monitor reads: handshake, segments, FIN and reset
+//! of one connection.
 
 use std::net::Ipv4Addr;
 
@@ -25,7 +26,8 @@ pub(crate) struct Capture {
     /// The ports of the last one.
     ports: [u16; 2],
     next: [u32; 2],
-    /// Octets of the other end that are on their way to each, and a FIN: it does not acknowledge them yet.
+    /// Octets of the other end that are on their way to each, and a FIN: it does not acknowledge
+    /// them yet.
     on_their_way: [u32; 2],
     /// How each end closed: F for FIN, R for a reset.
     pub(crate) ends: [String; 2],
@@ -61,7 +63,8 @@ impl Capture {
 
     /// Another connection takes its place: `opener` opens it, to this port of the other end.
     pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
-        // The port of the one that connected is the same again; of the one that listened it is not (C30).
+        // The port of the one that connected is the same again; of the one that listened it is not
+        // (C30).
         let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
         self.ports[opener] = from;
         self.ports[1 - opener] = port;

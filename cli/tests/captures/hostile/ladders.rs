@@ -1,4 +1,5 @@
-//! The ladder diagrams of the draft (figures 18 to 23) out of exchanges of two correct ends: what `weft ladder` draws of them.
+//! The ladder diagrams of the draft (figures 18 to 23) out of exchanges of two correct ends: what
+//! `weft ladder` draws of them.
 //!
 //! The test compares messages and senders with the draft's figures. The pictures are in the user's
 //! guide, as text and as SVG. They are what weft draws today, and `WEFT_BLESS=1` renews them.
@@ -70,7 +71,8 @@ fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
     of_frames.map(arrow).collect()
 }
 
-/// Draws a capture, compares the arrows of `frames` with those of the draft's figure, and the pictures with those of the guide.
+/// Draws a capture, compares the arrows of `frames` with those of the draft's figure, and the
+/// pictures with those of the guide.
 fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, figure: &[Arrow]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
@@ -126,7 +128,8 @@ fn pipelined(net: &mut Net, from: usize) {
     net.settle();
 }
 
-/// Figures 18 and 19: PM Client on the left. (Figure 18 has the PM Server's name there, and the arrows of a client.)
+/// Figures 18 and 19: PM Client on the left. (Figure 18 has the PM Server's name there, and the
+/// arrows of a client.)
 fn the_port_mapper_accepts_and_denies() {
     let none = Deviations::NONE;
     let capture = |scene: portmap::Scene| scene.play([&none, &none]).capture;

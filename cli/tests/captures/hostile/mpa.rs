@@ -1,8 +1,8 @@
-//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, by how it reacts, or by a
-//! case's verdict.
+//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, by
+//! how it reacts, or by a case's verdict.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does; then a case's
-//! verdict.
+//! It is looked for in every scene, at both ends: first a finding that names its requirement; then
+//! a refusal that does; then a case's verdict.
 
 use std::collections::HashMap;
 

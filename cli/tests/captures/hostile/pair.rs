@@ -1,4 +1,5 @@
-//! Two connections without RNICs, for what belongs to MPA: their settings, what their users do, and the record of it.
+//! Two connections without RNICs, for what belongs to MPA: their settings, what their users do, and
+//! the record of it.
 
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ pub(crate) enum Scene {
     ClosesInMessage,
     /// In place of the Initiator: a Request that is never complete.
     HalfARequest,
-    /// In place of the Initiator: an enhanced Request, and a Write of no octets, with an STag, as ready-to-receive message.
+    /// In place of the Initiator: an enhanced Request, and a Write of no octets, with an STag, as
+    /// ready-to-receive message.
     WriteToStag,
 }
 

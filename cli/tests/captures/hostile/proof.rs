@@ -1,4 +1,5 @@
-//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, by how it reacts, or by a case's verdict.
+//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, by how it
+//! reacts, or by a case's verdict.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +40,8 @@ pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -
     if end == 0 { [own, other] } else { [other, own] }
 }
 
-/// Errors beside those that the deviation is about, as lines of the list: of the deviating end, and of
-/// the other one where that is correct.
+/// Errors beside those that the deviation is about, as lines of the list: of the deviating end, and
+/// of the other one where that is correct.
 pub(crate) fn beside(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
     let errors = |run: &Run, end| run.found(end, Severity::Error);
     let errors = [0, 1].map(|end| errors(run, end).difference(&errors(right, end)).copied().collect());

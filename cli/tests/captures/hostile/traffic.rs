@@ -7,7 +7,8 @@ use weft_peer::verbs::{Operation, Payload, RemoteAddress, Sge};
 use crate::hostile::side::{LENGTH, Side, VA};
 use crate::hostile::world::World;
 
-/// Where each end has what it sends, what it gets, what its peer writes and reads, and what it reads.
+/// Where each end has what it sends, what it gets, what its peer writes and reads, and what it
+/// reads.
 pub(crate) const SOURCE: u32 = 0;
 pub(crate) const INBOX: u32 = 0x4000;
 pub(crate) const SHARED: u32 = 0x8000;

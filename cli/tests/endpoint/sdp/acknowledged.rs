@@ -51,7 +51,8 @@ async fn pair(device: &Device, mode: Mode) -> (SdpStream, SdpStream) {
     (here, there)
 }
 
-/// The tasks of this runtime, and what is in use of a device. Descriptors are counted where processes are looked at (`faults`).
+/// The tasks of this runtime, and what is in use of a device. Descriptors are counted where
+/// processes are looked at (`faults`).
 fn all_that_is(device: &Device) -> (usize, InUse) {
     (Handle::current().metrics().num_alive_tasks(), device.verbs(|rnic| rnic.in_use()))
 }
@@ -118,8 +119,8 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
     comes_back_to(&device, before).await;
 }
 
-/// The echo of a peer that is killed is the beginning of what was sent, and then a reset; what is written from there on fails, and so does
-/// the flush of what did not get out.
+/// The echo of a peer that is killed is the beginning of what was sent, and then a reset; what is
+/// written from there on fails, and so does the flush of what did not get out.
 #[tokio::test]
 async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     let (device, sent) = (device(), octets(8_000_000));

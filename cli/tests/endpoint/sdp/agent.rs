@@ -200,7 +200,8 @@ fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
     }
 }
 
-/// A program that does not block has its descriptor at once, and the result when there is one, however long an end is silent.
+/// A program that does not block has its descriptor at once, and the result when there is one,
+/// however long an end is silent.
 #[test]
 fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -328,7 +329,8 @@ fn connected(socket: &Path, line: &str) -> String {
     shim.next()
 }
 
-/// To wait for a port mapper that does not answer takes seconds: one connection waits, and the next ones do not.
+/// To wait for a port mapper that does not answer takes seconds: one connection waits, and the next
+/// ones do not.
 #[test]
 fn a_silent_port_mapper_is_queried_for_one_connection() {
     let folder = tempfile::tempdir().unwrap();

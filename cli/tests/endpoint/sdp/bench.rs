@@ -59,7 +59,8 @@ fn bench_measures_the_same_messages_over_tcp_and_sdp() {
             // The messages of a sample are the total, rounded up to complete messages.
             let octets = f64::from(size) * f64::from(count);
             assert!(unit == "us" || (octets - f64::from(size) < MIB && MIB <= octets), "{options}: {line}");
-            // No sample took longer than the process: bytes / (MB/s), or messages * us, are microseconds.
+            // No sample took longer than the process: bytes / (MB/s), or messages * us, are
+            // microseconds.
             let longest = if unit == "us" { most * f64::from(count) } else { octets / least };
             assert!(longest <= took.as_secs_f64() * 1e6, "{options}: {line}, but the run took {took:?}");
         }

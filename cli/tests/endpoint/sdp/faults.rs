@@ -80,7 +80,8 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
     }
 }
 
-/// A relay has two descriptors for each connection; the 1024 that a shell begins with are not what there may be.
+/// A relay has two descriptors for each connection; the 1024 that a shell begins with are not what
+/// there may be.
 #[test]
 fn as_many_descriptors_are_taken_as_there_may_be() {
     let mut echo = Command::new("sh")
@@ -205,7 +206,8 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     served.read_exact(&mut [0]).unwrap();
 }
 
-/// A program that does not read stops the one that writes; what is in between is bounded. It is read in the end, or reset.
+/// A program that does not read stops the one that writes; what is in between is bounded. It is
+/// read in the end, or reset.
 #[test]
 fn a_program_that_stops_reading_stops_the_other_side() {
     let (server, at) = server();

@@ -41,7 +41,8 @@ fn each_half_ends_by_itself_and_no_octet_is_lost() {
             got
         });
         let mut got = Vec::new();
-        // The end of one half arrives while the other one is open, and has its own octets still to carry.
+        // The end of one half arrives while the other one is open, and has its own octets still to
+        // carry.
         served.read_to_end(&mut got).unwrap();
         assert!(got == up, "{options:?}");
         served.write_all(&down).unwrap();

@@ -4,7 +4,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Control, RawTagged, RawUntagged};
 
-/// A DDP header by its T bit, raw, owned. Version and reserved bits are as they were: nothing is judged.
+/// A DDP header by its T bit, raw, owned. Version and reserved bits are as they were: nothing is
+/// judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawHeader {
     /// T=1, 14 octets.
@@ -30,7 +31,8 @@ impl RawHeader {
         }
     }
 
-    /// The octets of the header. They repeat the variant only where `control` has the T bit of the variant.
+    /// The octets of the header. They repeat the variant only where `control` has the T bit of the
+    /// variant.
     #[must_use]
     pub fn as_octets(&self) -> &[u8] {
         match self {

@@ -18,7 +18,8 @@ impl<'a> Segment<'a> {
     /// Splits a ULPDU into header and payload.
     ///
     /// # Errors
-    /// The ULPDU is shorter than the header that its T bit announces. No version or reserved bit is judged.
+    /// The ULPDU is shorter than the header that its T bit announces. No version or reserved bit is
+    /// judged.
     pub fn parse(ulpdu: &'a [u8]) -> Result<Self, WireError> {
         let short = |expected| WireError::too_short(Layer::Ddp, "segment", expected, ulpdu.len());
         let first = *ulpdu.first().ok_or_else(|| short("at least 14 octets of header"))?;

@@ -52,8 +52,8 @@ pub struct Tagged {
 }
 
 impl Tagged {
-    /// Reads the header of a tagged segment of DDP version `version`; gives RDMAP's control octet and the payload, too. Rsvd is
-    /// not checked.
+    /// Reads the header of a tagged segment of DDP version `version`; gives RDMAP's control octet
+    /// and the payload, too. Rsvd is not checked.
     ///
     /// # Errors
     /// Less than 14 octets, T=0, another version.

@@ -81,8 +81,8 @@ pub struct UntaggedUlp {
 }
 
 impl Untagged {
-    /// Reads the header of an untagged segment of DDP version `version`; gives RDMAP's octets and the payload, too. Rsvd is not
-    /// checked.
+    /// Reads the header of an untagged segment of DDP version `version`; gives RDMAP's octets and
+    /// the payload, too. Rsvd is not checked.
     ///
     /// # Errors
     /// Less than 18 octets, T=1, another version.

@@ -1,8 +1,9 @@
 //! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`, with markers where they are due (RFC 5044 sections 4.1, 4.3).
 //!
-//! [`Layout`] has the position of each part of one FPDU in the stream. The endpoint writes and reads along it; the monitor reads
-//! along it, also with markers in wrong places (a phase of its own). It holds no octets and judges nothing. [`emit()`] writes
-//! a complete FPDU along it, [`Fpdu`] reads one.
+//! [`Layout`] has the position of each part of one FPDU in the stream. The endpoint writes and
+//! reads along it; the monitor reads along it, also with markers in wrong places (a phase of its
+//! own). It holds no octets and judges nothing. [`emit()`] writes a complete FPDU along it,
+//! [`Fpdu`] reads one.
 
 mod emit;
 mod read;
@@ -20,7 +21,8 @@ pub const LENGTH_LEN: usize = 2;
 /// Greatest ULPDU that RFC 5044 section 5.1 lets an FPDU carry over TCP.
 pub const MAX_ULPDU: u16 = 64768;
 
-/// Octets of PAD after a ULPDU of `ulpdu_length` octets: they bring length field, ULPDU and PAD to a multiple of four.
+/// Octets of PAD after a ULPDU of `ulpdu_length` octets: they bring length field, ULPDU and PAD to
+/// a multiple of four.
 #[must_use]
 pub fn pad_len(ulpdu_length: u16) -> usize {
     (LENGTH_LEN + usize::from(ulpdu_length)).wrapping_neg() % 4
@@ -46,7 +48,8 @@ pub enum Piece {
     },
 }
 
-/// The positions of the parts of one FPDU: stream octets from the first one after the sender's start-up frame.
+/// The positions of the parts of one FPDU: stream octets from the first one after the sender's
+/// start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// First octet of the FPDU; a leading marker's, where one is due.
@@ -59,19 +62,21 @@ pub struct Layout {
     pub crc: u64,
     /// First octet after the FPDU.
     pub end: u64,
-    /// Residue modulo 512 of marker positions (0 when all is right); `None`: no markers in this direction.
+    /// Residue modulo 512 of marker positions (0 when all is right); `None`: no markers in this
+    /// direction.
     phase: Option<u16>,
 }
 
 impl Layout {
-    /// The FPDU of `ulpdu_length` octets that starts at `start`. `phase` is the residue modulo 512 of the positions at which
-    /// markers are, 0 as RFC 5044 has it; `None` without markers.
+    /// The FPDU of `ulpdu_length` octets that starts at `start`. `phase` is the residue modulo 512
+    /// of the positions at which markers are, 0 as RFC 5044 has it; `None` without markers.
     #[must_use]
     pub fn new(start: u64, ulpdu_length: u16, phase: Option<u16>) -> Self {
         let header = header_position(start, phase);
         let body = (LENGTH_LEN + usize::from(ulpdu_length) + pad_len(ulpdu_length)) as u64;
         let crc = phase.map_or(header + body, |phase| {
-            // Every marker that is due after the length field's start, up to and including right after PAD.
+            // Every marker that is due after the length field's start, up to and including right
+            // after PAD.
             let into = (header.wrapping_sub(u64::from(phase))) % INTERVAL;
             let first = INTERVAL - into;
             let room = INTERVAL - MARKER_LEN as u64;
@@ -99,7 +104,8 @@ impl Layout {
         self.phase
     }
 
-    /// Body stretches and markers in stream order, up to the CRC field. Body stretches together are length field, ULPDU, PAD.
+    /// Body stretches and markers in stream order, up to the CRC field. Body stretches together are
+    /// length field, ULPDU, PAD.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + use<> {
         let layout = *self;
         let mut at = layout.start;
@@ -117,7 +123,8 @@ impl Layout {
                 let position = at;
                 at += MARKER_LEN as u64;
                 let distance = position.saturating_sub(layout.header);
-                // An FPDU longer than 65,535 octets (no legal one is) has pointers modulo 2^16: the field holds no more.
+                // An FPDU longer than 65,535 octets (no legal one is) has pointers modulo 2^16: the
+                // field holds no more.
                 return Some(Piece::Marker { position, fpduptr: (distance & 0xffff) as u16 });
             }
             let from = at;
@@ -168,7 +175,8 @@ mod tests {
         assert_eq!(layout.end - layout.start, 52);
     }
 
-    /// A marker due between PAD and CRC belongs to the FPDU; one due right after the CRC to the next (RFC 5044 4.3).
+    /// A marker due between PAD and CRC belongs to the FPDU; one due right after the CRC to the
+    /// next (RFC 5044 4.3).
     #[test]
     fn markers_at_the_end() {
         let between = Layout::new(488, 19, Some(0));

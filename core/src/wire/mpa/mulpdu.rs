@@ -11,7 +11,8 @@ pub const MIN_MULPDU: u16 = 128;
 
 /// MULPDU in octets, 128 to 64768, for an effective maximum segment size of `emss` octets.
 ///
-/// With `markers` the worst-case number of them is left room for (MPA-4.5-2), so that the FPDU fits wherever it starts.
+/// With `markers` the worst-case number of them is left room for (MPA-4.5-2), so that the FPDU fits
+/// wherever it starts.
 #[must_use]
 pub fn mulpdu(emss: u32, markers: bool) -> u16 {
     let emss = u64::from(emss);

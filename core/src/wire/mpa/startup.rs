@@ -14,8 +14,8 @@
 //! |                  Private Data (PD_Length octets, at most 512) |
 //! ```
 //!
-//! Neither CRC nor markers cover these frames. What a frame means for the connection (who may answer, when to close) is
-//! the business of the state machines, not of this file.
+//! Neither CRC nor markers cover these frames. What a frame means for the connection (who may
+//! answer, when to close) is the business of the state machines, not of this file.
 
 use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -168,8 +168,9 @@ impl<'a> Startup<'a> {
     /// Reads one complete frame; octets after it are ignored.
     ///
     /// # Errors
-    /// A frame that is cut short, has another key, a revision above 2, more than 512 octets of private data, or S=1 with less
-    /// than four of them. Reserved bits are ignored, as RFC 5044 7.1.1 wants.
+    /// A frame that is cut short, has another key, a revision above 2, more than 512 octets of
+    /// private data, or S=1 with less than four of them. Reserved bits are ignored, as RFC 5044
+    /// 7.1.1 wants.
     pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
         let (raw, rest) = RawStartup::ref_from_prefix(octets)
             .map_err(|_| WireError::too_short(Layer::Mpa, "startup frame", "20 octets of header", octets.len()))?;

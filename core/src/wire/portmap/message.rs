@@ -1,4 +1,5 @@
-//! The port mapper message (section 7.3, Figure 17), and what the Linux daemon adds to its Requests.
+//! The port mapper message (section 7.3, Figure 17), and what the Linux daemon adds to its
+//! Requests.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -18,8 +19,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The Linux daemon maps the connecting side as well: its Requests have 64 octets and the mapped port in Reserved. Both forms
-//! are read; the longer one is written where [`Message::mapped`] is given.
+//! The Linux daemon maps the connecting side as well: its Requests have 64 octets and the mapped
+//! port in Reserved. Both forms are read; the longer one is written where [`Message::mapped`] is
+//! given.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -182,9 +184,11 @@ pub struct Mapped {
 pub struct Message {
     /// MT.
     pub message_type: MessageType,
-    /// PmTime; the draft lets only PMAccept have one other than 0, but answers of the Linux daemon copy it.
+    /// PmTime; the draft lets only PMAccept have one other than 0, but answers of the Linux daemon
+    /// copy it.
     pub pm_time: PmTime,
-    /// ApPort: the requested port (PMReq), or the SDP listen port (PMAccept, PMAck); without meaning in PMDeny.
+    /// ApPort: the requested port (PMReq), or the SDP listen port (PMAccept, PMAck); without
+    /// meaning in PMDeny.
     pub ap_port: u16,
     /// CpPort: the connecting side's TCP port.
     pub cp_port: u16,

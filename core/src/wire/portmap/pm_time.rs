@@ -11,7 +11,8 @@ pub struct PmTime(pub u8);
 pub enum Cache {
     /// 0: the answer serves for one connection and is not kept.
     Once,
-    /// 1 to 127: a multiple of 250 ms; 128 to 254: a number of seconds. No value is between 31.75 s and 128 s.
+    /// 1 to 127: a multiple of 250 ms; 128 to 254: a number of seconds. No value is between 31.75 s
+    /// and 128 s.
     For(Duration),
     /// 255: the answer may be kept for ever.
     Forever,

@@ -1,5 +1,5 @@
-//! Atomic Operations: Request (52 octets) and Response (12 octets) headers after the untagged DDP header (RFC 7306
-//! section 5.2).
+//! Atomic Operations: Request (52 octets) and Response (12 octets) headers after the untagged DDP
+//! header (RFC 7306 section 5.2).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -29,8 +29,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! RFC 7306 section 4 prints 32 octets for the Response; Figure 6 has 12 and is followed. Alignment of the remote address
-//! depends on its buffer and is judged where buffers are known.
+//! RFC 7306 section 4 prints 32 octets for the Response; Figure 6 has 12 and is followed. Alignment
+//! of the remote address depends on its buffer and is judged where buffers are known.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -143,7 +143,8 @@ pub struct AtomicRequest {
 }
 
 impl AtomicRequest {
-    /// Reads the payload of an Atomic Request message. Reserved bits, and FetchAdd's compare operands, are ignored.
+    /// Reads the payload of an Atomic Request message. Reserved bits, and FetchAdd's compare
+    /// operands, are ignored.
     ///
     /// # Errors
     /// Other than 52 octets, or an AOpCode besides FetchAdd and CmpSwap.

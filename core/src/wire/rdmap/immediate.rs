@@ -1,4 +1,5 @@
-//! Immediate Data (RFC 7306 section 6): eight octets right after the untagged DDP header, and nothing else.
+//! Immediate Data (RFC 7306 section 6): eight octets right after the untagged DDP header, and
+//! nothing else.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -10,7 +11,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! With and without Solicited Event differ in their opcode only. The octets are the ULP's; their order is not interpreted.
+//! With and without Solicited Event differ in their opcode only. The octets are the ULP's; their
+//! order is not interpreted.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

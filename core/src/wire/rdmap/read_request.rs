@@ -20,7 +20,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! A copy of it also comes back inside a [`Terminate`](super::Terminate). Whether the source may be read is not judged here.
+//! A copy of it also comes back inside a [`Terminate`](super::Terminate). Whether the source may be
+//! read is not judged here.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -14,9 +14,10 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! DDP Segment Length is there when D is set even without M (RFC 5040 4.8, RDMAP-4.8-9); it then has no meaning. Which errors
-//! should copy which header (Figure 10) is judged by the monitor, not here. Octets after the last part that the header
-//! control bits announce are left alone: real senders fill parts that they do not announce.
+//! DDP Segment Length is there when D is set even without M (RFC 5040 4.8, RDMAP-4.8-9); it then
+//! has no meaning. Which errors should copy which header (Figure 10) is judged by the monitor, not
+//! here. Octets after the last part that the header control bits announce are left alone: real
+//! senders fill parts that they do not announce.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -91,7 +92,8 @@ impl RawTerminate {
     }
 }
 
-/// The variable parts, raw: each slice holds what is there of the part, which may be less than all of it, or nothing.
+/// The variable parts, raw: each slice holds what is there of the part, which may be less than all
+/// of it, or nothing.
 ///
 /// A sender of illegal messages may fill them with anything, whatever the bits announce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,7 +109,8 @@ pub struct RawTerminateParts<'a> {
 }
 
 impl<'a> RawTerminateParts<'a> {
-    /// Cuts the octets after the fixed part as `bits` announce them; a part that is cut short takes what is left.
+    /// Cuts the octets after the fixed part as `bits` announce them; a part that is cut short takes
+    /// what is left.
     #[must_use]
     pub fn split(bits: HeaderControl, octets: &'a [u8]) -> Self {
         let mut rest = octets;
@@ -145,7 +148,8 @@ pub struct Terminate {
 }
 
 impl Terminate {
-    /// Reads the payload of a Terminate message. Reserved bits, and octets that no bit announces, are ignored.
+    /// Reads the payload of a Terminate message. Reserved bits, and octets that no bit announces,
+    /// are ignored.
     ///
     /// # Errors
     /// The fixed part, or a part that M, D or R announces, is not all there.
@@ -211,7 +215,8 @@ impl Terminate {
         }
     }
 
-    /// Appends the header to `out`. A DDP header without a segment length gets length zero, and M stays clear.
+    /// Appends the header to `out`. A DDP header without a segment length gets length zero, and M
+    /// stays clear.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let length = self.segment_length.unwrap_or(0).to_be_bytes();
         let read_request = self.read_request.map(ReadRequest::to_raw);

@@ -1,7 +1,9 @@
-//! What a Terminate complains of: layer, error type and error code, with the names of every triplet.
+//! What a Terminate complains of: layer, error type and error code, with the names of every
+//! triplet.
 //!
-//! RDMAP's own are RFC 5040 Figure 9, DDP's RFC 5041 section 7.2, MPA's RFC 5044 section 8 and RFC 6581 section 8. Which error
-//! of an implementation maps to which triplet is decided where it is found, not here.
+//! RDMAP's own are RFC 5040 Figure 9, DDP's RFC 5041 section 7.2, MPA's RFC 5044 section 8 and RFC
+//! 6581 section 8. Which error of an implementation maps to which triplet is decided where it is
+//! found, not here.
 
 use std::fmt;
 
@@ -39,11 +41,13 @@ macro_rules! errors {
                     TerminateError { layer: ErrorLayer::$layer, error_type: $error_type, code: $code };
             )+
 
-            /// Every assigned triplet, by layer, type and code. Local Catastrophic of RDMAP has code 0, which means all codes.
+            /// Every assigned triplet, by layer, type and code. Local Catastrophic of RDMAP has
+            /// code 0, which means all codes.
             pub const ALL: &'static [TerminateError] = &[$(TerminateError::$constant),+];
 
             fn assigned_name(self) -> Option<&'static str> {
-                // An RDMAP Local Catastrophic Error has no code: any value is acceptable (RFC 5040 Figure 9).
+                // An RDMAP Local Catastrophic Error has no code: any value is acceptable (RFC 5040
+                // Figure 9).
                 let any_code = self.layer == ErrorLayer::RDMAP && self.error_type == 0;
                 let key = if any_code { TerminateError { code: 0, ..self } } else { self };
                 $(if key == TerminateError::$constant { return Some($text); })+
@@ -174,7 +178,8 @@ impl fmt::Debug for TerminateError {
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8: the codes of each type, and a word of each name.
+    /// RFC 5040 Figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8: the codes of each type, and a word
+    /// of each name.
     #[test]
     fn every_code_of_the_four_specifications_is_there() {
         let rows = [

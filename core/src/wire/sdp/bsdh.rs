@@ -19,7 +19,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Mid, RawHeader};
 
-/// OOB_PRES: the last payload octet is Out-Of-Band data. Flag position 0 is the least significant bit.
+/// OOB_PRES: the last payload octet is Out-Of-Band data. Flag position 0 is the least significant
+/// bit.
 pub const FLAG_OOB_PRES: u8 = 0x01;
 /// OOB_PEND: Out-Of-Band data is pending.
 pub const FLAG_OOB_PEND: u8 = 0x02;
@@ -32,7 +33,8 @@ pub const FLAG_REQ_PIPE: u8 = 0x04;
 pub struct RawBsdh {
     /// Octets 0 and 1: Private Buffers posted.
     pub bufs: U16,
-    /// Octet 2: `FLAG_*`, and five reserved bits that are zero when sent and not examined when received.
+    /// Octet 2: `FLAG_*`, and five reserved bits that are zero when sent and not examined when
+    /// received.
     pub flags: u8,
     /// Octet 3: MID.
     pub mid: u8,
@@ -71,7 +73,8 @@ pub struct Flags {
     pub oob_pres: bool,
     /// Out-Of-Band data is pending.
     pub oob_pend: bool,
-    /// The Mode Slave would like Pipelined Mode; means something in RdmaWrCompl and RdmaRdCompl only.
+    /// The Mode Slave would like Pipelined Mode; means something in RdmaWrCompl and RdmaRdCompl
+    /// only.
     pub req_pipe: bool,
 }
 

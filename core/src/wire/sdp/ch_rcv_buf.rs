@@ -1,4 +1,5 @@
-//! ChRcvBuf: the ChRcvBuf Header (section 6.4.1, Figure 13) after the BSDH: one 32-bit word, the same in both field orders.
+//! ChRcvBuf: the ChRcvBuf Header (section 6.4.1, Figure 13) after the BSDH: one 32-bit word, the
+//! same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -12,6 +13,7 @@ use super::word::word_header;
 
 word_header! {
     ChRcvBuf, RawChRcvBuf,
-    /// Wanted size of the other side's receive Private Buffers, in octets; the draft sets no bounds.
+    /// Wanted size of the other side's receive Private Buffers, in octets; the draft sets no
+    /// bounds.
     des_sz = "DesSz"
 }

@@ -9,7 +9,8 @@ pub(super) const EXTENSION_AT: usize = 16;
 /// Greatest size or length that the draft allows anywhere: 2^31 octets.
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
-/// The extended header that `octets`, the message after its BSDH, consist of or (with payload) begin with.
+/// The extended header that `octets`, the message after its BSDH, consist of or (with payload)
+/// begin with.
 pub(super) fn extension<'a, T: RawHeader>(
     octets: &'a [u8],
     order: FieldOrder,
@@ -25,8 +26,8 @@ pub(super) fn extension<'a, T: RawHeader>(
     })
 }
 
-/// `Err` naming the field unless `good`. `place`: field order, first octet in the figures counted from the start of the message,
-/// and length in octets.
+/// `Err` naming the field unless `good`. `place`: field order, first octet in the figures counted
+/// from the start of the message, and length in octets.
 pub(super) fn field(
     good: bool,
     field: &'static str,

@@ -121,10 +121,12 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
+    /// checked.
     ///
     /// # Errors
-    /// Less than 16 octets, or a field out of its range. Offsets count from the start of the message.
+    /// Less than 16 octets, or a field out of its range. Offsets count from the start of the
+    /// message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawHello, _) = extension(octets, order, "Hello Header")?;
         let hello = Hello {

@@ -64,10 +64,12 @@ pub struct HelloAck {
 }
 
 impl HelloAck {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
+    /// checked.
     ///
     /// # Errors
-    /// Less than 12 octets, or a field out of its range. Offsets count from the start of the message.
+    /// Less than 12 octets, or a field out of its range. Offsets count from the start of the
+    /// message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawHelloAck, _) = extension(octets, order, "HelloAck Header")?;
         let ack = HelloAck {

@@ -213,14 +213,16 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before MPA.
+    /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before
+    /// MPA.
     ///
-    /// What receivers must not look at is not looked at: reserved flags, Rsvd fields, MSeq and MSeqAck of Hello and HelloAck,
-    /// REQ_PIPE.
+    /// What receivers must not look at is not looked at: reserved flags, Rsvd fields, MSeq and
+    /// MSeqAck of Hello and HelloAck, REQ_PIPE.
     ///
     /// # Errors
-    /// A BSDH that is cut short, a Len that is not the number of octets, an unassigned MID, an extended header that is cut short
-    /// or holds a value out of range, payload where none belongs, OOB_PRES without an octet of Data that it could mean.
+    /// A BSDH that is cut short, a Len that is not the number of octets, an unassigned MID, an
+    /// extended header that is cut short or holds a value out of range, payload where none belongs,
+    /// OOB_PRES without an octet of Data that it could mean.
     pub fn parse(octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (raw, rest) = RawBsdh::read(octets, order).ok_or(WireError {
             requirement: Some(requirement!("SDP-6-1")),
@@ -259,7 +261,8 @@ impl<'a> Message<'a> {
 
     /// Octets of the message as Len has it.
     ///
-    /// Payload comes from a Private Buffer of at most 2^31 octets; one beyond what Len can express gives the greatest Len.
+    /// Payload comes from a Private Buffer of at most 2^31 octets; one beyond what Len can express
+    /// gives the greatest Len.
     #[must_use]
     pub fn wire_len(&self) -> u32 {
         let extension = self.mid().extension_len().unwrap_or(0);

@@ -1,10 +1,11 @@
 //! Sockets Direct Protocol over iWARP: draft-pinkerton-iwarp-sdp-01, section 6.
 //!
-//! An SDP message is a [BSDH](RawBsdh), by its MID an extended header, and for three types payload. [`Message`] joins them; the
-//! extended headers have a file each. Every header is read and written in a [`FieldOrder`]: as the draft's figures show it, or
-//! mirrored.
+//! An SDP message is a [BSDH](RawBsdh), by its MID an extended header, and for three types payload.
+//! [`Message`] joins them; the extended headers have a file each. Every header is read and written
+//! in a [`FieldOrder`]: as the draft's figures show it, or mirrored.
 //!
-//! How a message travels (as the octets before MPA, or in one Send) and what it means for a connection is not known here.
+//! How a message travels (as the octets before MPA, or in one Send) and what it means for a
+//! connection is not known here.
 
 mod bsdh;
 mod ch_rcv_buf;
@@ -38,7 +39,8 @@ pub use sink_avail::{RawSinkAvail, SinkAvail};
 pub use src_avail::{RawSrcAvail, SrcAvail};
 pub use susp_comm::{RawSuspComm, SuspComm};
 
-/// Fewest octets of a Private Buffer: BSDH, the largest extended header, and one octet (section 10).
+/// Fewest octets of a Private Buffer: BSDH, the largest extended header, and one octet (section
+/// 10).
 pub const MIN_PRIVATE_BUFFER: u32 = 37;
 /// Fewest Private Buffers that Hello and HelloAck may offer (section 10.3).
 pub const MIN_INITIAL_BUFS: u16 = 3;

@@ -8,7 +8,8 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! Which of the two peers may ask for which Mode depends on the Mode that holds, which is not known here.
+//! Which of the two peers may ask for which Mode depends on the Mode that holds, which is not known
+//! here.
 
 use std::fmt;
 
@@ -115,12 +116,14 @@ impl RawHeader for RawModeChange {
 pub struct ModeChange {
     /// The Mode to go to.
     pub mode: Mode,
-    /// S: the half-connection in which the receiver of the ModeChange sends; clear: the one in which it receives.
+    /// S: the half-connection in which the receiver of the ModeChange sends; clear: the one in
+    /// which it receives.
     pub s: bool,
 }
 
 impl ModeChange {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not checked.
+    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
+    /// checked.
     ///
     /// # Errors
     /// Less than 4 octets, or a reserved Mode. Offsets count from the start of the message.

@@ -1,7 +1,9 @@
-//! The two field orders of SDP's 32-bit words, and the raw views that can be read and written in either.
+//! The two field orders of SDP's 32-bit words, and the raw views that can be read and written in
+//! either.
 //!
 //! The draft's figures, read from left to right as RFC figures are, give the **figure order**: `Bufs | Flags | MID`. It is the
-//! default. Other places of the draft number bits from the least significant one, which turns a word's fields around:
+//! default. Other places of the draft number bits from the least significant one, which turns a
+//! word's fields around:
 //! `MID | Flags | Bufs`, as InfiniBand's SDP has them. That is the **mirrored order**. Each field stays big endian; words with one
 //! field, and the 64-bit VA, are the same in both.
 //!
@@ -23,8 +25,8 @@ pub enum FieldOrder {
 }
 
 impl FieldOrder {
-    /// The order in which a Hello was written, by its first four octets: `Bufs` is never zero there, Flags and MID are.
-    /// `None` where they fit neither order.
+    /// The order in which a Hello was written, by its first four octets: `Bufs` is never zero
+    /// there, Flags and MID are. `None` where they fit neither order.
     #[must_use]
     pub fn of_hello(octets: &[u8]) -> Option<Self> {
         match octets.first_chunk()? {
@@ -35,8 +37,9 @@ impl FieldOrder {
         }
     }
 
-    /// The order in which a HelloAck was written, by its first four octets. Octets `01 00 00 01` fit both; they are taken for the
-    /// figure order, since a mirrored `Bufs` of 1 would be too small.
+    /// The order in which a HelloAck was written, by its first four octets. Octets `01 00 00 01`
+    /// fit both; they are taken for the figure order, since a mirrored `Bufs` of 1 would be too
+    /// small.
     #[must_use]
     pub fn of_hello_ack(octets: &[u8]) -> Option<Self> {
         match octets.first_chunk()? {
@@ -46,9 +49,11 @@ impl FieldOrder {
         }
     }
 
-    /// The place of a field in this order, given its octets in the figures, counted from the start of the message.
+    /// The place of a field in this order, given its octets in the figures, counted from the start
+    /// of the message.
     ///
-    /// A field that does not lie within one 32-bit word (the VA, a payload) is in the same place in both orders.
+    /// A field that does not lie within one 32-bit word (the VA, a payload) is in the same place in
+    /// both orders.
     #[must_use]
     pub fn place(self, figure: Range<usize>) -> Range<usize> {
         let word = figure.start & !3;
@@ -59,13 +64,14 @@ impl FieldOrder {
     }
 }
 
-/// A raw SDP header: its struct is laid out in figure order; both orders can be read and written. Nothing is judged, and every
-/// octet string of its length can be expressed.
+/// A raw SDP header: its struct is laid out in figure order; both orders can be read and written.
+/// Nothing is judged, and every octet string of its length can be expressed.
 pub trait RawHeader: Copy + FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned {
     /// Octets of the header.
     const LEN: usize = size_of::<Self>();
 
-    /// `self` was filled from octets in mirrored order as if they were in figure order: puts the fields right.
+    /// `self` was filled from octets in mirrored order as if they were in figure order: puts the
+    /// fields right.
     #[must_use]
     fn unmirrored(self) -> Self {
         self

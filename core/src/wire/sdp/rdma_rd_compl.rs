@@ -1,4 +1,5 @@
-//! RdmaRdCompl: the RdmaRdCompl Header (section 6.3.7, Figure 10) after the BSDH: one 32-bit word, the same in both field orders.
+//! RdmaRdCompl: the RdmaRdCompl Header (section 6.3.7, Figure 10) after the BSDH: one 32-bit word,
+//! the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -12,8 +13,9 @@ use super::word::word_header;
 
 word_header! {
     RdmaRdCompl, RawRdmaRdCompl,
-    /// Octets fetched by RDMA Read for the oldest open SrcAvail; payload of the SrcAvail not counted. 0 where that payload was all of
-    /// it (SDP-6.3.7.1-3); the message by itself does not show whether it was.
+    /// Octets fetched by RDMA Read for the oldest open SrcAvail; payload of the SrcAvail not
+    /// counted. 0 where that payload was all of it (SDP-6.3.7.1-3); the message by itself does not
+    /// show whether it was.
     len = "Len"
 }
 

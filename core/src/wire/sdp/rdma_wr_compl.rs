@@ -1,4 +1,5 @@
-//! RdmaWrCompl: the RdmaWrCompl Header (section 6.3.6, Figure 9) after the BSDH: one 32-bit word, the same in both field orders.
+//! RdmaWrCompl: the RdmaWrCompl Header (section 6.3.6, Figure 9) after the BSDH: one 32-bit word,
+//! the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -10,7 +11,8 @@
 
 use super::word::word_header;
 
-// No row fixes the least value: an invalid value without a rule of its own is a protocol violation (section 8.2.2).
+// No row fixes the least value: an invalid value without a rule of its own is a protocol violation
+// (section 8.2.2).
 word_header! {
     RdmaWrCompl, RawRdmaWrCompl,
     /// Octets written by RDMA Write into the buffer of the oldest open SinkAvail, at least 1.

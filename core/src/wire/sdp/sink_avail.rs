@@ -1,5 +1,5 @@
-//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH; payload for the other direction may follow. The
-//! same in both field orders.
+//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH; payload for the other
+//! direction may follow. The same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,4 +1,5 @@
-//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH; payload may follow. The same in both field orders.
+//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH; payload may follow. The
+//! same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -53,7 +54,8 @@ impl SrcAvail {
     /// Reads the header from the octets after the BSDH; gives the payload, too.
     ///
     /// # Errors
-    /// Less than 16 octets, a Len out of range, or more payload than Len. Offsets count from the start of the message.
+    /// Less than 16 octets, a Len out of range, or more payload than Len. Offsets count from the
+    /// start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, payload): (RawSrcAvail, _) = extension(octets, order, "SrcAvail Header")?;
         let len = raw.len.get();

@@ -1,9 +1,11 @@
 //! The shape of the four extended headers that are one 32-bit word, the same in both field orders.
 //!
-//! `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define in their own files what the word means and which values make sense.
+//! `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define in their own files what the
+//! word means and which values make sense.
 
-/// Declares the raw and the checked header: their name, the field with its name in the figures and, where it has one, the least value
-/// that makes sense, that value in words, and the row that requires it.
+/// Declares the raw and the checked header: their name, the field with its name in the figures and,
+/// where it has one, the least value that makes sense, that value in words, and the row that
+/// requires it.
 macro_rules! word_header {
     (
         $name:ident, $raw:ident, $(#[$doc:meta])* $field:ident = $text:literal
@@ -41,7 +43,8 @@ macro_rules! word_header {
             /// Reads the header from the octets after the BSDH; gives what follows it, too.
             ///
             /// # Errors
-            /// Less than 4 octets, or a value below the least. Offsets count from the start of the message.
+            /// Less than 4 octets, or a value below the least. Offsets count from the start of the
+            /// message.
             pub fn parse(octets: &[u8], order: super::FieldOrder) -> Result<(Self, &[u8]), crate::WireError> {
                 let (raw, rest): ($raw, _) =
                     super::check::extension(octets, order, concat!(stringify!($name), " Header"))?;

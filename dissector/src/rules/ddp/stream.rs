@@ -51,8 +51,9 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
         if message.frame > fin {
             continue;
         }
-        // Octets that are missing come before the message, which is known from its first segment on. Among them may be another
-        // Response, so that this one is the next, which the close cut off.
+        // Octets that are missing come before the message, which is known from its first segment
+        // on. Among them may be another Response, so that this one is the next, which the close cut
+        // off.
         let opcode = message.opcode;
         let is_early = message.passed || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -290,7 +291,8 @@ mod tests {
         proves(id, &wrong, &closed(&[SEND, WRITE_ON, WRITE_LAST, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, SEND, WRITE_ON, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, WRITE_ON, SEND, second]));
-        // The first Response may be to a Request that is missing, and the second one be cut off by the close.
+        // The first Response may be to a Request that is missing, and the second one be cut off by
+        // the close.
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);

@@ -75,7 +75,8 @@ fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings:
     }
 }
 
-/// The same where the segment was read only after the Terminate, because octets before it are missing.
+/// The same where the segment was read only after the Terminate, because octets before it are
+/// missing.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in state.traffic.sides.iter().enumerate() {
         let sender = 1 - direction;
@@ -103,7 +104,8 @@ fn rejected_stag(
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let (expected, found) =
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
-    // An STag that was valid before may have become invalid, or the receiver may be wrong. The use before may be missing.
+    // An STag that was valid before may have become invalid, or the receiver may be wrong. The use
+    // before may be missing.
     let log = &state.traffic.sides[sender].log;
     let is_late = seen.target().is_none();
     if log.used_before(header) || is_late && !log.is_complete() {
@@ -149,8 +151,8 @@ mod tests {
         assert_eq!(severities(&exchange(&[(0, before), (0, WRITE), (1, report)])), [Severity::Note]);
     }
 
-    /// Octets that are missing from before the segment make the dissector read it after the Terminate. They may have a use of the
-    /// STag that was accepted.
+    /// Octets that are missing from before the segment make the dissector read it after the
+    /// Terminate. They may have a use of the STag that was accepted.
     #[test]
     fn an_stag_is_refused_behind_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";

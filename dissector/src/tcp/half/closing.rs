@@ -27,7 +27,8 @@ impl Half {
         }
     }
 
-    /// Nothing more comes: the octets up to the FIN were sent, too. A FIN outside every window proves nothing.
+    /// Nothing more comes: the octets up to the FIN were sent, too. A FIN outside every window
+    /// proves nothing.
     pub(super) fn extend_to_fin(&mut self) {
         if let Some(position) = self.fin_position()
             && let Some(closing) = &mut self.closing
@@ -49,7 +50,8 @@ impl Half {
         self.closing.is_some_and(|closing| closing.has_hole) && self.fin_position() == Some(position)
     }
 
-    /// Number and time of the frame that follows a hole which ends at `position`; zeros when none does.
+    /// Number and time of the frame that follows a hole which ends at `position`; zeros when none
+    /// does.
     pub(crate) fn frame_after(&self, position: u64) -> (u64, u64) {
         let (frame, time) = self.frame_of(position, position + 1);
         match self.closing {

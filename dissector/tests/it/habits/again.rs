@@ -59,7 +59,8 @@ pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
     insert(frames, to, again);
 }
 
-/// A keep-alive of one octet, which need not be the one that was sent, comes before the segment that ends with it.
+/// A keep-alive of one octet, which need not be the one that was sent, comes before the segment
+/// that ends with it.
 pub(super) fn keep_alive_early(frames: &mut Frames, dice: &mut Dice) {
     let sides = sides(frames);
     let data: Vec<(usize, Tcp)> = data(frames).into_iter().filter(|(at, _)| sides[*at].is_some()).collect();

@@ -47,7 +47,8 @@ pub(super) fn some_lost(frames: &mut Frames, dice: &mut Dice) {
     frames.retain(|frame| ipv4_at(frame).is_some() || !dice.one_in(10));
 }
 
-/// Senders whose counter is short use an identification again; here each frame comes a minute after the one before.
+/// Senders whose counter is short use an identification again; here each frame comes a minute after
+/// the one before.
 pub(super) fn same_identification(frames: &mut Frames, dice: &mut Dice) {
     for (number, frame) in (0..).zip(frames.iter_mut()) {
         frame.time += number * 60_000_000_000;

@@ -78,7 +78,8 @@ pub(crate) enum Effect {
     Confuses,
     /// Frames are in another order.
     Reorders,
-    /// A frame has octets that were not captured by then: the capture may lack frames, or have them in another order.
+    /// A frame has octets that were not captured by then: the capture may lack frames, or have them
+    /// in another order.
     Puzzles,
 }
 
@@ -105,7 +106,8 @@ const fn unordered(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Ha
 /// What an end has sent in a frame, whatever is around the IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// The end: address and port, only the address where there is no TCP, nothing where there is no IPv4.
+    /// The end: address and port, only the address where there is no TCP, nothing where there is no
+    /// IPv4.
     pub(crate) from: Vec<u8>,
     /// Sequence number, acknowledgement and flags, where the frame has TCP.
     pub(crate) header: Option<(u32, u32, u8)>,

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::packet::tcp_at;
 use super::{Dice, Frames};
 
-/// Of each frame with TCP the side that sent it: 0 for the end that sent the connection's first frame.
+/// Of each frame with TCP the side that sent it: 0 for the end that sent the connection's first
+/// frame.
 pub(super) fn sides(frames: &Frames) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     let side = |frame| {

@@ -4,7 +4,8 @@ use super::packet::{SYN, tcp_at};
 use super::sides::sides;
 use super::{Dice, Frames};
 
-/// Each direction has a tap of its own, whose clock is ahead by these nanoseconds; the files are merged by time.
+/// Each direction has a tap of its own, whose clock is ahead by these nanoseconds; the files are
+/// merged by time.
 fn skew(frames: &mut Frames, ahead: [u64; 2]) {
     let sides = sides(frames);
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.time += side.map_or(0, |side| ahead[side]));

@@ -1,4 +1,5 @@
-//! Encapsulations, written from their specifications: each takes an Ethernet frame or an IP packet and puts headers before it.
+//! Encapsulations, written from their specifications: each takes an Ethernet frame or an IP packet
+//! and puts headers before it.
 
 use crate::common::hex;
 

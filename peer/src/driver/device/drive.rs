@@ -1,7 +1,8 @@
 //! The task of one connection: reads what TCP has, and sends what could not be sent at once.
 //!
-//! It is one future that is polled, not a loop of waits: a connection on which a message arrives is read from, handled and answered with
-//! one look at the socket, one lock of the device, and nothing made or thrown away.
+//! It is one future that is polled, not a loop of waits: a connection on which a message arrives is
+//! read from, handled and answered with one look at the socket, one lock of the device, and nothing
+//! made or thrown away.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -20,10 +21,12 @@ use super::{Device, Stream};
 use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
-/// Octets that one read takes at most. While a read copies, its TCP acknowledges nothing, so a longer one makes a sender on the same
-/// machine wait (`bench/loopback`: 256 KiB are slower by a fifth).
+/// Octets that one read takes at most. While a read copies, its TCP acknowledges nothing, so a
+/// longer one makes a sender on the same machine wait (`bench/loopback`: 256 KiB are slower by a
+/// fifth).
 const READ_LEN: usize = 64 * 1024;
-/// Reads and turns at sending after which the task lets others run: those of other connections, and the task that posts the next receives.
+/// Reads and turns at sending after which the task lets others run: those of other connections, and
+/// the task that posts the next receives.
 const ROUNDS: u32 = 4;
 
 thread_local! {

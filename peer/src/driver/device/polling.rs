@@ -1,14 +1,19 @@
-//! Whether a stream's task sleeps when there is nothing to do, or looks again at once. To sleep and be woken takes longer than many a wait,
-//! and waking costs the peer, too, where it is on the same machine.
+//! Whether a stream's task sleeps when there is nothing to do, or looks again at once. To sleep and
+//! be woken takes longer than many a wait, and waking costs the peer, too, where it is on the same
+//! machine.
 //!
-//! Looking again pays while waits are short, and a stream finds that out by itself. It begins when a wait would have been over in time, and goes
-//! on as long as that stays so. Where a look is in vain until the time is over the task sleeps, and twice as many short waits as before have to
-//! go by until it tries again, up to some dozens; each success takes half of them back, and a long wait between them undoes half of those that went by, so
-//! that a machine which stops for a moment now and then does not put it to sleep for good. So a stream sleeps on which nothing happens, or whose
-//! peer takes long, and where other programs want the processor (what is waited for comes late, since they have it) little of it is lost.
+//! Looking again pays while waits are short, and a stream finds that out by itself. It begins when
+//! a wait would have been over in time, and goes on as long as that stays so. Where a look is in
+//! vain until the time is over the task sleeps, and twice as many short waits as before have to go
+//! by until it tries again, up to some dozens; each success takes half of them back, and a long
+//! wait between them undoes half of those that went by, so that a machine which stops for a moment
+//! now and then does not put it to sleep for good. So a stream sleeps on which nothing happens, or
+//! whose peer takes long, and where other programs want the processor (what is waited for comes
+//! late, since they have it) little of it is lost.
 //!
-//! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a time that keeps it awake, or a few where
-//! it has several threads. Where many connections are open it does without: it gets several events at a time when it sleeps in between, and reads and
+//! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a
+//! time that keeps it awake, or a few where it has several threads. Where many connections are open
+//! it does without: it gets several events at a time when it sleeps in between, and reads and
 //! writes more of each.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,18 +24,20 @@ use crate::time::Instant;
 /// What a task does while there is nothing to do on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
-    /// It looks again at once where waits turn out to be short, up to 100 us, and sleeps otherwise. It always sleeps on a machine with one
-    /// processor, and where the device has more than eight connections.
+    /// It looks again at once where waits turn out to be short, up to 100 us, and sleeps otherwise.
+    /// It always sleeps on a machine with one processor, and where the device has more than eight
+    /// connections.
     #[default]
     Adaptive,
-    /// It looks again for so long before it sleeps: round trips without a wake-up, for a processor that does nothing else. Never, when this is
-    /// zero.
+    /// It looks again for so long before it sleeps: round trips without a wake-up, for a processor
+    /// that does nothing else. Never, when this is zero.
     For(Duration),
 }
 
 /// A wait that is worth no sleep.
 const SHORT: Duration = Duration::from_micros(100);
-/// After this number of short waits even a stream that never gained anything tries again: it loses a look of 100 us for each of these rows of waits.
+/// After this number of short waits even a stream that never gained anything tries again: it loses
+/// a look of 100 us for each of these rows of waits.
 const MOST_DOUBT: u32 = 1 << 6;
 
 /// Connections of a device with which it still looks again of its own accord.

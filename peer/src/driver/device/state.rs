@@ -1,4 +1,5 @@
-//! What the lock of a [`Device`](super::Device) guards: the RNIC, its streams, and who waits for what.
+//! What the lock of a [`Device`](super::Device) guards: the RNIC, its streams, and who waits for
+//! what.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -184,8 +185,8 @@ impl State {
         After::Blocked
     }
 
-    /// Wakes who waits for what has happened, to this Queue Pair or beside it. Those that wait for others sleep on: a thousand connections
-    /// do not look whenever one of them moves.
+    /// Wakes who waits for what has happened, to this Queue Pair or beside it. Those that wait for
+    /// others sleep on: a thousand connections do not look whenever one of them moves.
     pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
         let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {

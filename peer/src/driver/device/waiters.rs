@@ -1,7 +1,8 @@
 //! Who waits for one thing to happen: all are woken together, and look for themselves.
 //!
-//! Under the lock of a [`Device`](super::Device) that is all it takes: who looks and finds nothing joins before the lock is free again, so
-//! nothing that happens is missed, and a round trip costs one waker.
+//! Under the lock of a [`Device`](super::Device) that is all it takes: who looks and finds nothing
+//! joins before the lock is free again, so nothing that happens is missed, and a round trip costs
+//! one waker.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;

@@ -34,7 +34,8 @@ enum Command {
     Reset(Ask, SocketAddr, oneshot::Sender<Resolution>),
 }
 
-/// A client; clones ask through the same sockets and keep answers together. It ends with the last of them.
+/// A client; clones ask through the same sockets and keep answers together. It ends with the last
+/// of them.
 #[derive(Debug, Clone)]
 pub struct PmClient {
     commands: mpsc::Sender<Command>,
@@ -51,7 +52,8 @@ impl Drop for Ending {
 }
 
 impl PmClient {
-    /// A client on ports that the host picks, at any address. A family that the host does not have is done without.
+    /// A client on ports that the host picks, at any address. A family that the host does not have
+    /// is done without.
     ///
     /// # Errors
     /// No socket can be bound.
@@ -84,7 +86,8 @@ impl PmClient {
         Ok(PmClient { commands, _task: std::sync::Arc::new(Ending(task)) })
     }
 
-    /// Asks, or takes the answer that is kept. It takes as long as the settings let a port mapper be silent, at most.
+    /// Asks, or takes the answer that is kept. It takes as long as the settings let a port mapper
+    /// be silent, at most.
     ///
     /// # Errors
     /// The question is refused, or the client has ended.
@@ -94,7 +97,8 @@ impl PmClient {
         Ok(answer.await.map_err(|_| PmError::Ended)??)
     }
 
-    /// The connection to `address`, which `ask` was resolved to, was reset: where to connect to instead.
+    /// The connection to `address`, which `ask` was resolved to, was reset: where to connect to
+    /// instead.
     ///
     /// # Errors
     /// The client has ended.

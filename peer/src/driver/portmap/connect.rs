@@ -56,8 +56,8 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
     Ok((socket, local))
 }
 
-/// Asks the port mapper at `mapper` for `service`, and connects to the SDP Address from the port that it announced. Denied,
-/// without an answer, or reset there: connects to `service` itself.
+/// Asks the port mapper at `mapper` for `service`, and connects to the SDP Address from the port
+/// that it announced. Denied, without an answer, or reset there: connects to `service` itself.
 ///
 /// # Errors
 /// See [`ConnectError`]; at the SDP Address all but a reset are errors of the connection.
@@ -70,8 +70,8 @@ pub async fn connect(client: &PmClient, mapper: SocketAddr, service: SocketAddr)
     follow(client, ask, resolution, socket).await
 }
 
-/// Connects `socket` to what came of `ask`. A reset at the SDP Address is as good as a PMDeny: another socket connects to the
-/// Conventional Address, and the answer is not kept any longer.
+/// Connects `socket` to what came of `ask`. A reset at the SDP Address is as good as a PMDeny:
+/// another socket connects to the Conventional Address, and the answer is not kept any longer.
 ///
 /// # Errors
 /// See [`ConnectError`].

@@ -4,8 +4,8 @@
 //! - [`connect`](fn@connect), [`follow`]: asks, and connects to what came of it: SDP's address, or plain TCP;
 //! - [`PmServer`]: answers on one or more addresses.
 //!
-//! A server that is bound to the unspecified address lets the host choose where its answers come from; where a host has
-//! several addresses, bind each of them.
+//! A server that is bound to the unspecified address lets the host choose where its answers come
+//! from; where a host has several addresses, bind each of them.
 
 mod client;
 mod connect;

@@ -38,10 +38,11 @@ impl Socket {
         Ok(Socket { role, udp, local, clock, tape })
     }
 
-    /// A second socket with the same port, which is connected to `peer`: the kernel reports to it that nobody has the port there (ICMP).
-    /// Datagrams from there come to it, too.
+    /// A second socket with the same port, which is connected to `peer`: the kernel reports to it
+    /// that nobody has the port there (ICMP). Datagrams from there come to it, too.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        // Only from here on: a port that was picked as one to be shared could be that of another client of this user.
+        // Only from here on: a port that was picked as one to be shared could be that of another
+        // client of this user.
         SockRef::from(&self.udp).set_reuse_port(true)?;
         let socket = unbound(self.local)?;
         socket.set_reuse_port(true)?;
@@ -54,7 +55,8 @@ impl Socket {
         self.local
     }
 
-    /// The next datagram. Errors of single datagrams, such as those that an ICMP message brings, are passed over.
+    /// The next datagram. Errors of single datagrams, such as those that an ICMP message brings,
+    /// are passed over.
     pub(super) async fn receive(&self, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
         loop {
             match self.udp.recv_from(buffer).await {
@@ -90,7 +92,8 @@ impl Socket {
         }
     }
 
-    /// Whatever port the port mapper was given, its record names that of the specification, by which readers know it.
+    /// Whatever port the port mapper was given, its record names that of the specification, by
+    /// which readers know it.
     fn record(&self, direction: Direction, peer: SocketAddr, octets: &[u8]) {
         if let Some(tape) = &self.tape {
             let (mut tester, mut target) = (self.local, peer);

@@ -1,6 +1,8 @@
-//! Port mappers that answers are waited for, each with a socket that is connected to it, so that ICMP's "port unreachable" ends the wait at once.
+//! Port mappers that answers are waited for, each with a socket that is connected to it, so that
+//! ICMP's "port unreachable" ends the wait at once.
 //!
-//! The questions themselves go out from the client's one socket, which a reply may come to from anywhere.
+//! The questions themselves go out from the client's one socket, which a reply may come to from
+//! anywhere.
 
 use std::collections::HashMap;
 use std::io;
@@ -38,7 +40,8 @@ impl Watches {
         Watches { tasks: HashMap::new(), sender, receiver }
     }
 
-    /// Watches the port mapper that `socket` is about to use. Where that is not possible, a timeout replaces it.
+    /// Watches the port mapper that `socket` is about to use. Where that is not possible, a timeout
+    /// replaces it.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;

@@ -1,7 +1,8 @@
 //! How large the receives are that are posted ahead.
 //!
-//! A large one is worth an advertisement, or takes what a SrcAvail has in one Read. Where each message has a few octets, it is neither:
-//! advertised again and again, it costs a SinkAvail and a RdmaWrCompl for each of them, where a Data message alone would do.
+//! A large one is worth an advertisement, or takes what a SrcAvail has in one Read. Where each
+//! message has a few octets, it is neither: advertised again and again, it costs a SinkAvail and a
+//! RdmaWrCompl for each of them, where a Data message alone would do.
 
 /// Receives in a row that got few octets, after which the next ones are small.
 const FEW: u8 = 4;

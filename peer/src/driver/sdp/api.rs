@@ -1,4 +1,5 @@
-//! What a socket has beside reading and writing: peeking, complete receives, Out-Of-Band data, its buffers' sizes, its halves, its statistics.
+//! What a socket has beside reading and writing: peeking, complete receives, Out-Of-Band data, its
+//! buffers' sizes, its halves, its statistics.
 
 use core::future::poll_fn;
 use core::task::{Context, Poll};
@@ -8,11 +9,11 @@ use super::SdpStream;
 use super::statistics::Statistics;
 use crate::sdp::Half;
 
-/// Reading beside the stream. As with tokio's sockets, of the tasks that wait to read (or peek) only the one that polled last is woken, and
-/// of those that wait to write, too.
+/// Reading beside the stream. As with tokio's sockets, of the tasks that wait to read (or peek)
+/// only the one that polled last is woken, and of those that wait to write, too.
 impl SdpStream {
-    /// Copies what has arrived, as far as it fits, and leaves it to be read; waits when nothing is there. 0 octets: the end of the
-    /// stream, or `to` is empty.
+    /// Copies what has arrived, as far as it fits, and leaves it to be read; waits when nothing is
+    /// there. 0 octets: the end of the stream, or `to` is empty.
     ///
     /// # Errors
     /// As reading.
@@ -34,11 +35,13 @@ impl SdpStream {
     }
 }
 
-/// A receive that waits for all of its octets (MSG_WAITALL; section 9.3). Nothing of it is ever advertised: what is lies in receives
-/// that are posted ahead, each of which may end with fewer octets.
+/// A receive that waits for all of its octets (MSG_WAITALL; section 9.3). Nothing of it is ever
+/// advertised: what is lies in receives that are posted ahead, each of which may end with fewer
+/// octets.
 impl SdpStream {
-    /// Fills `to`, and gives its length; fewer octets where the stream ends or breaks first, or where an Out-Of-Band octet is, or was, behind
-    /// which the next one goes on. When it is dropped before its end, what it has filled is lost.
+    /// Fills `to`, and gives its length; fewer octets where the stream ends or breaks first, or
+    /// where an Out-Of-Band octet is, or was, behind which the next one goes on. When it is dropped
+    /// before its end, what it has filled is lost.
     ///
     /// # Errors
     /// As reading, where there is no octet in front of the error.
@@ -47,7 +50,8 @@ impl SdpStream {
         poll_fn(|cx| self.poll_receive_whole(cx, to, &mut filled)).await
     }
 
-    /// [`receive_whole`](Self::receive_whole), to be polled; `filled` is how many octets `to` has by then, 0 at first.
+    /// [`receive_whole`](Self::receive_whole), to be polled; `filled` is how many octets `to` has
+    /// by then, 0 at first.
     ///
     /// # Errors
     /// As reading, where there is no octet in front of the error.
@@ -59,7 +63,8 @@ impl SdpStream {
     ) -> Poll<io::Result<usize>> {
         let mut engine = self.lock();
         while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
-            // A read ends in front of such an octet; it does not begin there but for this receive's own beginning.
+            // A read ends in front of such an octet; it does not begin there but for this receive's
+            // own beginning.
             if *filled > 0 && engine.arrived.at_mark() {
                 break;
             }
@@ -82,11 +87,11 @@ impl SdpStream {
     }
 }
 
-/// Out-Of-Band data (section 9.5.3), as sockets have it. A read ends in front of an Out-Of-Band octet, or of the place where it was; the
-/// next one continues after it.
+/// Out-Of-Band data (section 9.5.3), as sockets have it. A read ends in front of an Out-Of-Band
+/// octet, or of the place where it was; the next one continues after it.
 impl SdpStream {
-    /// Writes all octets; the last one is Out-Of-Band data (MSG_OOB). When it is dropped before its end some may be written, without
-    /// the Out-Of-Band octet.
+    /// Writes all octets; the last one is Out-Of-Band data (MSG_OOB). When it is dropped before its
+    /// end some may be written, without the Out-Of-Band octet.
     ///
     /// # Errors
     /// As writing.
@@ -98,7 +103,8 @@ impl SdpStream {
         Ok(())
     }
 
-    /// Takes as many octets as there is room for; when it takes all, the last one is Out-Of-Band data.
+    /// Takes as many octets as there is room for; when it takes all, the last one is Out-Of-Band
+    /// data.
     ///
     /// # Errors
     /// As writing.
@@ -106,7 +112,8 @@ impl SdpStream {
         self.poll_send(cx, &[IoSlice::new(octets)], true)
     }
 
-    /// Waits until Out-Of-Band data is announced, or here and not read. `false`: the connection is over, and there is none.
+    /// Waits until Out-Of-Band data is announced, or here and not read. `false`: the connection is
+    /// over, and there is none.
     pub async fn urgent(&self) -> bool {
         poll_fn(|cx| self.poll_urgent(cx)).await
     }
@@ -124,10 +131,12 @@ impl SdpStream {
         Poll::Pending
     }
 
-    /// Takes the newest Out-Of-Band octet (a receive with MSG_OOB); one that a newer one followed is lost.
+    /// Takes the newest Out-Of-Band octet (a receive with MSG_OOB); one that a newer one followed
+    /// is lost.
     ///
     /// # Errors
-    /// `WouldBlock`: it is announced, and has not arrived. `InvalidInput`: there is none, or it stays in the stream.
+    /// `WouldBlock`: it is announced, and has not arrived. `InvalidInput`: there is none, or it
+    /// stays in the stream.
     pub fn receive_urgent(&self) -> io::Result<u8> {
         Ok(self.lock().take_urgent()?)
     }
@@ -138,8 +147,8 @@ impl SdpStream {
         self.lock().arrived.at_mark()
     }
 
-    /// Reads as any read does, but an Out-Of-Band octet that is in the stream comes alone, with `true`. 0 octets: the end of the stream, or
-    /// `to` is empty.
+    /// Reads as any read does, but an Out-Of-Band octet that is in the stream comes alone, with
+    /// `true`. 0 octets: the end of the stream, or `to` is empty.
     ///
     /// # Errors
     /// As reading.
@@ -159,7 +168,8 @@ impl SdpStream {
         .await
     }
 
-    /// Out-Of-Band octets that arrive from now on stay in the stream (SO_OOBINLINE). Not so at first.
+    /// Out-Of-Band octets that arrive from now on stay in the stream (SO_OOBINLINE). Not so at
+    /// first.
     pub fn set_oob_inline(&self, inline: bool) {
         self.lock().arrived.inline = inline;
     }
@@ -184,23 +194,25 @@ impl SdpStream {
         self.lock().set_send_buffer(octets);
     }
 
-    /// Octets of the receives that are posted ahead (SO_RCVBUF): a multiple of [`receive`](super::SdpSettings::receive).
+    /// Octets of the receives that are posted ahead (SO_RCVBUF): a multiple of
+    /// [`receive`](super::SdpSettings::receive).
     #[must_use]
     pub fn receive_buffer(&self) -> usize {
         let engine = self.lock();
         engine.settings.receives.saturating_mul(engine.settings.receive)
     }
 
-    /// Sets [`receive_buffer`](Self::receive_buffer), to the next multiple, one receive at least and 4096 at most. A smaller one counts
-    /// when receives that are posted have ended.
+    /// Sets [`receive_buffer`](Self::receive_buffer), to the next multiple, one receive at least
+    /// and 4096 at most. A smaller one counts when receives that are posted have ended.
     pub fn set_receive_buffer(&self, octets: usize) {
         let mut engine = self.lock();
         engine.set_receive_buffer(octets);
         self.go(&mut engine);
     }
 
-    /// Ends one half. `Out`: what was written still goes out, then the peer gets a DisConn; writing fails with
-    /// `BrokenPipe`. `In`: reads give 0 octets, and what arrives is dropped; the peer does not notice it.
+    /// Ends one half. `Out`: what was written still goes out, then the peer gets a DisConn; writing
+    /// fails with `BrokenPipe`. `In`: reads give 0 octets, and what arrives is dropped; the peer
+    /// does not notice it.
     pub fn shut_down(&self, half: Half) {
         let mut engine = self.lock();
         match half {

@@ -1,7 +1,8 @@
-//! Octets of the RNIC's memory that a connection uses: a buffer, and the region over all of it, zero-based, as long as one is needed.
+//! Octets of the RNIC's memory that a connection uses: a buffer, and the region over all of it,
+//! zero-based, as long as one is needed.
 //!
-//! A region that the peer may reach is registered when it is advertised and deregistered when its time is over; the octets stay. Its key is
-//! nobody's to guess.
+//! A region that the peer may reach is registered when it is advertised and deregistered when its
+//! time is over; the octets stay. Its key is nobody's to guess.
 
 use super::SdpError;
 use crate::driver::Device;
@@ -45,7 +46,8 @@ impl Area {
         Ok(stag.to_bits())
     }
 
-    /// Registers `len` octets from `from` on by themselves. The STag has to be given up before the memory is.
+    /// Registers `len` octets from `from` on by themselves. The STag has to be given up before the
+    /// memory is.
     pub(super) fn expose(
         &self,
         rnic: &mut Rnic,

@@ -1,7 +1,9 @@
-//! What has arrived for the reader: the octets of receives that ended, and the places of Out-Of-Band octets among them.
+//! What has arrived for the reader: the octets of receives that ended, and the places of
+//! Out-Of-Band octets among them.
 //!
-//! An Out-Of-Band octet is taken out of the stream when it arrives, and can be had by itself; with `inline` it stays where it is. In
-//! both cases its place is a mark: a read ends there, and only one that begins there goes on.
+//! An Out-Of-Band octet is taken out of the stream when it arrives, and can be had by itself; with
+//! `inline` it stays where it is. In both cases its place is a mark: a read ends there, and only
+//! one that begins there goes on.
 
 use std::collections::VecDeque;
 
@@ -17,7 +19,8 @@ pub(super) struct Arrived {
     /// Octets that were read, and those that arrived, since the start.
     read: u64,
     end: u64,
-    /// Places that a read stops at, counted as `read` is. Each counts as a receive, so that there are not many.
+    /// Places that a read stops at, counted as `read` is. Each counts as a receive, so that there
+    /// are not many.
     marks: VecDeque<u64>,
     /// Out-Of-Band octets stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
@@ -33,8 +36,9 @@ impl Arrived {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an Out-Of-Band octet ends one. The place
-    /// where the next read begins takes up none: it is passed when more arrives.
+    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an
+    /// Out-Of-Band octet ends one. The place where the next read begins takes up none: it is passed
+    /// when more arrives.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
@@ -51,11 +55,11 @@ impl Arrived {
         self.announced = self.announced.saturating_add(1);
     }
 
-    /// Octets of a receive that ended; `urgent`: the last one is Out-Of-Band data. Memory of which nothing is left to be read goes to
-    /// `spare`. Gives how many octets were copied.
+    /// Octets of a receive that ended; `urgent`: the last one is Out-Of-Band data. Memory of which
+    /// nothing is left to be read goes to `spare`. Gives how many octets were copied.
     ///
-    /// When the reader is late by `most` receives, octets are appended to those of the last one, where that has room: messages of few octets
-    /// must not use up SO_RCVBUF (section 9.5.6).
+    /// When the reader is late by `most` receives, octets are appended to those of the last one,
+    /// where that has room: messages of few octets must not use up SO_RCVBUF (section 9.5.6).
     pub(super) fn push(
         &mut self,
         device: &Device,
@@ -117,7 +121,8 @@ impl Arrived {
         copied
     }
 
-    /// The same, and the octets are the reader's. Memory that is not needed any more goes to `spare`.
+    /// The same, and the octets are the reader's. Memory that is not needed any more goes to
+    /// `spare`.
     pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Spare) -> usize {
         let read = self.peek(device, to);
         self.pass(device, read, spare);

@@ -1,5 +1,5 @@
-//! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes work requests, what completes
-//! goes back in.
+//! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes
+//! work requests, what completes goes back in.
 
 mod end;
 mod memory;
@@ -35,13 +35,14 @@ use crate::verbs::{
 const RECEIVE: u64 = 1 << 63;
 /// `wr_id` of a Send whose completion the machine does not want.
 const NOBODY: u64 = RECEIVE - 1;
-/// Payload of at most this many octets goes into the work request with its headers: that costs less than to gather it.
+/// Payload of at most this many octets goes into the work request with its headers: that costs less
+/// than to gather it.
 const INLINE: u32 = 512;
 /// How often completions are looked for before others have their turn.
 const LOOKS: usize = 16;
 
-/// Where the two queues of the Queue Pair complete. Who posts a Send finds it complete at once where TCP takes it, and need not wake the
-/// task, which waits for receives.
+/// Where the two queues of the Queue Pair complete. Who posts a Send finds it complete at once
+/// where TCP takes it, and need not wake the task, which waits for receives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
@@ -185,7 +186,8 @@ impl Engine {
         false
     }
 
-    /// There is something to do that only its task does: a move, an end, an earlier deadline, a wait for TCP.
+    /// There is something to do that only its task does: a move, an end, an earlier deadline, a
+    /// wait for TCP.
     pub(super) fn wants_task(&self) -> bool {
         let sooner = match (self.machine.poll_timeout(), self.watched) {
             (Some(deadline), Some(watched)) => deadline < watched,
@@ -222,7 +224,8 @@ impl Engine {
 
     /// Does all that the machine wants done, but for posting to the Send Queue.
     fn settle(&mut self, now: Instant) {
-        // A receive that is posted may take what waits in Private Buffers, and leave room for the next; what nobody reads leaves it, too.
+        // A receive that is posted may take what waits in Private Buffers, and leave room for the
+        // next; what nobody reads leaves it, too.
         loop {
             let posted = self.post_receives();
             self.drain(now);
@@ -313,7 +316,8 @@ impl Engine {
             Output::Disconnect { abortive } => {
                 self.hang_up = Some(abortive);
                 if abortive {
-                    // What the RNIC still places would come into memory that is the reader's from here on.
+                    // What the RNIC still places would come into memory that is the reader's from
+                    // here on.
                     let _ = self.device.destroy_qp(self.qp);
                 }
             }
@@ -381,7 +385,8 @@ impl Engine {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
-    /// Wakes this task when something happens that is not only a reader's or a writer's. A task that registers again is not woken twice.
+    /// Wakes this task when something happens that is not only a reader's or a writer's. A task
+    /// that registers again is not woken twice.
     pub(super) fn watch(&mut self, task: &Waker) {
         if !self.watchers.iter().any(|known| known.will_wake(task)) {
             self.watchers.push(task.clone());
@@ -446,7 +451,8 @@ impl Engine {
         (self.reading, self.start, self.hang_up, self.reconnect) = (None, None, None, None);
     }
 
-    /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
+    /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private
+    /// Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.
         let _ = self.device.destroy_qp(self.qp);

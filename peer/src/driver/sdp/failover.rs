@@ -1,5 +1,5 @@
-//! Socket duplication and managed failover (section 13) of sockets: a connection moves to another listener of this side, perhaps of
-//! another device, and a peer that asks for it is followed.
+//! Socket duplication and managed failover (section 13) of sockets: a connection moves to another
+//! listener of this side, perhaps of another device, and a peer that asks for it is followed.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,8 +17,9 @@ use crate::driver::stream::Opener;
 use crate::memory::PdId;
 use crate::verbs::Rnic;
 
-/// How long the peer has to end the TCP connection that the two sides leave. Both have all that was sent on it: SuspCommAck is the last message
-/// (section 13.1.1), and one repetition of TCP's comes well within this time.
+/// How long the peer has to end the TCP connection that the two sides leave. Both have all that was
+/// sent on it: SuspCommAck is the last message (section 13.1.1), and one repetition of TCP's comes
+/// well within this time.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// The ends of the TCP connection.
@@ -31,10 +32,11 @@ pub(super) struct Ends {
 }
 
 impl SdpStream {
-    /// Moves this end of the connection to `listener`, and to its device: the peer ends TCP and connects there (sections 13.1.1 and
-    /// 13.2). What was written and what has arrived stays; who reads and writes notices nothing. Meanwhile nobody else may accept
-    /// from the listener: connections of others are closed. The listener has to be on the same address; the peer keeps its address,
-    /// and its port where it can (it cannot where it was connected to).
+    /// Moves this end of the connection to `listener`, and to its device: the peer ends TCP and
+    /// connects there (sections 13.1.1 and 13.2). What was written and what has arrived stays; who
+    /// reads and writes notices nothing. Meanwhile nobody else may accept from the listener:
+    /// connections of others are closed. The listener has to be on the same address; the peer keeps
+    /// its address, and its port where it can (it cannot where it was connected to).
     ///
     /// When it is dropped before its end the connection may be lost.
     ///
@@ -56,7 +58,8 @@ impl SdpStream {
             loop {
                 let (tcp, from) = listener.tcp.accept().await?;
                 let port = ends.connected || from.port() == ends.peer.port();
-                // SDP-13.1.1-2 to SDP-13.1.1-4; a port that was listened on cannot be connected from (C30).
+                // SDP-13.1.1-2 to SDP-13.1.1-4; a port that was listened on cannot be connected
+                // from (C30).
                 if port && from.ip() == ends.peer.ip() && tcp.local_addr()?.ip() == ends.local.ip() {
                     return Ok::<_, std::io::Error>(tcp);
                 }
@@ -131,8 +134,9 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     set_up(shared, stream).await
 }
 
-/// Connects, from the port of before where there was one. A port that is bound and not left to the connect is shared with no other
-/// connection, so it can be had again when the peer moves (section 13.1.1).
+/// Connects, from the port of before where there was one. A port that is bound and not left to the
+/// connect is shared with no other connection, so it can be had again when the peer moves (section
+/// 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };

@@ -1,14 +1,20 @@
-//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and written as TCP's are.
+//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and
+//! written as TCP's are.
 //!
-//! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
-//! the RNIC (`area`). What is written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`, `queue`); a read
-//! copies it once, out of receives that are posted ahead so that every mechanism finds one (`posted`, `ahead`), or out of the Private Buffers
-//! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
-//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection, whose urgent octets `urgent` reads.
+//! Each connection has a Queue Pair, and a task that joins it with its
+//! [`Connection`](crate::sdp::Connection) (`engine`), on memory of the RNIC (`area`). What is
+//! written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`,
+//! `queue`); a read copies it once, out of receives that are posted ahead so that every mechanism
+//! finds one (`posted`, `ahead`), or out of the Private Buffers that they took over (`arrived`).
+//! Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
+//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP
+//! connection, whose urgent octets `urgent` reads.
 //!
-//! What is not there: receives in the user's own memory. They are posted ahead of reads, and none is a user's. So MSG_WAITALL
-//! ([`SdpStream::receive_whole`]) is not the machine's `wait_all` (of [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of
-//! some octets is given them as they come, and no buffer that has to be filled completely is ever advertised, as section 9.3 asks.
+//! What is not there: receives in the user's own memory. They are posted ahead of reads, and none
+//! is a user's. So MSG_WAITALL ([`SdpStream::receive_whole`]) is not the machine's `wait_all` (of
+//! [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of some octets is given
+//! them as they come, and no buffer that has to be filled completely is ever advertised, as section
+//! 9.3 asks.
 
 mod ahead;
 mod api;
@@ -57,14 +63,16 @@ pub struct SdpSettings {
     pub receive: usize,
     /// Receives that are posted ahead, at least 1; with `receive` they make SO_RCVBUF. Default 4.
     pub receives: usize,
-    /// TCP's own keep-alive probes the peer of a connection on which nothing arrives, first after this time, at
-    /// least 1 s (SO_KEEPALIVE; section 14.3). Default none: no probes.
+    /// TCP's own keep-alive probes the peer of a connection on which nothing arrives, first after
+    /// this time, at least 1 s (SO_KEEPALIVE; section 14.3). Default none: no probes.
     pub keep_alive: Option<Duration>,
-    /// A listener on IPv6 accepts no IPv4 (IPV6_V6ONLY). Default false: `[::]` accepts both, unless the host is configured otherwise.
+    /// A listener on IPv6 accepts no IPv4 (IPV6_V6ONLY). Default false: `[::]` accepts both, unless
+    /// the host is configured otherwise.
     pub only_v6: bool,
     /// Out-Of-Band octets stay in the stream from the first one on (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
-    /// Where this side connects from (bind(2)); port 0 is a free one. Default none: the host chooses.
+    /// Where this side connects from (bind(2)); port 0 is a free one. Default none: the host
+    /// chooses.
     pub source: Option<SocketAddr>,
 }
 
@@ -149,7 +157,8 @@ impl SdpStream {
         SdpStream::over(device, tcp, settings).await
     }
 
-    /// Sets SDP up on a TCP connection that this side opened, such as one that a [port mapper](super::portmap) led to.
+    /// Sets SDP up on a TCP connection that this side opened, such as one that a [port
+    /// mapper](super::portmap) led to.
     ///
     /// # Errors
     /// See [`SdpError`].
@@ -175,7 +184,8 @@ pub struct SdpListener {
 const MOST_RECEIVES: usize = 1 << 12;
 /// Connections that TCP holds ready.
 const BACKLOG: u32 = 1024;
-/// Start-ups of a listener that go on at the same time; the connections of more peers wait in TCP's queue.
+/// Start-ups of a listener that go on at the same time; the connections of more peers wait in TCP's
+/// queue.
 const STARTUPS: usize = 256;
 
 impl SdpListener {
@@ -202,9 +212,10 @@ impl SdpListener {
         self.tcp.local_addr()
     }
 
-    /// The next connection whose start-up is over. Up to 256 start-ups go on at a time, also when this is dropped before its end, so
-    /// a silent peer delays no other one; it is given up after [`startup_timeout`](Settings::startup_timeout). Connections come
-    /// in the order in which their start-ups end.
+    /// The next connection whose start-up is over. Up to 256 start-ups go on at a time, also when
+    /// this is dropped before its end, so a silent peer delays no other one; it is given up after
+    /// [`startup_timeout`](Settings::startup_timeout). Connections come in the order in which their
+    /// start-ups end.
     ///
     /// # Errors
     /// See [`SdpError`]: of one peer; the listener goes on.

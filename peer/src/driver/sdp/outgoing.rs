@@ -1,5 +1,6 @@
-//! Memory of what was written and is not out: sends are in sequence in a few areas, which Sends and Writes gather from and
-//! SrcAvails advertise parts of, so that an octet is copied once on its way from the user to TCP.
+//! Memory of what was written and is not out: sends are in sequence in a few areas, which Sends and
+//! Writes gather from and SrcAvails advertise parts of, so that an octet is copied once on its way
+//! from the user to TCP.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;

@@ -1,7 +1,8 @@
 //! Receives that are posted ahead, and where what arrives for them lies.
 //!
-//! A receive has no memory until something needs it. Octets that come by Bcopy stay in the Private Buffer that they arrived in, which is
-//! the receive's from then on, where they fill a good part of it: another one is posted in its place, and nothing is copied.
+//! A receive has no memory until something needs it. Octets that come by Bcopy stay in the Private
+//! Buffer that they arrived in, which is the receive's from then on, where they fill a good part of
+//! it: another one is posted in its place, and nothing is copied.
 
 use super::SdpError;
 use super::area::Area;
@@ -49,7 +50,8 @@ impl Posted {
         Ok(self.own.insert(own))
     }
 
-    /// Octet `at` may come as it lies in somebody else's area: nothing after the last one that did has been filled.
+    /// Octet `at` may come as it lies in somebody else's area: nothing after the last one that did
+    /// has been filled.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
     }

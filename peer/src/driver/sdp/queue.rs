@@ -1,4 +1,5 @@
-//! What waits for the Send Queue, and the headers of messages whose payload is gathered from where it was written.
+//! What waits for the Send Queue, and the headers of messages whose payload is gathered from where
+//! it was written.
 //!
 //! All that is due is posted at once, so that it goes to TCP with one call.
 
@@ -20,7 +21,8 @@ pub(super) const HEAD: usize = 40;
 pub(super) struct SendQueue {
     waiting: VecDeque<Waiting>,
     in_queue: u32,
-    /// Headers of those that are gathered: as many places as there are work requests at a time, one after the other.
+    /// Headers of those that are gathered: as many places as there are work requests at a time, one
+    /// after the other.
     heads: Option<Area>,
     next_head: u64,
 }
@@ -86,7 +88,8 @@ impl SendQueue {
         let mut due = due.into_iter();
         while due.len() > 0 {
             let left = due.len();
-            // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions report its end.
+            // A Queue Pair that left RTS flushes nothing that it did not take: the receives'
+            // completions report its end.
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
             if due.len() == left {

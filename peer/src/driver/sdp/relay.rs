@@ -1,8 +1,10 @@
-//! A stream joined with another one: what comes in on one side goes out on the other, whichever of them is TCP and which SDP.
+//! A stream joined with another one: what comes in on one side goes out on the other, whichever of
+//! them is TCP and which SDP.
 //!
-//! The end of one side's stream is a shut-down of the other's, in each direction by itself. A reset of one side resets the other, also
-//! while that one takes nothing; what had arrived before is handed on as far as it is taken at once. An urgent octet (MSG_OOB) of one side
-//! is sent as urgent on the other side, at the same place of the stream (`urgent` reads and sends those of TCP).
+//! The end of one side's stream is a shut-down of the other's, in each direction by itself. A reset
+//! of one side resets the other, also while that one takes nothing; what had arrived before is
+//! handed on as far as it is taken at once. An urgent octet (MSG_OOB) of one side is sent as urgent
+//! on the other side, at the same place of the stream (`urgent` reads and sends those of TCP).
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,8 @@ use tokio::net::TcpStream;
 
 use super::{SdpStream, urgent};
 
-/// What a direction carries at a time, in octets: at first, and at most. It grows while reads fill it.
+/// What a direction carries at a time, in octets: at first, and at most. It grows while reads fill
+/// it.
 const FIRST: usize = 4 << 10;
 const MOST: usize = 256 << 10;
 
@@ -25,7 +28,8 @@ const MOST: usize = 256 << 10;
 pub enum Side {
     /// Plain TCP.
     Tcp(TcpStream),
-    /// SDP. A stream that was made with [`oob_inline`](super::SdpSettings::oob_inline) loses no urgent octet that arrives before the relay.
+    /// SDP. A stream that was made with [`oob_inline`](super::SdpSettings::oob_inline) loses no
+    /// urgent octet that arrives before the relay.
     Sdp(SdpStream),
 }
 
@@ -59,10 +63,11 @@ enum Broke {
     To(io::Error),
 }
 
-/// Carries octets both ways until both ways are at their end, a side breaks, or `stop` comes. Both streams are over when it returns.
+/// Carries octets both ways until both ways are at their end, a side breaks, or `stop` comes. Both
+/// streams are over when it returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
-    // Until both ways are at their end whatever ends this is a reset: also the death of the process, which would look like the end of the
-    // stream to who is joined by TCP.
+    // Until both ways are at their end whatever ends this is a reset: also the death of the
+    // process, which would look like the end of the stream to who is joined by TCP.
     for side in [&first, &second] {
         side.be_reset_when_dropped(true);
         side.keep_urgent_inline();
@@ -231,7 +236,8 @@ impl Side {
     /// Of TCP; with SDP it is so until both sides have sent their end.
     fn be_reset_when_dropped(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
-            // With a lingering time of zero, closing the socket sends RST. It is gone already where that cannot be set.
+            // With a lingering time of zero, closing the socket sends RST. It is gone already where
+            // that cannot be set.
             let _ = SockRef::from(tcp).set_linger(reset.then_some(Duration::ZERO));
         }
     }

@@ -1,5 +1,5 @@
-//! Memory of a connection that holds nothing at the moment. Octets that come and go find it warm: making a new buffer for each costs more
-//! than copying does.
+//! Memory of a connection that holds nothing at the moment. Octets that come and go find it warm:
+//! making a new buffer for each costs more than copying does.
 
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,8 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// One with a number of octets in this range: at least, and at most. A new one has as few as may be.
+    /// One with a number of octets in this range: at least, and at most. A new one has as few as
+    /// may be.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
         match self.areas.iter().rposition(|area| octets.contains(&area.len())) {
             Some(at) => {

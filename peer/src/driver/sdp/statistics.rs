@@ -34,6 +34,7 @@ pub struct HalfStatistics {
     pub mode: Mode,
     /// What has moved, by mechanism.
     pub moved: Moved,
-    /// This side's advertisements that are outstanding: SrcAvails of the half that sends, SinkAvails of the one that receives.
+    /// This side's advertisements that are outstanding: SrcAvails of the half that sends,
+    /// SinkAvails of the one that receives.
     pub adverts: usize,
 }

@@ -26,7 +26,8 @@ const REST: Duration = Duration::from_secs(1);
 /// A wait that is not due to a deadline of the machine ends after so long.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// An SDP connection. What is dropped without a shut-down is shut down then; octets that were written still go out.
+/// An SDP connection. What is dropped without a shut-down is shut down then; octets that were
+/// written still go out.
 #[derive(Debug)]
 pub struct SdpStream {
     shared: Arc<Shared>,
@@ -48,7 +49,8 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the machine act on what was just done, and its task look at what came of it where that is more than this one can do.
+    /// Lets the machine act on what was just done, and its task look at what came of it where that
+    /// is more than this one can do.
     fn go(&self, engine: &mut Engine) {
         if !engine.run_on(self.clock.now()) || engine.wants_task() {
             self.command.notify_one();
@@ -83,7 +85,8 @@ impl SdpStream {
             let error = shared.lock().error.clone();
             return Err(error.unwrap_or(SdpError::Closed));
         }
-        // A connection that broke as soon as it was there is one that broke, however fast: a read from it fails.
+        // A connection that broke as soon as it was there is one that broke, however fast: a read
+        // from it fails.
         Ok(SdpStream { shared, local, peer })
     }
 
@@ -171,7 +174,8 @@ impl SdpStream {
         if engine.is_broken() { Err(engine.why_broken().into()) } else { Ok(()) }
     }
 
-    /// Waits until the connection is over by anything but a graceful close, and gives the reason; for ever, where that is how it ends.
+    /// Waits until the connection is over by anything but a graceful close, and gives the reason;
+    /// for ever, where that is how it ends.
     pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;
         self.shared.lock().why_broken().into()
@@ -187,9 +191,11 @@ impl Drop for SdpStream {
     }
 }
 
-/// Reading and writing, for several who share it, too. A write takes octets, and confirms no more. A flush, and a shut-down, confirm that all of
-/// them are out: the peer has what it read or was written by RDMA, and the octets of messages are TCP's. Where the connection ended before
-/// that they fail. Of the tasks that wait to read only the one that polled last is woken, and of those that wait to write.
+/// Reading and writing, for several who share it, too. A write takes octets, and confirms no more.
+/// A flush, and a shut-down, confirm that all of them are out: the peer has what it read or was
+/// written by RDMA, and the octets of messages are TCP's. Where the connection ended before that
+/// they fail. Of the tasks that wait to read only the one that polled last is woken, and of those
+/// that wait to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -424,7 +430,8 @@ async fn drive(shared: Arc<Shared>) {
     }
 }
 
-/// Waits for the next completion and handles it, with nothing between: who reads and writes takes completions, too, and their order counts.
+/// Waits for the next completion and handles it, with nothing between: who reads and writes takes
+/// completions, too, and their order counts.
 async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
     let mut next = pin!(device.completion(cq));
     core::future::poll_fn(|cx| {

@@ -1,8 +1,10 @@
-//! Urgent octets (MSG_OOB) of a TCP connection that is relayed, which keeps them in the stream (SO_OOBINLINE).
+//! Urgent octets (MSG_OOB) of a TCP connection that is relayed, which keeps them in the stream
+//! (SO_OOBINLINE).
 //!
-//! The kernel ends a read in front of an urgent octet, so that a read has either octets in front of one, or begins with one. Which of the two
-//! it is must be known before the read, and of an octet that is there: an urgent octet that arrives between the question and the read
-//! would pass as an ordinary one. TCP has one mark: an urgent octet that a newer one overtakes is an ordinary octet.
+//! The kernel ends a read in front of an urgent octet, so that a read has either octets in front of
+//! one, or begins with one. Which of the two it is must be known before the read, and of an octet
+//! that is there: an urgent octet that arrives between the question and the read would pass as an
+//! ordinary one. TCP has one mark: an urgent octet that a newer one overtakes is an ordinary octet.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;
@@ -11,7 +13,8 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Reads octets up to the next urgent one, or that one alone; returns which. 0 octets: the end of the stream.
+/// Reads octets up to the next urgent one, or that one alone; returns which. 0 octets: the end of
+/// the stream.
 pub(super) async fn read(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
     if first(tcp).await? == 0 {
         return Ok((0, false));
@@ -38,7 +41,8 @@ pub(super) async fn send(tcp: &TcpStream, octet: u8) -> io::Result<()> {
 /// Waits for the next octet, which stays; 0 at the end of the stream.
 async fn first(tcp: &TcpStream) -> io::Result<usize> {
     let peek = || SockRef::from(tcp).peek(&mut [MaybeUninit::uninit()]);
-    // An urgent octet that arrived by itself before urgent octets stayed in the stream made nothing readable.
+    // An urgent octet that arrived by itself before urgent octets stayed in the stream made nothing
+    // readable.
     let mut there = peek();
     while matches!(&there, Err(error) if error.kind() == ErrorKind::WouldBlock) {
         tcp.readable().await?;
@@ -47,8 +51,9 @@ async fn first(tcp: &TcpStream) -> io::Result<usize> {
     there
 }
 
-/// Is the next octet, which is there, urgent? This is SIOCATMARK by calls that need no unsafe code: out of line, the number of octets that
-/// can be read (SIOCINQ) is the number of those in front of the mark.
+/// Is the next octet, which is there, urgent? This is SIOCATMARK by calls that need no unsafe code:
+/// out of line, the number of octets that can be read (SIOCINQ) is the number of those in front of
+/// the mark.
 fn at_mark(tcp: &TcpStream) -> io::Result<bool> {
     let socket = SockRef::from(tcp);
     socket.set_out_of_band_inline(false)?;

@@ -1,4 +1,5 @@
-//! What the socket's user does with an engine: writes, reads, Out-Of-Band data, the sizes of its buffers.
+//! What the socket's user does with an engine: writes, reads, Out-Of-Band data, the sizes of its
+//! buffers.
 
 use std::io::{ErrorKind, IoSlice};
 use std::task::Waker;
@@ -14,8 +15,8 @@ use crate::sdp::Half;
 const PART: usize = 256 << 10;
 
 impl Engine {
-    /// Takes octets of the user, as many as there is room for; `None` when there is none. `urgent`: the last one is Out-Of-Band data,
-    /// if all are taken.
+    /// Takes octets of the user, as many as there is room for; `None` when there is none. `urgent`:
+    /// the last one is Out-Of-Band data, if all are taken.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
             return Some(Err(self.broken_pipe()));
@@ -53,8 +54,8 @@ impl Engine {
         self.error.clone().unwrap_or(closed)
     }
 
-    /// Octets that a send may have: few enough that they are still near the processor when they go to TCP, but where each send costs
-    /// a round trip of its own.
+    /// Octets that a send may have: few enough that they are still near the processor when they go
+    /// to TCP, but where each send costs a round trip of its own.
     fn most_of_a_send(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
@@ -66,8 +67,8 @@ impl Engine {
         self.outgoing.octets()
     }
 
-    /// Gives the reader octets, as many as fit and are there; `None` when it has to wait, 0 at the end of the stream. `peek`: they
-    /// stay to be read.
+    /// Gives the reader octets, as many as fit and are there; `None` when it has to wait, 0 at the
+    /// end of the stream. `peek`: they stay to be read.
     pub(super) fn read(&mut self, to: &mut [u8], peek: bool) -> Option<Result<usize, SdpError>> {
         if to.is_empty() || self.discards {
             return Some(Ok(0));

@@ -1,4 +1,5 @@
-//! The tester's end of a virtual connection: what it sends reaches the target a latency later, and the world runs on while it waits.
+//! The tester's end of a virtual connection: what it sends reaches the target a latency later, and
+//! the world runs on while it waits.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The world of a virtual link: the target's machines, what is in flight to and from them, and the clock, which jumps from one
-//! happening to the next.
+//! The world of a virtual link: the target's machines, what is in flight to and from them, and the
+//! clock, which jumps from one happening to the next.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -154,12 +154,14 @@ impl Served for Gone {
 }
 
 impl World {
-    /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at once.
+    /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at
+    /// once.
     pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
         loop {
             let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
             let machines = self.next();
-            // A happening at the target comes first when both are due at the same time: it may not change what the tester gets.
+            // A happening at the target comes first when both are due at the same time: it may not
+            // change what the tester gets.
             let next = match (here, machines) {
                 (Some(here), machines) if machines.is_none_or(|at| here < at) => {
                     if here <= deadline.max(self.now) {
@@ -190,7 +192,8 @@ impl World {
         self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
     }
 
-    /// Runs until a machine wants to connect anew to this port, `deadline` at most; takes it from the connection that has ended.
+    /// Runs until a machine wants to connect anew to this port, `deadline` at most; takes it from
+    /// the connection that has ended.
     pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn Served>> {
         loop {
             for machine in self.machines.values_mut() {

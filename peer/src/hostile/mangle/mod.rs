@@ -1,13 +1,15 @@
 //! Seeded chaos beside the named deviations: what an endpoint writes, mangled.
 //!
-//! A [`Mangler`] is between an endpoint and its wire. It takes what the endpoint would do to TCP, finds the PDUs in it, and gives
-//! what is done instead, each piece with its instant: PDUs changed, lost in part, twice or among random octets, writes cut, late or
-//! in another order, a half-close or a reset at some point. How often each of these happens is a [`Plan`]; which PDU it hits, and
-//! how, comes from a seed alone. So the same seed has the same effect on the same PDUs, over TCP and over a virtual link. Only time
-//! decides whether a held write meets a later one.
+//! A [`Mangler`] is between an endpoint and its wire. It takes what the endpoint would do to TCP,
+//! finds the PDUs in it, and gives what is done instead, each piece with its instant: PDUs changed,
+//! lost in part, twice or among random octets, writes cut, late or in another order, a half-close
+//! or a reset at some point. How often each of these happens is a [`Plan`]; which PDU it hits, and
+//! how, comes from a seed alone. So the same seed has the same effect on the same PDUs, over TCP
+//! and over a virtual link. Only time decides whether a held write meets a later one.
 //!
-//! Half of the ULPDUs that are changed get a length and a CRC that fit, so that DDP and RDMAP see them; of the others MPA gets
-//! FPDUs that are wrong. Markers are put anew into all, since what moves one moves the next.
+//! Half of the ULPDUs that are changed get a length and a CRC that fit, so that DDP and RDMAP see
+//! them; of the others MPA gets FPDUs that are wrong. Markers are put anew into all, since what
+//! moves one moves the next.
 //!
 //! Nothing here knows what is right, nor what the peer has to make of it.
 
@@ -77,8 +79,9 @@ impl Mangling {
     }
 }
 
-/// Mangles what one endpoint sends on one connection. Hand in what it would do, in its order, with [`push`](Self::push); do what
-/// [`poll`](Self::poll) returns until it returns `None`, and call again at [`poll_timeout`](Self::poll_timeout).
+/// Mangles what one endpoint sends on one connection. Hand in what it would do, in its order, with
+/// [`push`](Self::push); do what [`poll`](Self::poll) returns until it returns `None`, and call
+/// again at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
@@ -303,7 +306,8 @@ impl Mangler {
     }
 }
 
-/// What a connection's driver does next: the output of `next`, or what the connection's mangler makes of it.
+/// What a connection's driver does next: the output of `next`, or what the connection's mangler
+/// makes of it.
 pub(crate) fn next_transmit(
     now: Instant,
     mut next: impl FnMut() -> Option<Transmit>,

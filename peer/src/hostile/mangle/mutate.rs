@@ -9,7 +9,8 @@ pub(super) type Fields = &'static [(usize, usize)];
 /// Flags, revision, `PD_Length`, IRD, ORD; the end of the key.
 pub(super) const STARTUP: Fields =
     &[(16, 1), (17, 1), (HEADER_LEN - 2, 2), (HEADER_LEN, 2), (HEADER_LEN + 2, 2), (8, 8)];
-/// The control octets of DDP and RDMAP; STag and TO; the word, QN, MSN and MO; the fields of a Read Request and an Atomic Request.
+/// The control octets of DDP and RDMAP; STag and TO; the word, QN, MSN and MO; the fields of a Read
+/// Request and an Atomic Request.
 pub(super) const ULPDU: Fields =
     &[(0, 1), (1, 1), (2, 4), (6, 8), (6, 4), (10, 4), (14, 4), (18, 4), (22, 8), (30, 4), (34, 4), (38, 8), (30, 8)];
 /// `ULPDU_Length`; what follows as in a ULPDU, without markers.

@@ -1,7 +1,8 @@
 //! Finds the PDUs in what one endpoint sends: one start-up frame, then FPDUs.
 //!
-//! It sees one direction only. Whether markers and CRCs are in it shows the first FPDU: markers begin with one whose octets are zero,
-//! which no `ULPDU_Length` of an endpoint is; the CRC field is right, or it is not used.
+//! It sees one direction only. Whether markers and CRCs are in it shows the first FPDU: markers
+//! begin with one whose octets are zero, which no `ULPDU_Length` of an endpoint is; the CRC field
+//! is right, or it is not used.
 
 use bytes::BytesMut;
 use weft_core::crc;

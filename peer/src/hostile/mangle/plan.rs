@@ -68,9 +68,10 @@ pub enum Often {
 
 /// How often each kind happens.
 ///
-/// Its text is a list of words with commas between them: a kind, `mutate` (`flip`, `edge`, `truncate`, `duplicate`, `insert`) or `all`;
-/// `=N` after a word means once in N PDUs or writes on average; `@N` only the Nth, where the start-up frame is the first. A later word
-/// of the list overrides an earlier one.
+/// Its text is a list of words with commas between them: a kind, `mutate` (`flip`, `edge`,
+/// `truncate`, `duplicate`, `insert`) or `all`; `=N` after a word means once in N PDUs or writes on
+/// average; `@N` only the Nth, where the start-up frame is the first. A later word of the list
+/// overrides an earlier one.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;

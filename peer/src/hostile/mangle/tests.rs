@@ -1,4 +1,5 @@
-//! Manglers: the same seed has the same effect, each kind has its effect, and the rest stays unchanged.
+//! Manglers: the same seed has the same effect, each kind has its effect, and the rest stays
+//! unchanged.
 
 use super::*;
 
@@ -7,7 +8,8 @@ use weft_core::wire::mpa::Framing;
 
 /// RFC 5044 section 7.1.1: key, C=1, revision 1, three octets of private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x03abc";
-/// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table implementation.
+/// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table
+/// implementation.
 const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
 const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
@@ -59,7 +61,8 @@ fn nothing_planned_is_nothing_done() {
     }
 }
 
-/// The frame is the first, the FPDUs follow; whatever the seed, another connection of the same plan has the same.
+/// The frame is the first, the FPDUs follow; whatever the seed, another connection of the same plan
+/// has the same.
 #[test]
 fn a_chosen_one_alone_is_mangled() {
     let stream = stream();

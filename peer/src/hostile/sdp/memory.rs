@@ -1,5 +1,6 @@
-//! Deviations in memory: Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13), and advertised memory that
-//! is not there for as long as the peer may use it (sections 9.2 and 9.3).
+//! Deviations in memory: Private Buffers that are too small, too few or not renewed (sections 5,
+//! 8.1.1, 10 and 13), and advertised memory that is not there for as long as the peer may use it
+//! (sections 9.2 and 9.3).
 
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
@@ -16,7 +17,8 @@ const VA_LOW: usize = 28;
 /// How many of the advertised Private Buffers are posted.
 const FEW: u32 = 2;
 
-/// What messages of the MID `advert` advertise is withdrawn when one of the MID `when` goes out, that one included.
+/// What messages of the MID `advert` advertise is withdrawn when one of the MID `when` goes out,
+/// that one included.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
         let stag = word(head, STAG);

@@ -1,7 +1,9 @@
-//! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
-//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late` for what continues although it has ended), the
-//! processing of messages
-//! that arrive (`arrival`), the options of a peer among them (`permitted`), and the reaction to them (`reaction`), Private Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
+//! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck,
+//! `header`, `extension`, `carrier` for what is wrong with a message, `sequence` for messages and
+//! RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late`
+//! for what continues although it has ended), the processing of messages that arrive (`arrival`),
+//! the options of a peer among them (`permitted`), and the reaction to them (`reaction`), Private
+//! Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
 //!
 //! [`output`] has what the hooks work on.
 

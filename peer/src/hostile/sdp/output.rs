@@ -1,7 +1,9 @@
-//! What the hooks of SDP work on: outputs of the machine on their way to the RNIC, and messages on their way from it.
+//! What the hooks of SDP work on: outputs of the machine on their way to the RNIC, and messages on
+//! their way from it.
 //!
-//! A hook gets one right output and decides what is done instead: the same changed, several, or none. Messages that are added or left
-//! out do not break the numbers of those after them, unless that is the deviation.
+//! A hook gets one right output and decides what is done instead: the same changed, several, or
+//! none. Messages that are added or left out do not break the numbers of those after them, unless
+//! that is the deviation.
 
 use std::collections::VecDeque;
 
@@ -61,7 +63,8 @@ pub(crate) struct SdpOut<'a> {
     pub(super) kept: &'a mut SdpKept,
 }
 
-/// A message on its way out. Places are those of the draft's figures, counted from the start of the message.
+/// A message on its way out. Places are those of the draft's figures, counted from the start of the
+/// message.
 pub(super) struct OutMessage<'a> {
     order: FieldOrder,
     /// All headers; payload may follow them, too.
@@ -76,7 +79,8 @@ impl<'a> SdpOut<'a> {
         SdpOut { order, out: vec![output], kept }
     }
 
-    /// Gives the messages new numbers where there is not just the right one; `sent` is that of the last one.
+    /// Gives the messages new numbers where there is not just the right one; `sent` is that of the
+    /// last one.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
@@ -181,7 +185,8 @@ impl OutMessage<'_> {
         }
     }
 
-    /// Puts MinV and MajV, whose halves of the octet the mirrored order exchanges, into that of a Hello or HelloAck.
+    /// Puts MinV and MajV, whose halves of the octet the mirrored order exchanges, into that of a
+    /// Hello or HelloAck.
     pub(super) fn version(&mut self, minv: u8, majv: u8) {
         let version = match self.order {
             FieldOrder::Figure => minv << 4 | majv,

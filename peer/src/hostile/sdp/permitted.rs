@@ -1,6 +1,5 @@
-//! Deviations that reject or ignore what a peer is permitted to do (sections 6, 8.1.1 and 9 to 12): an endpoint that does not use an option
-//! must accept
-//! it from others.
+//! Deviations that reject or ignore what a peer is permitted to do (sections 6, 8.1.1 and 9 to 12):
+//! an endpoint that does not use an option must accept it from others.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 

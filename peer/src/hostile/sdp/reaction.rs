@@ -1,5 +1,5 @@
-//! Deviations in the reaction to messages that arrive: the reaction is wrong or incomplete (sections 6.1.2, 6.2.1, 9 to
-//! 12). Those that ignore or reject a message are in `arrival`.
+//! Deviations in the reaction to messages that arrive: the reaction is wrong or incomplete
+//! (sections 6.1.2, 6.2.1, 9 to 12). Those that ignore or reject a message are in `arrival`.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
@@ -8,7 +8,8 @@ use crate::sdp::{OpId, Output};
 
 /// Offset of Len, DesSz, or the first word of any extended header.
 const FIRST: usize = 16;
-/// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a HelloAck.
+/// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a
+/// HelloAck.
 const DES_REM_RCV_SZ: usize = 20;
 /// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
 const LOCAL_RCV_SZ: usize = 24;

@@ -1,4 +1,5 @@
-//! Deviations in sequences: messages and RDMA that are too many, missing or out of place (sections 8 to 12).
+//! Deviations in sequences: messages and RDMA that are too many, missing or out of place (sections
+//! 8 to 12).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 

@@ -1,5 +1,5 @@
-//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two messages, what follows them, and
-//! the connection that replaces the previous one.
+//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two
+//! messages, what follows them, and the connection that replaces the previous one.
 
 use weft_core::wire::sdp::Mid;
 
@@ -21,7 +21,8 @@ fn after(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
     out.follow(mid, |_| true, more);
 }
 
-/// Writes the octets that were sent last to an STag that does not exist, after the first message of this MID.
+/// Writes the octets that were sent last to an STag that does not exist, after the first message of
+/// this MID.
 fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
     if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
         out.kept.piece = Some(*piece);

@@ -1,5 +1,6 @@
-//! Deviations in what goes on although something has ended it: a revocation (sections 9.5.4 and 9.5.5), a ModeChange out of Pipelined Mode
-//! (section 12.4), a request of the peer to resize that crosses one's own (section 10.6.1).
+//! Deviations in what goes on although something has ended it: a revocation (sections 9.5.4 and
+//! 9.5.5), a ModeChange out of Pipelined Mode (section 12.4), a request of the peer to resize that
+//! crosses one's own (section 10.6.1).
 
 use weft_core::wire::sdp::{Mid, Mode};
 

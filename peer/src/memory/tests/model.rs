@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    /// Whatever the pages, their order, the First Byte Offset and the length: octet n of the region is the octet that walking the
-    /// list finds, writes change those octets alone, and one octet too many is refused.
+    /// Whatever the pages, their order, the First Byte Offset and the length: octet n of the region
+    /// is the octet that walking the list finds, writes change those octets alone, and one octet
+    /// too many is refused.
     #[test]
     fn a_region_is_its_list_walked(
         pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,

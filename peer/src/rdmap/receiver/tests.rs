@@ -242,7 +242,8 @@ fn requests_and_immediate_data_have_one_size() {
     assert_eq!(fault(&[gap]), Fault::Queue { qn: 1, error: QueueError::MsnGap });
 }
 
-/// RFC 5040 Figure 10: the Read Request comes back with a refusal of its source, and with nothing else.
+/// RFC 5040 Figure 10: the Read Request comes back with a refusal of its source, and with nothing
+/// else.
 #[test]
 fn a_refused_read_request_is_given_back() {
     let mut proof = Proof::new(By::Test);
@@ -288,7 +289,8 @@ proptest! {
         }
     }
 
-    /// Well-formed headers with any contents: each is taken or refused with a code that a specification assigns.
+    /// Well-formed headers with any contents: each is taken or refused with a code that a
+    /// specification assigns.
     #[test]
     fn codes_are_assigned(opcode in 0u8..16, qn in 0u32..5, msn in 0u32..3, mo in 0u32..3, last: bool, length in 0usize..80, is_tagged: bool) {
         let segment = if is_tagged {

@@ -1,8 +1,10 @@
-//! The half-connection on which this side is the Data Sink: what the user waits for, and what has arrived for it.
+//! The half-connection on which this side is the Data Sink: what the user waits for, and what has
+//! arrived for it.
 //!
-//! Receives are filled in the order in which they were posted. What comes next in the stream is, in this order: the octets that
-//! Private Buffers hold (`held`), those that a SendSm requested (`owed`), those of the peer's SrcAvails (`sources`). Receives that
-//! are advertised by a SinkAvail come before all others, and are filled by the peer, or by exactly one message (section 9.5.1).
+//! Receives are filled in the order in which they were posted. What comes next in the stream is, in
+//! this order: the octets that Private Buffers hold (`held`), those that a SendSm requested
+//! (`owed`), those of the peer's SrcAvails (`sources`). Receives that are advertised by a SinkAvail
+//! come before all others, and are filled by the peer, or by exactly one message (section 9.5.1).
 //!
 //! `read_zcopy` answers SrcAvails, `write_zcopy` has the SinkAvails.
 
@@ -112,8 +114,8 @@ impl Sink {
         self.receives.len()
     }
 
-    /// Payload that no SendSm requested, after a SrcAvail that is not Processed: octets that the SrcAvail advertises are missing in
-    /// front of it (sections 11.2 and 11.3).
+    /// Payload that no SendSm requested, after a SrcAvail that is not Processed: octets that the
+    /// SrcAvail advertises are missing in front of it (sections 11.2 and 11.3).
     pub(super) fn comes_too_early(&self, payload: u32) -> bool {
         !self.sources.is_empty() && u64::from(payload) > self.owed
     }
@@ -131,7 +133,8 @@ impl Sink {
             self.non_discards = self.non_discards.wrapping_add(1);
             return;
         };
-        // The oldest SinkAvail is stale: its buffer takes this one message and goes back to the user.
+        // The oldest SinkAvail is stale: its buffer takes this one message and goes back to the
+        // user.
         let stag = front.advertised.take();
         out.extend(stag.map(|stag| Output::Withdraw { stag }));
         self.pour(out);
@@ -141,8 +144,8 @@ impl Sink {
         self.settle_revocation();
     }
 
-    /// Moves on everything that can move: fills receives, and ends those that are done. `freed` gets the Private Buffers that
-    /// hold nothing any more.
+    /// Moves on everything that can move: fills receives, and ends those that are done. `freed`
+    /// gets the Private Buffers that hold nothing any more.
     pub(super) fn advance(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         loop {
             let ended = self.pour(out);
@@ -188,7 +191,8 @@ impl Sink {
         false
     }
 
-    /// Ends the oldest receive where it has octets and nothing more is there for it; `true` when it did.
+    /// Ends the oldest receive where it has octets and nothing more is there for it; `true` when it
+    /// did.
     fn end_short(&mut self, out: &mut VecDeque<Output>) -> bool {
         let busy = self.reading.is_some() || self.held.iter().any(|held| held.len > 0);
         let Some(front) = self.receives.front().copied().filter(|_| !busy) else { return false };
@@ -227,8 +231,8 @@ impl Sink {
         self.revoke_advertised();
     }
 
-    /// Octets that the peer owes: advertised by SrcAvails and not read, or requested by SendSms. `None` when it owes nothing, not even
-    /// a report that everything was read.
+    /// Octets that the peer owes: advertised by SrcAvails and not read, or requested by SendSms.
+    /// `None` when it owes nothing, not even a report that everything was read.
     pub(super) fn due(&self) -> Option<u64> {
         let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)

@@ -47,7 +47,8 @@ pub(in super::super) enum Answer {
 }
 
 impl Sink {
-    /// A SrcAvail arrives; its first `payload` octets came with it. `most`: those that this side offered to keep.
+    /// A SrcAvail arrives; its first `payload` octets came with it. `most`: those that this side
+    /// offered to keep.
     pub(in super::super) fn src_avail(&mut self, advert: &SrcAvail, payload: u32, most: u16) -> Result<(), Violation> {
         let mid = Mid::SRC_AVAIL;
         match self.mode {

@@ -39,8 +39,9 @@ impl Sink {
         self.sources.len()
     }
 
-    /// The receive that a SinkAvail could advertise now. `least`: it has to be larger than this many octets. Those in front of it
-    /// are advertised all, so that octets that the peer writes come to their place in the stream.
+    /// The receive that a SinkAvail could advertise now. `least`: it has to be larger than this
+    /// many octets. Those in front of it are advertised all, so that octets that the peer writes
+    /// come to their place in the stream.
     pub(in super::super) fn advertisable(&self, least: u64) -> Option<(ReceiveId, u32)> {
         let possible = self.mode == Mode::Pipelined
             && self.revoke == Revoke::No
@@ -103,7 +104,8 @@ impl Sink {
         }
     }
 
-    /// SinkCancelAck. It may come for a revocation that a RdmaWrCompl settled: then nothing is left to be dropped.
+    /// SinkCancelAck. It may come for a revocation that a RdmaWrCompl settled: then nothing is left
+    /// to be dropped.
     pub(in super::super) fn sink_cancel_ack(&mut self, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if !self.has_revoked {
             return Err(Violation::Unmatched(Mid::SINK_CANCEL_ACK));

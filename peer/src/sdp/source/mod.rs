@@ -1,10 +1,13 @@
-//! The half-connection on which this side is the Data Source: what was posted to be sent, and how much of it is on which way.
+//! The half-connection on which this side is the Data Source: what was posted to be sent, and how
+//! much of it is on which way.
 //!
-//! Octets are counted by their place in the stream. `next` is the first that no mechanism has taken on; what is before it went out as
-//! Data, or is advertised by a SrcAvail (`open`), requested by a SendSm (`owed`), or being written into a SinkAvail's buffer
-//! (`writing`). A mechanism that is taken back moves `next` back.
+//! Octets are counted by their place in the stream. `next` is the first that no mechanism has taken
+//! on; what is before it went out as Data, or is advertised by a SrcAvail (`open`), requested by a
+//! SendSm (`owed`), or being written into a SinkAvail's buffer (`writing`). A mechanism that is
+//! taken back moves `next` back.
 //!
-//! `read_zcopy` has the SrcAvails, `write_zcopy` the peer's SinkAvails and their staleness, `plan` the choice between them.
+//! `read_zcopy` has the SrcAvails, `write_zcopy` the peer's SinkAvails and their staleness, `plan`
+//! the choice between them.
 
 mod plan;
 mod read_zcopy;
@@ -38,7 +41,8 @@ pub(super) struct Source {
     pub(super) mode: Mode,
     /// The Mode that the user or the peer's hint asks for.
     pub(super) wanted: Option<Mode>,
-    /// MSeq of the ModeChange that left Pipelined Mode, until it is acknowledged, and PotentialNonDiscards then (C12).
+    /// MSeq of the ModeChange that left Pipelined Mode, until it is acknowledged, and
+    /// PotentialNonDiscards then (C12).
     pub(super) left_pipelined: Option<(u32, u32)>,
     items: VecDeque<Item>,
     end: u64,
@@ -49,7 +53,8 @@ pub(super) struct Source {
     pub(super) writing: VecDeque<Writing>,
     /// PotentialNonDiscards (section 9.5.1).
     pub(super) potential_non_discards: u32,
-    /// The peer revoked its SinkAvails, and some were left: SinkCancelAck is due when the writes are through.
+    /// The peer revoked its SinkAvails, and some were left: SinkCancelAck is due when the writes
+    /// are through.
     pub(super) sink_cancel: bool,
     cancel: Option<Cancel>,
     /// Sends of the RNIC that carry octets from this place on and have not completed.
@@ -166,7 +171,8 @@ impl Source {
         self.cancel.is_some() || self.sink_cancel
     }
 
-    /// The connection rests: what is advertised or requested is unassigned again, and everything before it is at the peer.
+    /// The connection rests: what is advertised or requested is unassigned again, and everything
+    /// before it is at the peer.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));

@@ -42,7 +42,8 @@ impl Source {
         let ordinary = item.end - u64::from(item.urgent) - start;
         let suits = ordinary > policy.source_threshold && refused != Some(item.send);
         if suits && self.mode == Mode::Pipelined {
-            // RdmaWrCompl goes before everything after it, other writes too: an observer concludes from it what was written where.
+            // RdmaWrCompl goes before everything after it, other writes too: an observer concludes
+            // from it what was written where.
             if !self.writing.is_empty() {
                 return Plan::Nothing;
             }
@@ -67,7 +68,8 @@ impl Source {
                 return Plan::SrcAvail { start, len, payload };
             }
         }
-        // Bcopy suits always, and is all there is where this side's SinkAvails are as many as the peer keeps.
+        // Bcopy suits always, and is all there is where this side's SinkAvails are as many as the
+        // peer keeps.
         self.data(start, item.end - start, room)
     }
 

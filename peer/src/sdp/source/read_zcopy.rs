@@ -20,7 +20,8 @@ pub(in super::super) struct OpenSrcAvail {
 }
 
 impl Source {
-    /// A SrcAvail of `len` octets from `start` on went out, the first `payload` of them in the message itself.
+    /// A SrcAvail of `len` octets from `start` on went out, the first `payload` of them in the
+    /// message itself.
     pub(in super::super) fn advertised(&mut self, mseq: u32, start: u64, len: u32, payload: u32, stag: u32) {
         let unread = start + u64::from(payload);
         if payload > 0 {
@@ -57,7 +58,8 @@ impl Source {
         Ok(())
     }
 
-    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel caused this (C18).
+    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel caused
+    /// this (C18).
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if self.open.is_empty() {
             return Err(Violation::Unmatched(Mid::SEND_SM));
@@ -73,7 +75,8 @@ impl Source {
 
     /// SrcAvails that the peer has dropped, or will: their octets are nobody's again.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
-        // What is void is older than what is not, and what is not was sent when nothing older was open.
+        // What is void is older than what is not, and what is not was sent when nothing older was
+        // open.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {
             let void = which(advert);

@@ -36,8 +36,8 @@ impl Source {
         out: &mut VecDeque<Output>,
     ) -> Result<(), Violation> {
         if let Some((change, known)) = &mut self.left_pipelined {
-            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12). Fresh, it means that the
-            // peer dropped the SrcAvails that it met (C39).
+            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12).
+            // Fresh, it means that the peer dropped the SrcAvails that it met (C39).
             if advert.non_discards == *known {
                 let change = *change;
                 self.void(|own| !reached(own.mseq, change), out);
@@ -96,15 +96,16 @@ impl Source {
         self.writing.drain(..through).collect()
     }
 
-    /// SinkAvailCancel: what is not being written to is dropped. Gives whether anything was (section 9.5.5).
+    /// SinkAvailCancel: what is not being written to is dropped. Gives whether anything was
+    /// (section 9.5.5).
     pub(in super::super) fn sink_avail_cancel(&mut self) -> bool {
         let any = !self.usable.is_empty();
         self.usable.clear();
         any
     }
 
-    /// Leaves Pipelined Mode by a ModeChange of this MSeq. SinkAvails that are stale lower PotentialNonDiscards, the others are
-    /// void (C12).
+    /// Leaves Pipelined Mode by a ModeChange of this MSeq. SinkAvails that are stale lower
+    /// PotentialNonDiscards, the others are void (C12).
     pub(in super::super) fn leave_pipelined(&mut self, mseq: u32) {
         self.usable.clear();
         self.left_pipelined = Some((mseq, self.potential_non_discards));

@@ -1,4 +1,5 @@
-//! Memory of the RNIC that one side of a connection names: at an odd virtual address beyond 32 bits, so that no part of one is spared.
+//! Memory of the RNIC that one side of a connection names: at an odd virtual address beyond 32
+//! bits, so that no part of one is spared.
 
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
@@ -10,7 +11,8 @@ const SHIFT: usize = 3;
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
-/// The keys of STags, in sequence: reuse of an index does not make an STag valid that a peer got a moment ago.
+/// The keys of STags, in sequence: reuse of an index does not make an STag valid that a peer got a
+/// moment ago.
 #[derive(Debug, Default)]
 pub(super) struct Keys(u8);
 

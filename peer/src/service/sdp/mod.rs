@@ -1,7 +1,10 @@
-//! An SDP socket with a simple user, as a machine: SDP on a Queue Pair of a software RNIC of its own.
+//! An SDP socket with a simple user, as a machine: SDP on a Queue Pair of a software RNIC of its
+//! own.
 //!
-//! [`SdpServer`] makes one for each connection. Every one of its Private Buffers, receives and advertised sends is memory of that RNIC.
-//! What is absent: sockets, and accepting the connection that resumes one that this side suspended; the owner of the socket connects where the peer suspended.
+//! [`SdpServer`] makes one for each connection. Every one of its Private Buffers, receives and
+//! advertised sends is memory of that RNIC. What is absent: sockets, and accepting the connection
+//! that resumes one that this side suspended; the owner of the socket connects where the peer
+//! suspended.
 
 mod area;
 mod end;

@@ -1,9 +1,11 @@
 //! Who uses an SDP socket: what it posts, and what it does with what comes.
 //!
-//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N` and `urgent N` send N octets;
+//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N`
+//! and `urgent N` send N octets;
 //! `read N N..` posts receives, whose octets are thrown away, and no command is read before all of them have ended; `mode out|in
 //! buffered|combined|pipelined`; `resize N`; `suspend PORT`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
-//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets N milliseconds pass before the next.
+//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets N
+//! milliseconds pass before the next.
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -28,7 +28,8 @@ pub struct QpInit {
     pub max_write_sges: u32,
     /// Elements of a receive's list; ignored with an S-RQ.
     pub max_receive_sges: u32,
-    /// An event is raised when more messages than these are in progress; 0 for none. Only with an S-RQ.
+    /// An event is raised when more messages than these are in progress; 0 for none. Only with an
+    /// S-RQ.
     pub rq_limit: u32,
     /// Reads and Atomic Operations in flight.
     pub ord: u32,
@@ -52,24 +53,27 @@ pub enum ReceiveOverflow {
     /// It ends the stream.
     #[default]
     Terminate,
-    /// It waits for a receive, with everything after it: nothing more is read from TCP, whose window closes.
+    /// It waits for a receive, with everything after it: nothing more is read from TCP, whose
+    /// window closes.
     Wait,
 }
 
 /// What a segment does that arrives in Closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LateSegment {
-    /// It ends the stream by a reset, which throws away what TCP has not sent yet (draft Figure 11).
+    /// It ends the stream by a reset, which throws away what TCP has not sent yet (draft Figure
+    /// 11).
     #[default]
     Reset,
-    /// It is dropped: for a protocol whose peer may still have something on its way when this side closes, and that has octets of its own
-    /// on theirs.
+    /// It is dropped: for a protocol whose peer may still have something on its way when this side
+    /// closes, and that has octets of its own on theirs.
     Drop,
 }
 
 impl QpInit {
-    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled; a message without receive ends the stream,
-    /// and so does what arrives after the close.
+    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and
+    /// everything enabled; a message without receive ends the stream, and so does what arrives
+    /// after the close.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -129,7 +133,8 @@ pub struct QpModify {
     pub next: QpState,
     /// The stream.
     pub llp: Option<LlpHandle>,
-    /// Octets that go out before everything else, not as an iWARP message: the last streaming message, an MPA Reply.
+    /// Octets that go out before everything else, not as an iWARP message: the last streaming
+    /// message, an MPA Reply.
     pub stream_message: Option<Bytes>,
     /// ORD.
     pub ord: Option<u32>,

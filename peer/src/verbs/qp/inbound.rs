@@ -47,7 +47,8 @@ impl Context<'_> {
         self.check_local_error();
     }
 
-    /// A message begins for which no receive is there, and the Queue Pair lets it wait (draft section 13.2).
+    /// A message begins for which no receive is there, and the Queue Pair lets it wait (draft
+    /// section 13.2).
     pub(in crate::verbs) fn must_wait(&self, ulpdu: &[u8]) -> bool {
         let qp = &self.qp;
         if qp.init.overflow != ReceiveOverflow::Wait || qp.state != QpState::Rts || qp.receiving.is_some() {
@@ -62,7 +63,8 @@ impl Context<'_> {
         is_send && empty && !failed
     }
 
-    /// Draft Figure 11: nothing that arrives now is processed, and where it is not dropped it ends the stream.
+    /// Draft Figure 11: nothing that arrives now is processed, and where it is not dropped it ends
+    /// the stream.
     fn segment_while_closing(&mut self, ulpdu: &[u8]) {
         let mut notes = TerminateOnly(None);
         let version = self.qp.version;

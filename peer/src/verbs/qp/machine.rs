@@ -92,7 +92,8 @@ impl Context<'_> {
 
     fn act(&mut self, action: QpAction, cause: &Cause) {
         match action {
-            // Done by the verbs and the handlers that let the event happen: only they have what is needed.
+            // Done by the verbs and the handlers that let the event happen: only they have what is
+            // needed.
             QpAction::ChangeAttributes | QpAction::Enqueue | QpAction::Attach | QpAction::Process => {}
             QpAction::CompleteInError => self.complete_in_error(cause),
             QpAction::Notify => self.notify(cause.event),

@@ -56,7 +56,8 @@ pub(super) struct Qp {
     receives: VecDeque<ReceiveWr>,
     /// Receives whose completion was not polled, posted ones among them; none of an S-RQ's.
     receives_used: u32,
-    /// Receives that it took from the S-RQ and whose completion was not polled: its messages in progress (section 6.3.8).
+    /// Receives that it took from the S-RQ and whose completion was not polled: its messages in
+    /// progress (section 6.3.8).
     shared_receives: u32,
     /// The receive that a message is arriving for.
     receiving: Option<ReceiveWr>,
@@ -81,7 +82,8 @@ pub(super) struct Qp {
     terminate_out: Option<Bytes>,
     /// Terminate was entered without an Asynchronous Event.
     quiet: bool,
-    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: how it is reported.
+    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: how it is
+    /// reported.
     local_error: Option<EventId>,
     /// What a deviation believes of the word that Atomic Operations changed last.
     word: Option<((u32, u64), Vec<u8>)>,
@@ -289,7 +291,8 @@ impl Qp {
         Ok(())
     }
 
-    /// Gives attributes that were checked their values; the RQ's size is ignored with an S-RQ (draft Figure 5, footnote 2).
+    /// Gives attributes that were checked their values; the RQ's size is ignored with an S-RQ
+    /// (draft Figure 5, footnote 2).
     pub(super) fn change_attributes(&mut self, modify: &QpModify, ird: u32, ord: u32) {
         let init = &mut self.init;
         (init.ird, init.ord) = (ird, ord);

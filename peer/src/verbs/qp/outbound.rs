@@ -1,7 +1,9 @@
-//! What goes out next: the message that is going out, the Terminate, a response, or the next work request.
+//! What goes out next: the message that is going out, the Terminate, a response, or the next work
+//! request.
 //!
-//! Messages are never mixed; between two of them responses and work requests take turns. Work that sends nothing (Bind, Fast-Register,
-//! Invalidate) is done when its turn comes, before anything after it begins (VERBS-8.2.2.1-5 to -7).
+//! Messages are never mixed; between two of them responses and work requests take turns. Work that
+//! sends nothing (Bind, Fast-Register, Invalidate) is done when its turn comes, before anything
+//! after it begins (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};

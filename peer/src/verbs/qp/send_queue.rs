@@ -1,6 +1,8 @@
-//! The Send Queue: work in order of posting, completed in that order (draft sections 8.2.1 and 8.2.2).
+//! The Send Queue: work in order of posting, completed in that order (draft sections 8.2.1 and
+//! 8.2.2).
 //!
-//! Whether an operation succeeds is found elsewhere; here is whose turn it is, what is in flight, and what may complete.
+//! Whether an operation succeeds is found elsewhere; here is whose turn it is, what is in flight,
+//! and what may complete.
 
 use std::collections::VecDeque;
 
@@ -69,7 +71,8 @@ impl SendQueue {
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` let it. A Read with ORD 0 is let through: it fails.
+    /// The next WQE to begin, if its fence and `ord` let it. A Read with ORD 0 is let through: it
+    /// fails.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {
@@ -114,7 +117,8 @@ impl SendQueue {
         }
     }
 
-    /// The Read in flight that a Read Request, or what is left of one, belongs to is over; without one nothing is.
+    /// The Read in flight that a Read Request, or what is left of one, belongs to is over; without
+    /// one nothing is.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
             (Operation::Read { local, remote, .. }, Progress::Waiting { .. }) => {

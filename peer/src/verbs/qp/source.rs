@@ -5,7 +5,8 @@ use core::ops::Range;
 use crate::memory::{AccessError, Accessor, Memory, Place, Right};
 use crate::verbs::work_request::Sge;
 
-/// Finds the octets `range` of the message that the elements make, each checked for `right`, and hands each place to `each`.
+/// Finds the octets `range` of the message that the elements make, each checked for `right`, and
+/// hands each place to `each`.
 pub(super) fn walk(
     memory: &Memory,
     accessor: Accessor,

@@ -1,7 +1,8 @@
-//! The Queue Pair's states as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events). Figure 6, which is lost, is the
-//! projection of these on state and next state.
+//! The Queue Pair's states as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
+//! Figure 6, which is lost, is the projection of these on state and next state.
 //!
-//! The machine executes its cell and nothing else; an event without a cell is an Immediate Error, or cannot happen.
+//! The machine executes its cell and nothing else; an event without a cell is an Immediate Error,
+//! or cannot happen.
 //!
 //! ```text
 //!            Modify            Modify              LLP closed
@@ -139,9 +140,9 @@ use QpEvent::{
 };
 use QpState::{Closing, Error, Idle, Rts, Terminate};
 
-/// Figures 7 to 11, the entry actions of a state written into the cells that lead to it. Flushing begins with Terminate
-/// (VERBS-6.2.3-12); posting is refused there, in Error and in Closing from the start (VERBS-6.2.3-11, VERBS-6.2.4-6,
-/// VERBS-6.2.5-7), so these have no cells.
+/// Figures 7 to 11, the entry actions of a state written into the cells that lead to it. Flushing
+/// begins with Terminate (VERBS-6.2.3-12); posting is refused there, in Error and in Closing from
+/// the start (VERBS-6.2.3-11, VERBS-6.2.4-6, VERBS-6.2.5-7), so these have no cells.
 pub const CELLS: &[Cell] = &[
     cell(7, Idle, Post, &[Enqueue], Idle),
     cell(7, Idle, Modify(Idle), &[ChangeAttributes], Idle),

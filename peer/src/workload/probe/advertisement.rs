@@ -71,7 +71,8 @@ impl Advertisement {
 mod tests {
     use super::*;
 
-    /// From a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc), and the same with a text.
+    /// From a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc), and
+    /// the same with a text.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

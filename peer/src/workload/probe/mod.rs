@@ -1,12 +1,15 @@
-//! Operations of one's choice on one connection, right ones and wrong ones, reported one by one. `siwprobe` of `interop/siw`, which does
-//! the same over libibverbs, can be the other side; so can this.
+//! Operations of one's choice on one connection, right ones and wrong ones, reported one by one.
+//! `siwprobe` of `interop/siw`, which does the same over libibverbs, can be the other side; so can
+//! this.
 //!
-//! Each side has a region for the other and advertises it at the front of its private data ([`Advertisement`]); a text may
-//! follow. The region begins as octets `7 i + 3`, and what Sends and Writes carry is octets `13 i + 5` (modulo 256, `i` from 0 in
-//! each message); what is where at the end is compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
+//! Each side has a region for the other and advertises it at the front of its private data
+//! ([`Advertisement`]); a text may follow. The region begins as octets `7 i + 3`, and what Sends
+//! and Writes carry is octets `13 i + 5` (modulo 256, `i` from 0 in each message); what is where at
+//! the end is compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
 //! each Send back.
 //!
-//! Left out: what a Consumer of verbs cannot express. Malformed segments are [`hostile`](crate::hostile)'s and the suites' matter.
+//! Left out: what a Consumer of verbs cannot express. Malformed segments are
+//! [`hostile`](crate::hostile)'s and the suites' matter.
 
 mod advertisement;
 mod op;
@@ -138,7 +141,8 @@ pub struct Probe {
     peer: Option<Advertisement>,
     /// Messages that [`Probe::next`] did not give yet.
     arrived: VecDeque<Arrived>,
-    /// A receive is posted, or comes back. With a peer that is content and closes at once none can be posted any more.
+    /// A receive is posted, or comes back. With a peer that is content and closes at once none can
+    /// be posted any more.
     listens: bool,
 }
 
@@ -399,7 +403,8 @@ impl Probe {
     }
 }
 
-/// A Request with this private data comes from a probe: weft's, or siwprobe with `-g` or `-d probe`.
+/// A Request with this private data comes from a probe: weft's, or siwprobe with `-g` or `-d
+/// probe`.
 #[must_use]
 pub fn is_asked_for(private_data: &[u8]) -> bool {
     Advertisement::parse(private_data).0.is_some() || private_data.starts_with(b"probe")

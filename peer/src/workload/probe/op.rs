@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::workload::bench::Carrier;
 
-/// An operation. `wrong` is XORed with the peer's STag: 0 names the region that the peer advertised.
+/// An operation. `wrong` is XORed with the peer's STag: 0 names the region that the peer
+/// advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Reset the connection.

@@ -1,4 +1,5 @@
-//! `mpa.fpdu{...}`: an FPDU around a ULPDU (RFC 5044 section 4.1), with markers where its place in the stream is given (section 4.3).
+//! `mpa.fpdu{...}`: an FPDU around a ULPDU (RFC 5044 section 4.1), with markers where its place in
+//! the stream is given (section 4.3).
 
 use mlua::{Lua, Table, Value};
 use weft_core::crc;
@@ -8,9 +9,10 @@ use weft_core::wire::mpa::fpdu::pad_len;
 use super::Message;
 use crate::script::fields::Fields;
 
-/// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false` for a field of zeros, or four
-/// octets). Each defaults to what is correct for the ulpdu. With `position`, the octet of the tester's stream at which it begins
-/// (`conn:position()`), it has the markers that are due there; `fpduptr` is then what each of them has instead of its distance from
+/// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false`
+/// for a field of zeros, or four octets). Each defaults to what is correct for the ulpdu. With
+/// `position`, the octet of the tester's stream at which it begins (`conn:position()`), it has the
+/// markers that are due there; `fpduptr` is then what each of them has instead of its distance from
 /// `ULPDU_Length`, and `reserved` its other half.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
@@ -43,8 +45,9 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     Ok(Message::new(format!("FPDU with {}", ulpdu.name), octets))
 }
 
-/// Puts markers where they are due into length field, ULPDU and PAD of an FPDU that begins at `position`; `marker` makes one of its
-/// distance from the length field. What the fields say does not matter to where markers stand.
+/// Puts markers where they are due into length field, ULPDU and PAD of an FPDU that begins at
+/// `position`; `marker` makes one of its distance from the length field. What the fields say does
+/// not matter to where markers stand.
 fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_LEN]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(body.len() + body.len() / 100 + MARKER_LEN);
     let is_due = |octets: &Vec<u8>| position.wrapping_add(octets.len() as u64).is_multiple_of(INTERVAL);
@@ -90,7 +93,8 @@ mod tests {
         assert_eq!((made.len(), &made[..2], &made[20..]), (26, &b"\0\x07"[..], &b"\x01\x02abcd"[..]));
     }
 
-    /// RFC 5044 Figures 5 and 6: a Send of 24 octets of zero at the start of the stream, and its like at 0x1ec.
+    /// RFC 5044 Figures 5 and 6: a Send of 24 octets of zero at the start of the stream, and its
+    /// like at 0x1ec.
     #[test]
     fn markers_stand_as_in_figures_5_and_6() {
         let figure = |msn: u8, position: u32| {

@@ -1,4 +1,5 @@
-//! What the messages of a script hold: memory that Lua does not see, and so neither counts nor hurries to collect.
+//! What the messages of a script hold: memory that Lua does not see, and so neither counts nor
+//! hurries to collect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +54,8 @@ pub(super) fn open(lua: &Lua) {
 /// A message that a script gets.
 ///
 /// # Errors
-/// The script has more of them than its memory has room for, also when those that it can reach no longer are gone.
+/// The script has more of them than its memory has room for, also when those that it can reach no
+/// longer are gone.
 pub(super) fn held(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
     const MOST: usize = 64 << 20;
     let Some(account) = lua.app_data_ref::<Account>().map(|account| Arc::clone(&account.0)) else { return Ok(message) };

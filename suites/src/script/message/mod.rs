@@ -1,7 +1,8 @@
-//! Messages as scripts make them: octets that are correct by default and can be made wrong on purpose.
+//! Messages as scripts make them: octets that are correct by default and can be made wrong on
+//! purpose.
 //!
-//! A constructor takes a table; a field that is not there is filled correctly. Whatever a script changes behind that is
-//! remembered as a marked range, so that reports show the stimulus.
+//! A constructor takes a table; a field that is not there is filled correctly. Whatever a script
+//! changes behind that is remembered as a marked range, so that reports show the stimulus.
 
 mod fpdu;
 mod held;
@@ -111,7 +112,8 @@ impl Message {
 
 impl UserData for Message {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        // message:flip(octet [, mask]): the message with the bits of `mask` (default: all) changed in one octet, counted from 0.
+        // message:flip(octet [, mask]): the message with the bits of `mask` (default: all) changed
+        // in one octet, counted from 0.
         methods.add_method("flip", |lua, message, (at, mask): (usize, Option<u8>)| {
             let Some(octet) = message.octets.get(at) else {
                 let len = message.octets.len();

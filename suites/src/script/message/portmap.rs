@@ -1,4 +1,5 @@
-//! `portmap.message{...}`: a port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3, Figure 17), and what one says.
+//! `portmap.message{...}`: a port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3, Figure
+//! 17), and what one says.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,8 +10,9 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::Message;
 use crate::script::fields::Fields;
 
-/// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`, `reserved`, `ap_port`, `cp_port`, `handle`,
-/// `cp_ip` and `ap_ip` (addresses in text, or 16 octets).
+/// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`,
+/// `reserved`, `ap_port`, `cp_port`, `handle`, `cp_ip` and `ap_ip` (addresses in text, or 16
+/// octets).
 pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "portmap.message", table);
     let kind = match fields.optional::<String>("type")?.as_deref() {
@@ -71,7 +73,8 @@ pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
     ("ap_ip", "string?"),
 ];
 
-/// A datagram from the target: its message's fields where it has 48 octets; addresses as text where octets behind an IPv4 one are zero.
+/// A datagram from the target: its message's fields where it has 48 octets; addresses as text where
+/// octets behind an IPv4 one are zero.
 pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;

@@ -1,4 +1,5 @@
-//! What came back, as tables: the plain values (STags, message sequence numbers, private data) that a script goes on with.
+//! What came back, as tables: the plain values (STags, message sequence numbers, private data) that
+//! a script goes on with.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
@@ -56,8 +57,8 @@ pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
 pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
     [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
 
-/// What a script goes on with in Full Operation: the MSN of its next Send; IRD, where the Reply is enhanced; STag, TO and octets of a tagged buffer of the target,
-/// where its service names one.
+/// What a script goes on with in Full Operation: the MSN of its next Send; IRD, where the Reply is
+/// enhanced; STag, TO and octets of a tagged buffer of the target, where its service names one.
 pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("msn", operation.msn)?;
@@ -70,7 +71,8 @@ pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<
     Ok(table)
 }
 
-/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7); `rest` is what stands behind its first four octets.
+/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7); `rest` is what stands behind its
+/// first four octets.
 pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = fpdu_table(lua, octets)?;
     let payload = table.get::<Option<mlua::LuaString>>("payload")?;

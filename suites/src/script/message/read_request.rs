@@ -1,4 +1,5 @@
-//! `rdmap.read_request{...}`: an RDMA Read Request (RFC 5040 section 4.4) in its untagged DDP segment: a ULPDU.
+//! `rdmap.read_request{...}`: an RDMA Read Request (RFC 5040 section 4.4) in its untagged DDP
+//! segment: a ULPDU.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;
@@ -7,7 +8,8 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use super::{Message, ulpdu};
 use crate::script::fields::Fields;
 
-/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, and those of [`ulpdu::untagged`].
+/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, and those of
+/// [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.read_request", table);
     let read = ReadRequest {
@@ -40,7 +42,8 @@ mod tests {
         assert_eq!(octets.as_bytes(), *expected);
     }
 
-    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control octet, and the word that a Read Request does not use.
+    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control octet, and the word that a Read Request
+    /// does not use.
     #[test]
     fn the_header_can_lie() {
         let lua = Lua::new();

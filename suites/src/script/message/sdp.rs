@@ -1,6 +1,8 @@
-//! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01 section 6).
+//! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01
+//! section 6).
 //!
-//! A message that is sent on a connection (`s:send`) gets its Bufs, MSeq and MSeqAck from there where the table does not have them.
+//! A message that is sent on a connection (`s:send`) gets its Bufs, MSeq and MSeqAck from there
+//! where the table does not have them.
 
 use mlua::{Lua, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
@@ -12,8 +14,9 @@ use crate::sdp::{Counters, Draft};
 /// What the constructor of a message outside a connection puts in.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
-/// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`, `mseq`, `mseq_ack`), those of the
-/// extended header, `payload`, `behind` (octets that Len does not count), `order` (`"figure"`, `"mirrored"`).
+/// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`,
+/// `mseq`, `mseq_ack`), those of the extended header, `payload`, `behind` (octets that Len does not
+/// count), `order` (`"figure"`, `"mirrored"`).
 pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, what, table);
     let mut draft = Draft::new(mid);
@@ -68,7 +71,8 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// Figures 2 and 5: Bufs 16, no flags, MID 0, Len 32; MaxAdverts 4, version 1.1, 1000, 4096, IRD and ORD 4.
+    /// Figures 2 and 5: Bufs 16, no flags, MID 0, Len 32; MaxAdverts 4, version 1.1, 1000, 4096,
+    /// IRD and ORD 4.
     #[test]
     fn a_hello_is_that_of_the_figure() {
         assert_eq!(

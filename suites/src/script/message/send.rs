@@ -1,4 +1,5 @@
-//! `rdmap.send{...}`: one untagged DDP segment that carries an RDMAP Send (RFC 5040 section 4.3, RFC 5041 section 4.3): a ULPDU.
+//! `rdmap.send{...}`: one untagged DDP segment that carries an RDMAP Send (RFC 5040 section 4.3,
+//! RFC 5041 section 4.3): a ULPDU.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;

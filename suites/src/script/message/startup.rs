@@ -1,4 +1,5 @@
-//! `mpa.request{...}` and `mpa.reply{...}`: MPA start-up frames (RFC 5044 section 7.1.1, RFC 6581 section 9).
+//! `mpa.request{...}` and `mpa.reply{...}`: MPA start-up frames (RFC 5044 section 7.1.1, RFC 6581
+//! section 9).
 
 use mlua::{Lua, Table};
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, REPLY_KEY, REQUEST_KEY};
@@ -9,9 +10,10 @@ use super::held::held;
 use crate::correct::StartupFields;
 use crate::script::fields::Fields;
 
-/// The frame of these fields as a table may override them. Fields: `key` (octets), `markers`, `crc`, `reject`, `enhanced` (S, and
-/// the four octets of RFC 6581: `peer_to_peer`, `ird`, `ord`, `rtr_send`, `rtr_write`, `rtr_read`; the revision is 2 then), `flags` (all
-/// of octet 16 instead), `revision`, `pd_length` (what is said, whatever is sent), `private_data` (octets).
+/// The frame of these fields as a table may override them. Fields: `key` (octets), `markers`,
+/// `crc`, `reject`, `enhanced` (S, and the four octets of RFC 6581: `peer_to_peer`, `ird`, `ord`,
+/// `rtr_send`, `rtr_write`, `rtr_read`; the revision is 2 then), `flags` (all of octet 16 instead),
+/// `revision`, `pd_length` (what is said, whatever is sent), `private_data` (octets).
 pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>) -> mlua::Result<Message> {
     let (what, key) = if defaults.reply { ("mpa.reply", REPLY_KEY) } else { ("mpa.request", REQUEST_KEY) };
     let mut fields = Fields::new(lua, what, table);

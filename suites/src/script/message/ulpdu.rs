@@ -1,4 +1,5 @@
-//! What the constructors of ULPDUs share: control octets and headers of one DDP segment, every field of which a script may set.
+//! What the constructors of ULPDUs share: control octets and headers of one DDP segment, every
+//! field of which a script may set.
 
 use weft_core::wire::ddp::RawUntagged;
 use weft_core::wire::rdmap::Opcode;
@@ -20,7 +21,8 @@ pub(super) fn control(
     Ok((ddp, rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?)))
 }
 
-/// The header of an untagged segment. Fields: those of [`control`], `invalidate_stag`, `qn`, `msn` (from 1), `mo`.
+/// The header of an untagged segment. Fields: those of [`control`], `invalidate_stag`, `qn`, `msn`
+/// (from 1), `mo`.
 pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua::Result<RawUntagged> {
     let (control, ulp_control) = control(fields, false, opcode)?;
     Ok(RawUntagged {

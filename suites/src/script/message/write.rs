@@ -1,4 +1,5 @@
-//! `rdmap.write{...}`: one tagged DDP segment that carries an RDMA Write (RFC 5040 section 4.3, RFC 5041 section 4.2): a ULPDU.
+//! `rdmap.write{...}`: one tagged DDP segment that carries an RDMA Write (RFC 5040 section 4.3, RFC
+//! 5041 section 4.2): a ULPDU.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::RawTagged;
@@ -7,7 +8,8 @@ use weft_core::wire::rdmap::Opcode;
 use super::{Message, ulpdu};
 use crate::script::fields::Fields;
 
-/// Fields: `payload` (octets), `stag`, `tagged_offset`, and those of [`ulpdu::control`]; opcode 2 makes it a Read Response.
+/// Fields: `payload` (octets), `stag`, `tagged_offset`, and those of [`ulpdu::control`]; opcode 2
+/// makes it a Read Response.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.write", table);
     let payload = fields.octets("payload")?.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What a case can do with the target's port mapper, and as the port mapper of a target that asks one.
+//! What a case can do with the target's port mapper, and as the port mapper of a target that asks
+//! one.
 
 use super::{Method, method};
 

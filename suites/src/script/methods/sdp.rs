@@ -1,4 +1,5 @@
-//! What an SDP connection of a case can do, and the fields of what is read of it beside SDP's own messages.
+//! What an SDP connection of a case can do, and the fields of what is read of it beside SDP's own
+//! messages.
 
 use super::{Method, method};
 

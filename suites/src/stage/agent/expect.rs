@@ -92,7 +92,8 @@ impl Stage {
         }
     }
 
-    /// The target's user is told of one of these events of a connection; the events of others, and completions, are kept.
+    /// The target's user is told of one of these events of a connection; the events of others, and
+    /// completions, are kept.
     pub(crate) async fn expect_event(
         &mut self,
         pair: Object,
@@ -101,8 +102,8 @@ impl Stage {
     ) -> Result<Event, Stop> {
         let expected = format!("its user is told: {}", wanted.events.join(" or "));
         let deadline = self.link.now() + expectation.within;
-        // An established connection that was expected to be rejected is told by its own event: any but a completion is the next one. What
-        // is asynchronous stands beside the others.
+        // An established connection that was expected to be rejected is told by its own event: any
+        // but a completion is the next one. What is asynchronous stands beside the others.
         let asked = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair) && asked("asynchronous"),
@@ -129,8 +130,9 @@ impl Stage {
         Ok(event)
     }
 
-    /// The target's user is told that something went wrong on a connection: an event of its Queue Pair, or a completion in error that is more
-    /// than a flush. With `or_end` the mere end will do, of which it is told by its event, or by work that is flushed. That event is kept.
+    /// The target's user is told that something went wrong on a connection: an event of its Queue
+    /// Pair, or a completion in error that is more than a flush. With `or_end` the mere end will
+    /// do, of which it is told by its event, or by work that is flushed. That event is kept.
     pub(crate) async fn expect_error(
         &mut self,
         pair: Object,

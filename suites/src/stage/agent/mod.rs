@@ -1,7 +1,9 @@
-//! The agent of the target in a case: what it is asked and what it tells, in the record beside the wire.
+//! The agent of the target in a case: what it is asked and what it tells, in the record beside the
+//! wire.
 //!
-//! An agent that has gone, or that refuses what it is asked, says nothing about the target: the case is inconclusive then. `operate` has
-//! connections that it makes, `expect` what is expected of its events.
+//! An agent that has gone, or that refuses what it is asked, says nothing about the target: the
+//! case is inconclusive then. `operate` has connections that it makes, `expect` what is expected of
+//! its events.
 
 mod expect;
 mod operate;
@@ -90,7 +92,8 @@ impl Stage {
         Ok(answer)
     }
 
-    /// The first event that `wanted` picks, of those that came or come until `deadline`; the others are kept.
+    /// The first event that `wanted` picks, of those that came or come until `deadline`; the others
+    /// are kept.
     pub(crate) async fn agent_event(
         &mut self,
         deadline: Instant,

@@ -95,7 +95,8 @@ impl Stage {
             return Ok(listener);
         }
         let (target, place) = (self.link.target(), self.agent_place());
-        // An interface of the place is one of the agent's host; that of the target's address is one of this host.
+        // An interface of the place is one of the agent's host; that of the target's address is one
+        // of this host.
         let (address, port) = place.map_or((target.ip().into(), 0), |place| (Address::from(place), place.port()));
         let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port, backlog: 16 }, at).await?
         else {
@@ -180,7 +181,8 @@ impl Stage {
         }
     }
 
-    /// A connection in Full Operation, whichever role the target plays. `request` is the tester's, where it is the Initiator.
+    /// A connection in Full Operation, whichever role the target plays. `request` is the tester's,
+    /// where it is the Initiator.
     pub(crate) async fn agent_operate(
         &mut self,
         options: &PairOptions,

@@ -56,7 +56,8 @@ impl Stage {
         }
     }
 
-    /// Counts what comes until nothing does for so long, and for four times the longest gap: timers may grow.
+    /// Counts what comes until nothing does for so long, and for four times the longest gap: timers
+    /// may grow.
     pub(crate) async fn asked_repeats(
         &mut self,
         within: Duration,

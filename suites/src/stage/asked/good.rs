@@ -1,4 +1,5 @@
-//! The good exchange with a target that asks: it is told an address of the tester's, acknowledges that, and connects.
+//! The good exchange with a target that asks: it is told an address of the tester's, acknowledges
+//! that, and connects.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,7 +18,8 @@ use crate::stage::{Expectation, Stage, Stop};
 const GOOD: u32 = 0;
 
 impl Stage {
-    /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it does.
+    /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it
+    /// does.
     pub(in crate::stage) async fn asked_good_exchange(
         &mut self,
         shows: Vec<RequirementId>,

@@ -1,8 +1,10 @@
-//! A target that asks a port mapper where to connect to: it is started, it asks, and the tester is its PM Server and the service.
+//! A target that asks a port mapper where to connect to: it is started, it asks, and the tester is
+//! its PM Server and the service.
 //!
-//! What comes is kept in the order of its kind: a connection that is not waited for yet does not get in the way of a datagram that is. A
-//! PMReq that was answered is answered again alike when it comes again, as a PM Server has to (section 7.5.2), and no expectation sees it: the
-//! answer may be lost, or on its way. The third that is neither is seen; nobody loses so many.
+//! What comes is kept in the order of its kind: a connection that is not waited for yet does not
+//! get in the way of a datagram that is. A PMReq that was answered is answered again alike when it
+//! comes again, as a PM Server has to (section 7.5.2), and no expectation sees it: the answer may
+//! be lost, or on its way. The third that is neither is seen; nobody loses so many.
 
 mod expect;
 mod good;
@@ -25,7 +27,8 @@ use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// TCP addresses that one case may tell of.
 const MAX_PLACES: usize = 64;
-/// Repetitions behind an answer that chance explains, and how long an answer may cross with some that do not count.
+/// Repetitions behind an answer that chance explains, and how long an answer may cross with some
+/// that do not count.
 const MOST_LOST: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
@@ -125,8 +128,8 @@ impl Stage {
         self.link.place(v6, other, listens).map_err(|error| self.harness(at, &error.to_string()))
     }
 
-    /// Has the target connect to a service, and waits until something comes of it. Connections that came before and were not looked at are
-    /// none of it.
+    /// Has the target connect to a service, and waits until something comes of it. Connections that
+    /// came before and were not looked at are none of it.
     pub(crate) async fn asked_start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
         const EXPECTED: &str = "a datagram or a connection from the target";
         let Some(start) = self.start.clone() else {
@@ -231,7 +234,8 @@ impl Stage {
             self.mapper_deviates(at).await?;
         }
         self.stimulates_last();
-        // Who reflects the addresses that it was sent may reflect all of their fields (section 7.3.1.9).
+        // Who reflects the addresses that it was sent may reflect all of their fields (section
+        // 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
         }) {

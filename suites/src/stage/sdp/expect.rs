@@ -78,7 +78,8 @@ impl std::fmt::Display for Wanted {
 }
 
 impl Stage {
-    /// The target sends a message of this kind with these fields next; updates, and what is `past`, may come before.
+    /// The target sends a message of this kind with these fields next; updates, and what is `past`,
+    /// may come before.
     pub(crate) async fn sdp_expect(
         &mut self,
         number: u32,
@@ -235,7 +236,8 @@ impl Stage {
         self.unmet(expectation, expected, &format!("it {none}"))
     }
 
-    /// For so long the target sends nothing but updates and what is `past`, and keeps the connection. Gives what came of that.
+    /// For so long the target sends nothing but updates and what is `past`, and keeps the
+    /// connection. Gives what came of that.
     pub(crate) async fn sdp_quiet(
         &mut self,
         number: u32,
@@ -263,7 +265,8 @@ impl Stage {
         }
     }
 
-    /// What the expectation shows was there to be judged: of each row, the target sent what it is about.
+    /// What the expectation shows was there to be judged: of each row, the target sent what it is
+    /// about.
     fn sdp_shown(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let came = &self.talk(number, expectation.at.as_ref())?.came;
         let missing = expectation.shows.iter().find_map(|row| {
@@ -276,7 +279,8 @@ impl Stage {
         Err(self.undecided(&wanted, about, "the target sent none"))
     }
 
-    /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and what is under way.
+    /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and
+    /// what is under way.
     pub(crate) async fn sdp_expect_end(
         &mut self,
         number: u32,

@@ -1,5 +1,6 @@
-//! The good exchange with an SDP service: start-up; with an echo a few octets there and back, with a socket that is driven (the target that connects is
-//! one) a few that it is told to send; a graceful close.
+//! The good exchange with an SDP service: start-up; with an echo a few octets there and back, with
+//! a socket that is driven (the target that connects is one) a few that it is told to send; a
+//! graceful close.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A look at an SDP socket that accepts: what it answers, and what it does with what it gets. Judges nothing.
+//! A look at an SDP socket that accepts: what it answers, and what it does with what it gets.
+//! Judges nothing.
 
 use std::time::Duration;
 
@@ -56,8 +57,8 @@ impl Stage {
         Ok((number, self.sdp_greet(number, &hello, profile, &expectation).await?))
     }
 
-    /// The same; then a few octets go there, and the connection is closed. What came until then, within `within`; a socket that says
-    /// something of its own accord does so within `quiet`.
+    /// The same; then a few octets go there, and the connection is closed. What came until then,
+    /// within `within`; a socket that says something of its own accord does so within `quiet`.
     pub(crate) async fn sdp_look(
         &mut self,
         profile: SdpStart,

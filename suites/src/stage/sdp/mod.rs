@@ -1,4 +1,5 @@
-//! SDP connections of a case: start-up in the target's profile, and messages over FPDUs whose counters the tester keeps.
+//! SDP connections of a case: start-up in the target's profile, and messages over FPDUs whose
+//! counters the tester keeps.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! The plain exchange of a control with an SDP service: Data there, and what the service sends for it.
+//! The plain exchange of a control with an SDP service: Data there, and what the service sends for
+//! it.
 
 use weft_core::wire::sdp::Mid;
 
@@ -46,7 +47,8 @@ impl Stage {
     }
 }
 
-/// Octets of payload that make a ULPDU of `length` octets, or a longer one with the same PAD; at least so many.
+/// Octets of payload that make a ULPDU of `length` octets, or a longer one with the same PAD; at
+/// least so many.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {

@@ -20,7 +20,8 @@ use crate::stage::{Arrival, Expectation, Stage, Stop};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SdpStart {
-    /// Hello; the Accepting Peer sends the MPA Request, the Connecting Peer the Reply; HelloAck is the first FPDU.
+    /// Hello; the Accepting Peer sends the MPA Request, the Connecting Peer the Reply; HelloAck is
+    /// the first FPDU.
     #[default]
     Swapped,
     /// Hello, then FPDUs with CRC and without markers.
@@ -34,7 +35,8 @@ pub enum SdpStart {
 }
 
 impl SdpStart {
-    /// What the Accepting Peer breaks in this profile, however well it plays it: its HelloAck is an FPDU before the first of the Initiator.
+    /// What the Accepting Peer breaks in this profile, however well it plays it: its HelloAck is an
+    /// FPDU before the first of the Initiator.
     const fn breaks(self) -> &'static [RequirementId] {
         match self {
             SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],
@@ -111,7 +113,8 @@ impl Stage {
             }
             SdpStart::Bare => self.put(number, &hello, at).await?,
             SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
-                // Both in one write: a target that sees the Hello alone takes it for another profile's.
+                // Both in one write: a target that sees the Hello alone takes it for another
+                // profile's.
                 let sent = if profile == SdpStart::PrivateData {
                     request.private_data.clone_from(&hello.octets);
                     Message::new("MPA Request with Hello", correct::startup(&request))
@@ -157,8 +160,9 @@ impl Stage {
         }
     }
 
-    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this HelloAck, which is held back for so
-    /// long: nothing may come meanwhile. With a `port`, the connection is one by which the target goes on with one that was suspended. Gives the Hello.
+    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck, which is held back for so long: nothing may come meanwhile. With a `port`, the
+    /// connection is one by which the target goes on with one that was suspended. Gives the Hello.
     pub(crate) async fn sdp_accept(
         &mut self,
         hello_ack: &Message,

@@ -176,7 +176,8 @@ impl Talk {
                         Some(mut heard) => {
                             heard.opcode = opcode.0;
                             heard.invalidates = header.ulp_word.get();
-                            // HelloAck is the message of number 0: nothing is acknowledged by an update that it is due to.
+                            // HelloAck is the message of number 0: nothing is acknowledged by an
+                            // update that it is due to.
                             if heard.mid != Mid::HELLO_ACK {
                                 self.heard = self.heard.wrapping_add(1);
                             }
@@ -203,8 +204,8 @@ impl Stage {
         Err(self.harness(at, &format!("connection {number} speaks no SDP")))
     }
 
-    /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it waits for send credit as long as the
-    /// target may need for an answer.
+    /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it
+    /// waits for send credit as long as the target may need for an answer.
     pub(crate) async fn sdp_send(
         &mut self,
         number: u32,

@@ -1,4 +1,5 @@
-//! Whole exchanges in one step: octets taken as the target offers them, a SrcAvail served, a graceful close.
+//! Whole exchanges in one step: octets taken as the target offers them, a SrcAvail served, a
+//! graceful close.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
@@ -26,7 +27,8 @@ fn beside_payload(heard: &Heard) -> ((u32, u64), u32) {
 }
 
 impl Stage {
-    /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name by RDMA Read.
+    /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name
+    /// by RDMA Read.
     pub(crate) async fn sdp_collect(
         &mut self,
         number: u32,
@@ -69,7 +71,8 @@ impl Stage {
         Ok(fetched)
     }
 
-    /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all have been read.
+    /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all
+    /// have been read.
     pub(crate) async fn sdp_serve(
         &mut self,
         number: u32,

@@ -70,7 +70,8 @@ pub(crate) trait ServiceDriver: Sync {
         false
     }
 
-    /// Does its good exchange reach Full Operation, so that the target has sent FPDUs and may send more?
+    /// Does its good exchange reach Full Operation, so that the target has sent FPDUs and may send
+    /// more?
     fn operates(&self) -> bool {
         false
     }
@@ -163,7 +164,8 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// One message there and its answer back, with a ULPDU of about `length` bytes and of the same PAD.
+    /// One message there and its answer back, with a ULPDU of about `length` bytes and of the same
+    /// PAD.
     fn plain_exchange<'s>(
         &'s self,
         stage: &'s mut Stage,

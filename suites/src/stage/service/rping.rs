@@ -1,9 +1,9 @@
 //! `rping`: the good exchange is its ritual. The tester is rping's client, or its server if the
 //! target is the client.
 //!
-//! As client, the tester sends where its data is, the data for the target's Read, and where the data
-//! shall go for the target's Write. A script that observes or breaks a step takes it itself; this is
-//! the correct ritual.
+//! As client, the tester sends where its data is, the data for the target's Read, and where the
+//! data shall go for the target's Write. A script that observes or breaks a step takes it itself;
+//! this is the correct ritual.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -114,7 +114,8 @@ impl ServiceDriver for Rping {
             let (started, place) = stage.place_of(number, expectation)?;
             match place.buffer {
                 Some(buffer) => stage.write_and_read(number, &started, buffer, length, expectation).await,
-                // Before rping's first Read no buffer is known: that Send and that Read are the plain exchange.
+                // Before rping's first Read no buffer is known: that Send and that Read are the
+                // plain exchange.
                 None if !place.has_sent => {
                     Ok(stage.first_half(number, &started, ROUND, expectation).await?.map(|_| ()))
                 }
@@ -281,7 +282,8 @@ const GO_AHEAD: [u8; 16] = [0; 16];
 const MOST: u32 = 65_535;
 
 impl Stage {
-    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client advertised.
+    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client
+    /// advertised.
     async fn serve_rping(
         &mut self,
         number: u32,
@@ -362,7 +364,8 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes a segment of a message to a buffer of the tester, the one that goes on behind what came; says whether it is the last.
+/// Takes a segment of a message to a buffer of the tester, the one that goes on behind what came;
+/// says whether it is the last.
 fn take_tagged(fpdu: &[u8], opcode: Opcode, to: RemoteAddress, came: &mut Vec<u8>) -> Option<bool> {
     let Ok(Segment::Tagged(header, payload)) = Segment::parse(ulpdu(fpdu)) else { return None };
     let next = to.tagged_offset + came.len() as u64;

@@ -1,4 +1,5 @@
-//! SDP sockets: HelloAck, what the socket does with Data, and a graceful close are the good exchange.
+//! SDP sockets: HelloAck, what the socket does with Data, and a graceful close are the good
+//! exchange.
 
 use weft_peer::Settings;
 use weft_peer::driver::VirtualLink;

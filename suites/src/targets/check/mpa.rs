@@ -19,7 +19,8 @@ enum Answer {
 }
 
 impl Looker {
-    /// What a Responder answers. Where its good exchange does not work, and it answers no Request either, it may be another's.
+    /// What a Responder answers. Where its good exchange does not work, and it answers no Request
+    /// either, it may be another's.
     pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
         let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
         let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };

@@ -1,4 +1,5 @@
-//! What speaks SDP: its HelloAck, and what it does with octets. Where there is no HelloAck: which start-up profile would have had one.
+//! What speaks SDP: its HelloAck, and what it does with octets. Where there is no HelloAck: which
+//! start-up profile would have had one.
 
 use weft_core::wire::sdp::FieldOrder;
 
@@ -73,7 +74,8 @@ impl Looker {
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
         let (mut found, mut heard) = (false, false);
         for (start, order, what) in STARTS {
-            // What looks like nothing in one order may be a HelloAck in the other; silence is silence.
+            // What looks like nothing in one order may be a HelloAck in the other; silence is
+            // silence.
             if order == FieldOrder::Mirrored && (found || !heard) {
                 break;
             }

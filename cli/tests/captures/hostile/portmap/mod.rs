@@ -1,6 +1,8 @@
-//! The port mapper's twins against each other and the monitor: each deviation is caught, correct ones are not blamed.
+//! The port mapper's twins against each other and the monitor: each deviation is caught, correct
+//! ones are not blamed.
 //!
-//! It is looked for in every scene, on both sides: first a finding that names its first requirement; then a case's verdict.
+//! It is looked for in every scene, on both sides: first a finding that names its first
+//! requirement; then a case's verdict.
 
 mod net;
 mod scene;

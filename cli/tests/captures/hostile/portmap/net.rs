@@ -186,7 +186,8 @@ impl Net {
         }
     }
 
-    /// Connects to what came of a question: SDP listens at 7001, 7004, and where ports are made; plain TCP from 5000 to 5999.
+    /// Connects to what came of a question: SDP listens at 7001, 7004, and where ports are made;
+    /// plain TCP from 5000 to 5999.
     fn connect(&mut self, ask: Ask, resolution: Resolution) {
         let address = resolution.address();
         let listens = [7001, 7004, 9001, 9002].contains(&address.port());

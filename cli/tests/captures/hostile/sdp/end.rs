@@ -1,4 +1,5 @@
-//! One end: SDP's machine on a Queue Pair of an RNIC, and its user's octets. There are no sockets and no clock.
+//! One end: SDP's machine on a Queue Pair of an RNIC, and its user's octets. There are no sockets
+//! and no clock.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -103,7 +104,8 @@ pub(crate) struct End {
     /// What the user has got.
     pub(crate) got: Vec<u8>,
     sent: u64,
-    /// MID and MSeqAck of the messages that it sent; in their place among those that it got, which are zeros.
+    /// MID and MSeqAck of the messages that it sent; in their place among those that it got, which
+    /// are zeros.
     pub(crate) messages: Vec<(u8, u32)>,
 }
 

@@ -1,7 +1,8 @@
-//! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not blamed.
+//! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not
+//! blamed.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement, in both field orders; then a refusal that does; then a
-//! case's verdict.
+//! It is looked for in every scene, at both ends: first a finding that names its requirement, in
+//! both field orders; then a refusal that does; then a case's verdict.
 
 mod act;
 mod clean;

@@ -68,7 +68,8 @@ impl Net {
         7000 + end as u16
     }
 
-    /// Both ends rest: another TCP connection, where the one that is to connect does so, and to where the other listens.
+    /// Both ends rest: another TCP connection, where the one that is to connect does so, and to
+    /// where the other listens.
     pub(crate) fn reconnect(&mut self) -> bool {
         let opener = self.ends.iter().position(|end| matches!(end.rests, Some(Some(_))));
         let Some(opener) = opener.filter(|_| self.ends.iter().all(End::has_come_to_rest)) else { return false };
@@ -112,7 +113,8 @@ impl Net {
         }
     }
 
-    /// Time passes up to the next deadline, but not beyond `end`; `false` when there is none before it.
+    /// Time passes up to the next deadline, but not beyond `end`; `false` when there is none before
+    /// it.
     pub(crate) fn tick(&mut self, end: Instant) -> bool {
         let next = self.ends.iter().filter_map(End::deadline).min().filter(|next| *next <= end);
         self.now = self.now.max(next.unwrap_or(end));

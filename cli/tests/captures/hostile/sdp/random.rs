@@ -130,7 +130,8 @@ impl Program {
             if self.net.is_over() {
                 break;
             }
-            // While nobody reads, two ends with two Private Buffers left would send each other updates for ever.
+            // While nobody reads, two ends with two Private Buffers left would send each other
+            // updates for ever.
             for end in &mut self.net.ends {
                 if end.waiting() == 0 {
                     end.receive(3000, false);

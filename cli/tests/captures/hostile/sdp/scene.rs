@@ -58,7 +58,8 @@ pub(crate) enum Scene {
     Aborted,
     /// Hello and Request come together.
     Natural,
-    /// The socket is duplicated: at rest, while the one that asks for it reads, while the other one does, and by both at once.
+    /// The socket is duplicated: at rest, while the one that asks for it reads, while the other one
+    /// does, and by both at once.
     Suspended,
     SuspendedReading,
     SuspendedRead,
@@ -72,7 +73,8 @@ pub(crate) enum Scene {
     /// A SrcAvail is revoked when it has been read, a SinkAvail while it is written.
     RevokedLate,
     RevokedWrite,
-    /// Private Buffers that do not grow, and those that do, and get smaller, with receives between the two sizes.
+    /// Private Buffers that do not grow, and those that do, and get smaller, with receives between
+    /// the two sizes.
     LargerRefused,
     LargerPipelined,
     SmallerPipelined,

@@ -22,13 +22,16 @@ impl Framing {
     }
 }
 
-/// Appends the FPDU that carries the octets of `ulpdu`, concatenated, to `out`, and returns its layout.
+/// Appends the FPDU that carries the octets of `ulpdu`, concatenated, to `out`, and returns its
+/// layout.
 ///
-/// `position` is its first octet in the stream, counted from the first one after the sender's start-up frame. A marker that is
-/// due there comes with it; one that is due right after it comes with the next FPDU.
+/// `position` is its first octet in the stream, counted from the first one after the sender's
+/// start-up frame. A marker that is due there comes with it; one that is due right after it comes
+/// with the next FPDU.
 ///
 /// # Errors
-/// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. Who wants to send such an FPDU writes it along a [`Layout`].
+/// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. Who wants to send such an
+/// FPDU writes it along a [`Layout`].
 pub fn emit(position: u64, ulpdu: &[&[u8]], framing: Framing, out: &mut Vec<u8>) -> Result<Layout, WireError> {
     let octets = ulpdu.iter().fold(0, |sum: usize, slice| sum.saturating_add(slice.len()));
     let length = u16::try_from(octets).ok().filter(|length| *length <= MAX_ULPDU).ok_or(WireError {

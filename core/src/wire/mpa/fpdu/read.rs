@@ -8,7 +8,8 @@ use crate::error::{Found, Layer, WireError};
 use crate::marker::MARKER_LEN;
 use crate::requirement;
 
-/// The octets of one complete FPDU and the positions of its parts. Only the checking methods judge it.
+/// The octets of one complete FPDU and the positions of its parts. Only the checking methods judge
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fpdu<'a> {
     octets: &'a [u8],
@@ -88,7 +89,8 @@ impl<'a> Fpdu<'a> {
         })
     }
 
-    /// Checks each marker's FPDUPTR, its two low bits taken as zero (MPA-4.3-9). RESERVED is not looked at.
+    /// Checks each marker's FPDUPTR, its two low bits taken as zero (MPA-4.3-9). RESERVED is not
+    /// looked at.
     ///
     /// # Errors
     /// The first marker that points elsewhere.

@@ -1,4 +1,5 @@
-//! Expected octets come from datagrams of two Linux daemons, capture `portmap/iwpmd-two-daemons`, and from Figure 17.
+//! Expected octets come from datagrams of two Linux daemons, capture `portmap/iwpmd-two-daemons`,
+//! and from Figure 17.
 
 use proptest::prelude::*;
 

@@ -68,8 +68,8 @@ fn d_without_m_still_brings_the_length() {
     assert_eq!(emitted(&terminate)[..6], [0x11, 0, 0x40, 0, 0, 0]);
 }
 
-/// Capture `siw/terminate-no-receive-crc`, frame 13: Linux swaps the nibbles and sets reserved bits for M and D, so that by the
-/// RFC nothing is announced; what it copied is `rest`.
+/// Capture `siw/terminate-no-receive-crc`, frame 13: Linux swaps the nibbles and sets reserved bits
+/// for M and D, so that by the RFC nothing is announced; what it copied is `rest`.
 #[test]
 fn linux_fills_parts_that_it_does_not_announce() {
     let octets = b"\x21\x02\x03\x00\x00\x64\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0";

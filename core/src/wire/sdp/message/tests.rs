@@ -1,4 +1,5 @@
-//! Expected octets come from the draft's figures through an implementation that is independent of this one.
+//! Expected octets come from the draft's figures through an implementation that is independent of
+//! this one.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The memory of a connection: Private Buffers and receives that are posted, where payload goes, what the peer may read, what is spare.
+//! The memory of a connection: Private Buffers and receives that are posted, where payload goes,
+//! what the peer may read, what is spare.
 
 use std::collections::hash_map::Entry;
 
@@ -82,7 +83,8 @@ impl Engine {
         }
     }
 
-    /// Receives are posted ahead, as many as the settings require, less those that what is unread takes up; gives whether any was.
+    /// Receives are posted ahead, as many as the settings require, less those that what is unread
+    /// takes up; gives whether any was.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);

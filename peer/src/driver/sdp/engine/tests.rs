@@ -1,5 +1,5 @@
-//! Sockets of two devices in one process, seen from inside: what an engine registers, keeps and gives back. What a user sees is tested in
-//! `peer/tests/it/sdp_socket`.
+//! Sockets of two devices in one process, seen from inside: what an engine registers, keeps and
+//! gives back. What a user sees is tested in `peer/tests/it/sdp_socket`.
 
 use std::collections::BTreeSet;
 
