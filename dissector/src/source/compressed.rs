@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use lzma_rust2::{Action, Status, XzStream};
+
 /// A compression, recognised by its magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
@@ -25,6 +27,11 @@ pub(super) fn recognise(octets: &[u8]) -> Option<Compression> {
 
 /// Memory limit of an xz file, in KiB: files of `xz -9` need 65 MiB to decompress.
 const MOST_XZ_KIB: u32 = 128 << 10;
+/// Octets of an xz file that are decompressed at a time: a fault in them loses what the same call
+/// decoded before it.
+const XZ_INPUT: usize = 32;
+/// Compressed octets read at a time.
+const CHUNK: usize = 32 << 10;
 
 impl Compression {
     /// Several compressed files one after the other are read as one, as the command-line tools do.
@@ -32,9 +39,139 @@ impl Compression {
         Ok(match self {
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(reader)?),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, MOST_XZ_KIB)),
-            Compression::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(reader)),
+            Compression::Xz => Box::new(Decompressed::new(reader, XzStream::new_mem_limit(true, MOST_XZ_KIB))),
+            Compression::Bzip2 => Box::new(Decompressed::new(reader, Bzip2::default())),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(reader)),
         })
+    }
+}
+
+/// Progress of one call of a [`Decoder`]. It counts also if the call failed.
+struct Progress {
+    consumed: usize,
+    produced: usize,
+    /// `true` at the end of the last member.
+    result: io::Result<bool>,
+}
+
+/// A decompressor that gets its input as slices.
+///
+/// The readers of these libraries drop the octets that they decoded before an error in the same
+/// call, which can be all of a short capture.
+trait Decoder {
+    /// `last` if no input comes after `input`.
+    fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress;
+}
+
+impl Decoder for XzStream {
+    fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress {
+        let (consumed, produced) = (self.total_in(), self.total_out());
+        let action = if last { Action::Finish } else { Action::Run };
+        let result = self.process(&input[..input.len().min(XZ_INPUT)], output, action);
+        Progress {
+            consumed: (self.total_in() - consumed) as usize,
+            produced: (self.total_out() - produced) as usize,
+            result: match result {
+                Ok(result) => Ok(result.status == Status::StreamEnd),
+                Err(error) => Err(io::Error::new(error.kind(), format!("invalid xz data: {error}"))),
+            },
+        }
+    }
+}
+
+/// A bzip2 file of one or more members.
+#[derive(Default)]
+struct Bzip2 {
+    /// `None` before the first octet of a member.
+    member: Option<bzip2::Decompress>,
+}
+
+impl Decoder for Bzip2 {
+    fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress {
+        if self.member.is_none() && input.is_empty() {
+            return Progress { consumed: 0, produced: 0, result: Ok(last) };
+        }
+        let member = self.member.get_or_insert_with(|| bzip2::Decompress::new(false));
+        let (consumed, produced) = (member.total_in(), member.total_out());
+        let result = member.decompress(input, output);
+        let (consumed, produced) = (member.total_in() - consumed, member.total_out() - produced);
+        let is_stuck = last && input.is_empty() && produced == 0;
+        let result = match result {
+            Ok(bzip2::Status::StreamEnd) => {
+                self.member = None;
+                Ok(false)
+            }
+            Ok(_) if is_stuck => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the bzip2 stream is incomplete")),
+            Ok(_) => Ok(false),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        };
+        Progress { consumed: consumed as usize, produced: produced as usize, result }
+    }
+}
+
+/// The decompressed octets of a reader: all that a [`Decoder`] could decode, then its error.
+struct Decompressed<D> {
+    reader: Box<dyn Read + Send>,
+    decoder: D,
+    /// Compressed octets that were read; those from `start` on are not decoded yet.
+    input: Vec<u8>,
+    start: usize,
+    at_end: bool,
+    is_finished: bool,
+    failed: Option<io::Error>,
+}
+
+impl<D: Decoder> Decompressed<D> {
+    fn new(reader: Box<dyn Read + Send>, decoder: D) -> Self {
+        let input = Vec::with_capacity(CHUNK);
+        Decompressed { reader, decoder, input, start: 0, at_end: false, is_finished: false, failed: None }
+    }
+
+    /// Reads compressed octets, after all earlier ones are decoded.
+    fn refill(&mut self) -> io::Result<()> {
+        self.input.resize(CHUNK, 0);
+        let read = self.reader.read(&mut self.input);
+        self.start = 0;
+        self.input.truncate(*read.as_ref().unwrap_or(&0));
+        self.at_end = read? == 0;
+        Ok(())
+    }
+}
+
+impl<D: Decoder> Read for Decompressed<D> {
+    fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        let mut was_idle = false;
+        while !self.is_finished && self.failed.is_none() && filled < output.len() {
+            if self.start == self.input.len() && !self.at_end {
+                // A live source may not have more yet.
+                if filled > 0 {
+                    break;
+                }
+                self.refill()?;
+            }
+            let Progress { consumed, produced, result } =
+                self.decoder.decode(&self.input[self.start..], &mut output[filled..], self.at_end);
+            self.start += consumed;
+            filled += produced;
+            // Once is possible, between two members.
+            let is_idle = consumed == 0 && produced == 0;
+            match result {
+                Ok(is_finished) => self.is_finished = is_finished,
+                Err(error) => self.failed = Some(error),
+            }
+            if is_idle && was_idle && !self.is_finished {
+                let error = || io::Error::new(io::ErrorKind::InvalidData, "the decompressor makes no progress");
+                self.failed.get_or_insert_with(error);
+            }
+            was_idle = is_idle;
+        }
+        match self.failed.take_if(|_| filled == 0) {
+            Some(error) => {
+                self.is_finished = true;
+                Err(error)
+            }
+            None => Ok(filled),
+        }
     }
 }

@@ -310,20 +310,66 @@ proptest::proptest! {
     }
 }
 
-/// Raw IP with the records "abcd" and "efgh", as `xz -9`, `bzip2` and `lz4` compress it.
+/// Raw IP with the records "abcd" and "efgh", as `xz -9` compresses it.
+const XZ: &str =
+    "fd377a585a000004e6d6b446020021011c00000010cf58cce0003f00245d006a30d1c87d8bf8099bad944b8b19c6f948272cc2afd403
+                  863a720c7d864df26109c20b50004cc8b084d08067ac00014040bebb23a61fb6f37d010000000004595a";
+/// The same, as `bzip2` compresses it.
+const BZIP2: &str =
+    "425a6839314159265359a1d6072600001cc11ef6003fc020001000080004000000a000314d3231313104a6a9fa886d4647a3c32c3
+                     2c8501481a80946944627c64fb9fbfaad56c5dc914e1424287581c980";
+
+#[test]
+fn reads_all_frames_before_the_damage_of_an_xz_or_bzip2_file() {
+    // Of an xz file, the check of the block, the index and the footer; of a bzip2 file, the
+    // checksum of all blocks, before some bits of padding.
+    for (name, file, octets) in [("xz", hex(XZ), 1..=28), ("bzip2", hex(BZIP2), 2..=4)] {
+        for from_end in octets {
+            let mut damaged = file.clone();
+            let at = damaged.len() - from_end;
+            damaged[at] ^= 0x10;
+            let (all, note) = frames(&damaged);
+            let data: Vec<_> = all.iter().map(|frame| frame.3.clone()).collect();
+            assert_eq!(data, [b"abcd", b"efgh"], "{name}, {from_end} octets before the end");
+            let note = note.unwrap_or_else(|| panic!("{name}, {from_end} octets before the end: no note"));
+            assert!(note.contains("after frame 2"), "{note}");
+        }
+    }
+}
+
+#[test]
+fn reads_all_frames_before_the_cut_of_an_xz_file() {
+    let file = hex(XZ);
+    let count = |len: usize| open(&file[..len]).map_or(0, |_| frames(&file[..len]).0.len());
+    let counts: Vec<_> = (0..file.len()).map(count).collect();
+    assert!(counts.is_sorted());
+    // The data ends before the check of the block, the index and the footer.
+    assert_eq!(counts[file.len() - 28], 2);
+}
+
+#[test]
+fn several_xz_or_bzip2_members_are_one_capture() {
+    let [xz, bzip2] = [XZ, BZIP2].map(|file| frames(&hex(file).repeat(2)));
+    // The second member's file header is read as a record.
+    assert!(xz.0.len() > 2);
+    assert_eq!(xz, bzip2);
+}
+
+#[test]
+fn refuses_another_version_of_pcapng() {
+    for order in BOTH {
+        let mut file = order.words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d]);
+        file.extend([order.u16(96), order.u16(2)].concat());
+        file.extend(order.words(&[u32::MAX, u32::MAX, 28]));
+        assert!(matches!(open(&file), Err(OpenError::PcapngVersion(96, 2))));
+    }
+}
+
 #[test]
 fn xz_bzip2_and_lz4_are_recognised() {
     for (name, file) in [
-        (
-            "xz",
-            "fd377a585a000004e6d6b446020021011c00000010cf58cce0003f00245d006a30d1c87d8bf8099bad944b8b19c6f948272cc2afd403
-             863a720c7d864df26109c20b50004cc8b084d08067ac00014040bebb23a61fb6f37d010000000004595a",
-        ),
-        (
-            "bzip2",
-            "425a6839314159265359a1d6072600001cc11ef6003fc020001000080004000000a000314d3231313104a6a9fa886d4647a3c32c32c8
-             501481a80946944627c64fb9fbfaad56c5dc914e1424287581c980",
-        ),
+        ("xz", XZ),
+        ("bzip2", BZIP2),
         (
             "lz4",
             "04224d186440a72e00000084d4c3b2a1020004000100f100ffff000065000000010000000200001a00001e004b616263641400500065
