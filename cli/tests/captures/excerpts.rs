@@ -136,3 +136,29 @@ fn an_excerpt_of_standard_input_is_that_of_the_file() {
     assert!(status.success());
     assert!(fs::read(one).unwrap() == fs::read(other).unwrap());
 }
+
+/// A gzip file with one stored block, whose end is cut off.
+fn cut_gzip(octets: &[u8], left: usize) -> Vec<u8> {
+    let len = u16::try_from(octets.len()).unwrap();
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1];
+    file.extend(len.to_le_bytes());
+    file.extend((!len).to_le_bytes());
+    file.extend(&octets[..left]);
+    file
+}
+
+#[test]
+fn an_excerpt_of_a_cut_compressed_pcapng_has_all_frames_before_the_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let [plain, cut, excerpt] = ["plain.pcapng", "cut.pcapng.gz", "out.pcapng"].map(|name| folder.path().join(name));
+    write(&captures().join("siw/rping-crc.pcap"), "tcp", &plain);
+    let octets = fs::read(&plain).unwrap();
+    fs::write(&cut, cut_gzip(&octets, octets.len() / 2)).unwrap();
+    let message = write(&cut, "tcp", &excerpt);
+    assert!(
+        message.contains(" frames of 1 TCP connection written") && message.contains("reading stopped"),
+        "{message}"
+    );
+    let written = fs::read(&excerpt).unwrap();
+    assert!(written.len() > 1000 && octets.starts_with(&written), "{}", written.len());
+}

@@ -156,6 +156,19 @@ impl Chosen {
     }
 }
 
+/// A reader that ends where the file cannot be read or decompressed: the frames before are copied.
+/// The note about it comes from the [`Input`](crate::input::Input) that reads the same file.
+struct UntilDamage<R>(R);
+
+impl<R: Read> Read for UntilDamage<R> {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(octets) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Ok(0),
+            read => read,
+        }
+    }
+}
+
 /// The target of the copied frames.
 enum Copy {
     /// Block by block.
@@ -174,7 +187,8 @@ impl Copy {
             if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(File::create(path).map_err(fault)?) };
         let out = BufWriter::with_capacity(1 << 16, out);
         if magic == PCAPNG_MAGIC {
-            let from: Box<dyn Read> = Box::new(BufReader::new(io::Cursor::new(magic).chain(from)));
+            let from = UntilDamage(io::Cursor::new(magic).chain(from));
+            let from: Box<dyn Read> = Box::new(BufReader::new(from));
             return Ok(Copy::Pcapng(Box::new(Excerpt::new(from, out, COMMENT))));
         }
         let writer = Box::new(Writer::new(out, Some(COMMENT)).map_err(fault)?);
