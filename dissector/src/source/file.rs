@@ -34,6 +34,9 @@ pub enum OpenError {
          compressed with gzip, zstd, xz, bzip2 or lz4"
     )]
     UnknownFormat(String),
+    /// A pcapng file of another major version, whose blocks may have another layout.
+    #[error("is a pcapng file of version {0}.{1}; weft reads version 1: convert it, for example with editcap")]
+    PcapngVersion(u16, u16),
 }
 
 /// An open capture. Memory is bounded by the longest record, not by the length of the file.
@@ -96,6 +99,7 @@ impl Capture {
             return Err(OpenError::Empty);
         }
         let (format, header_len): (Box<dyn Format>, usize) = if buffer.octets().starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+            PcapNg::check_version(buffer.octets()).map_err(|(major, minor)| OpenError::PcapngVersion(major, minor))?;
             (Box::new(PcapNg::default()), 0)
         } else if let Some(format) = Pcap::recognise(buffer.octets()) {
             (Box::new(format), pcap::HEADER_LEN)

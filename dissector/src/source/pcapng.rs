@@ -6,6 +6,8 @@ use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse
 
 use super::{Format, Next};
 
+/// The major version that is read. Minor versions keep the layout of blocks.
+const MAJOR_VERSION: u16 = 1;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const OBSOLETE_PACKET: u32 = 2;
 const ENHANCED_PACKET: u32 = 6;
@@ -58,6 +60,9 @@ impl Format for PcapNg {
         let block = &octets[..used];
         let parsed = if self.big_endian { parse_block_be(block) } else { parse_block_le(block) };
         match parsed {
+            Ok((_, Block::SectionHeader(_))) if let Err((major, minor)) = Self::check_version(block) => {
+                Next::Damaged(format!("a section has pcapng version {major}.{minor}; weft reads version 1"))
+            }
             Ok((_, Block::SectionHeader(_))) => {
                 self.interfaces.clear();
                 Next::Other { used }
@@ -131,6 +136,19 @@ impl Format for PcapNg {
 }
 
 impl PcapNg {
+    /// The version of the section header at the start of `octets`, if it is not [`MAJOR_VERSION`].
+    /// A header that is cut before its version passes.
+    pub(super) fn check_version(octets: &[u8]) -> Result<(), (u16, u16)> {
+        let Some(&[b0, b1, b2, b3, a0, a1, i0, i1]) = octets.get(BLOCK_HEADER_LEN..).and_then(<[u8]>::first_chunk)
+        else {
+            return Ok(());
+        };
+        let is_big_endian = [b0, b1, b2, b3] == [0x1a, 0x2b, 0x3c, 0x4d];
+        let number = |octets| if is_big_endian { u16::from_be_bytes(octets) } else { u16::from_le_bytes(octets) };
+        let (major, minor) = (number([a0, a1]), number([i0, i1]));
+        if major == MAJOR_VERSION { Ok(()) } else { Err((major, minor)) }
+    }
+
     /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a
     /// drop count follows it.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
