@@ -210,7 +210,7 @@ impl UserData for TargetVerbs {
             let read = agent.reader(&lua).agent_pair(table, "agent_operate");
             async move {
                 let (expectation, options) = read?;
-                let request = message::startup_from_lua(&lua, agent.target.request.clone(), None)?;
+                let request = message::startup_from_lua(&lua, agent.target.description.request.clone(), None)?;
                 let operated = agent.stage.lock().await.agent_operate(&options, &request, &expectation).await;
                 let operated = stopped(operated)?;
                 let op = lua.create_table()?;

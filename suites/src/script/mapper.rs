@@ -21,7 +21,7 @@ use super::message::{self, portmap_from_lua, portmap_table};
 use super::options::Reader;
 use super::surface::{Connection, Tester};
 use crate::stage::Stage;
-use crate::targets::{MADE, Target};
+use crate::targets::Target;
 
 /// `m`.
 pub(super) struct Mapper {
@@ -83,11 +83,14 @@ impl UserData for Mapper {
                 let which: Option<String> = table.raw_get("service")?;
                 table.raw_set("service", Value::Nil)?;
                 let service = match which.as_deref() {
-                    Some("unmapped") => target.unmapped,
-                    Some("made") if target.is_builtin() => SocketAddr::new(target.mapped.ip(), MADE),
-                    None | Some("mapped" | "made") => {
-                        target.mapper_v6.filter(|_| v6).map_or(target.mapped, |(_, service)| service)
-                    }
+                    Some("unmapped") => target.description.mapper.unmapped,
+                    Some("made") if let Some(made) = target.description.mapper.made => made,
+                    None | Some("mapped" | "made") => target
+                        .description
+                        .mapper
+                        .v6
+                        .filter(|_| v6)
+                        .map_or(target.description.mapper.mapped, |(_, service)| service),
                     Some(_) => {
                         let why = "request: service: expected \"mapped\", \"unmapped\" or \"made\"";
                         return Err(mlua::Error::runtime(why));

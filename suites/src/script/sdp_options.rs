@@ -39,7 +39,7 @@ impl Reader<'_> {
             None => hello(),
         };
         let profile = match fields.optional::<String>("profile")?.as_deref() {
-            None => self.target.sdp_start,
+            None => self.target.description.sdp.start,
             Some("swapped") => SdpStart::Swapped,
             Some("bare") => SdpStart::Bare,
             Some("natural") => SdpStart::Natural,

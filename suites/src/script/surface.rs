@@ -92,11 +92,11 @@ impl UserData for Tester {
                 let (expectation, _) = read?;
                 let (number, frame) = {
                     let mut stage = stage.lock().await;
-                    if target.role == Role::Initiator {
+                    if target.role() == Role::Initiator {
                         let (number, _) = welcome(&lua, &mut stage, table, &expectation).await?;
                         (number, stage.request_on(number, at.as_ref()).map_err(mlua::Error::external)?)
                     } else {
-                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
+                        let request = message::startup_from_lua(&lua, target.description.request.clone(), table)?;
                         let reply = started_up(&mut stage, &request, &expectation, &target).await;
                         reply.map_err(mlua::Error::external)?
                     }
@@ -112,10 +112,10 @@ impl UserData for Tester {
                 let (expectation, _) = read?;
                 let (number, operation) = {
                     let mut stage = stage.lock().await;
-                    if target.role == Role::Initiator {
+                    if target.role() == Role::Initiator {
                         welcome(&lua, &mut stage, table, &expectation).await?
                     } else {
-                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
+                        let request = message::startup_from_lua(&lua, target.description.request.clone(), table)?;
                         let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
                         let operation = stage.operate(number, &request, &expectation).await;
                         (number, operation.map_err(mlua::Error::external)?)
@@ -129,7 +129,7 @@ impl UserData for Tester {
         super::mapper::add_to_tester(methods);
         super::asked::add_to_tester(methods);
         methods.add_method("request", |lua, tester, table: Option<Table>| {
-            message::startup_from_lua(lua, tester.target.request.clone(), table)
+            message::startup_from_lua(lua, tester.target.description.request.clone(), table)
         });
         methods.add_async_method("check", |lua, tester, (holds, table): (bool, Option<Table>)| {
             let stage = tester.stage.clone();
@@ -178,8 +178,8 @@ async fn started_up(
     stage.send(number, request, at).await?;
     let reply = stage.expect_frame(number, expectation, StartupKind::Reply, &wanted).await?;
     // Some targets lose what arrives right behind their Reply; see `settle_ms`.
-    if !target.settle.is_zero() {
-        stage.pause(target.settle).await;
+    if !target.options.settle.is_zero() {
+        stage.pause(target.options.settle).await;
     }
     Ok((number, reply))
 }
