@@ -128,7 +128,7 @@
 ---@field loc_ird? integer
 ---@field loc_ord? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_hello_ack
@@ -149,7 +149,7 @@
 ---@field loc_ird? integer
 ---@field loc_ord? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_dis_conn
@@ -163,7 +163,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_abort_conn
@@ -177,7 +177,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_send_sm
@@ -191,7 +191,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_rdma_wr_compl
@@ -206,7 +206,7 @@
 ---@field mseq_ack? integer
 ---@field length? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_rdma_rd_compl
@@ -221,7 +221,7 @@
 ---@field mseq_ack? integer
 ---@field length? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_mode_change
@@ -238,7 +238,7 @@
 ---@field mode? integer
 ---@field s? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_src_avail_cancel
@@ -252,7 +252,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_avail_cancel
@@ -266,7 +266,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_cancel_ack
@@ -280,7 +280,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_ch_rcv_buf
@@ -295,7 +295,7 @@
 ---@field mseq_ack? integer
 ---@field des_sz? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_ch_rcv_buf_ack
@@ -310,7 +310,7 @@
 ---@field mseq_ack? integer
 ---@field act_sz? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_susp_comm
@@ -327,7 +327,7 @@
 ---@field port? integer
 ---@field constant2? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_susp_comm_ack
@@ -341,7 +341,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_avail
@@ -359,7 +359,7 @@
 ---@field va? integer
 ---@field non_discards? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_src_avail
@@ -376,7 +376,7 @@
 ---@field stag? integer
 ---@field va? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_data
@@ -390,7 +390,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.good_exchange
@@ -461,7 +461,7 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field code? string|(string|string[])[]
----@field told? string|(string|string[])[]
+---@field terminate? string|(string|string[])[]
 ---@field error? string|(string|string[])[]
 
 ---@class weft.fields.expect_silence
@@ -590,7 +590,7 @@
 ---@field past? string[]
 ---@field graceful? boolean
 
----@class weft.fields.books
+---@class weft.fields.counters
 ---@field bufs? integer
 ---@field updates? boolean
 
@@ -1080,7 +1080,7 @@ function Connection:reply(options) end
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
----The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error.
+---The target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about its error.
 ---@param options? weft.fields.expect_terminate
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
@@ -1137,9 +1137,9 @@ local Sdp = {}
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends Data with a line of text: what a driven socket shall do.
+---Sends Data with a line of commands for a driven socket.
 ---@param line string
-function Sdp:tell(line) end
+function Sdp:command(line) end
 
 ---The message with its counters filled in, to be changed before it is sent.
 ---@param message weft.Message|string
@@ -1220,10 +1220,10 @@ function Sdp:expect_open(options) end
 ---@return weft.SdpMessage[]
 function Sdp:expect_end(options) end
 
----What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves.
----@param options? weft.fields.books
+---The counters of the next message. `bufs` sets the announced buffers, `updates` whether updates are sent automatically.
+---@param options? weft.fields.counters
 ---@return { mseq: integer, mseq_ack: integer, bufs: integer }
-function Sdp:books(options) end
+function Sdp:counters(options) end
 
 ---The TCP connection below.
 ---@return weft.Connection

@@ -135,8 +135,8 @@ pub(crate) struct Draft {
     /// Fields of its extended header and their values.
     pub(crate) extension: Vec<(Field, u64)>,
     pub(crate) payload: Vec<u8>,
-    /// Behind the message, not counted by Len.
-    pub(crate) behind: Vec<u8>,
+    /// Octets after the message that Len does not count.
+    pub(crate) trailing: Vec<u8>,
 }
 
 /// What a connection puts into a message that does not say it.
@@ -161,7 +161,7 @@ impl Draft {
             order: None,
             extension: extension(mid).iter().map(|field| (*field, field.default)).collect(),
             payload: Vec::new(),
-            behind: Vec::new(),
+            trailing: Vec::new(),
         }
     }
 
@@ -185,7 +185,7 @@ impl Draft {
             field.put(order, *value, &mut octets);
         }
         octets.extend_from_slice(&self.payload);
-        octets.extend_from_slice(&self.behind);
+        octets.extend_from_slice(&self.trailing);
         octets
     }
 }

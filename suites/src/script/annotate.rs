@@ -174,7 +174,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.sdp_serve(None)?;
     reader.sdp_quiet(None)?;
     reader.sdp_end(None)?;
-    reader.books(None)?;
+    reader.counters(None)?;
     reader.mapper(None)?;
     reader.mapper_expect(None)?;
     reader.mapper_quiet(None)?;

@@ -3,6 +3,8 @@
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
+use super::old_names;
+
 /// Where it is kept with a Lua state, every field that is asked for is noted in it: so the
 /// annotations for editors know them.
 #[derive(Debug, Default)]
@@ -26,12 +28,14 @@ pub(crate) struct Fields<'a> {
     what: &'static str,
     table: Option<Table>,
     known: Vec<&'static str>,
+    /// Earlier names of fields.
+    old: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
     /// Begins with `table`; a missing one has no fields.
     pub(crate) fn new(lua: &'a Lua, what: &'static str, table: Option<Table>) -> Self {
-        Fields { lua, what, table, known: Vec::new() }
+        Fields { lua, what, table, known: Vec::new(), old: Vec::new() }
     }
 
     /// The value of an optional field.
@@ -68,6 +72,19 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// The value of an optional field that was called `old` in earlier versions. The old name still
+    /// works, with a warning.
+    pub(crate) fn renamed<T: FromLua>(&mut self, name: &'static str, old: &'static str) -> mlua::Result<Option<T>> {
+        let value = self.optional(name)?;
+        self.old.push(old);
+        let Some(former) = self.read(old)? else { return Ok(value) };
+        if value.is_some() {
+            return Err(self.wrong(old, &format!("this is the old name of {name}, which is also given")));
+        }
+        old_names::warn(self.lua, old, name);
+        Ok(Some(former))
+    }
+
     /// The octets of an optional field: a string of Lua.
     pub(crate) fn octets(&mut self, name: &'static str) -> mlua::Result<Option<Vec<u8>>> {
         Ok(self.optional::<LuaString>(name)?.map(|octets| octets.as_bytes().to_vec()))
@@ -95,7 +112,7 @@ impl<'a> Fields<'a> {
         for pair in table.pairs::<Value, Value>() {
             let (name, _) = pair?;
             let name = name.to_string()?;
-            if !self.known.contains(&name.as_str()) {
+            if !self.known.contains(&name.as_str()) && !self.old.contains(&name.as_str()) {
                 let known = self.known.join(", ");
                 return Err(mlua::Error::runtime(format!("{} has no field {name:?}; it has {known}", self.what)));
             }
@@ -128,5 +145,19 @@ mod tests {
         assert!(error_of("return { name = 'x', revision = {} }").contains("revision: "));
         assert!(error_of("return { name = 'x', revision = 300 }").contains("revision: "));
         assert!(error_of("return { name = 'x', 5 }").contains("no field \"1\""));
+    }
+
+    #[test]
+    fn an_old_name_has_the_same_value() {
+        let read = |table: &str| {
+            let lua = Lua::new();
+            let table: Table = lua.load(table).eval().unwrap();
+            let mut fields = Fields::new(&lua, "thing", Some(table));
+            let value = fields.renamed::<u8>("fresh", "stale").map_err(|error| error.to_string())?;
+            fields.done().map(|()| value).map_err(|error| error.to_string())
+        };
+        assert_eq!((read("return { stale = 1 }"), read("return { fresh = 1 }")), (Ok(Some(1)), Ok(Some(1))));
+        assert!(read("return { stale = 1, fresh = 1 }").unwrap_err().contains("stale: this is the old name of fresh"));
+        assert!(read("return { other = 1 }").unwrap_err().ends_with("it has fresh"));
     }
 }

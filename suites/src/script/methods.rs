@@ -124,7 +124,7 @@ pub(super) const CONNECTION: &[Method] = &[
         gives: Some("weft.Terminate?"),
         ..method(
             "expect_terminate",
-            "The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error",
+            "The target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about its error",
         )
     },
     Method {

@@ -22,6 +22,7 @@ mod mapper;
 pub(crate) mod message;
 mod methods;
 mod octets;
+mod old_names;
 mod options;
 mod sandbox;
 mod sdp;

@@ -69,7 +69,24 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     pub(super) fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
-        let Some(Ids(names)) = fields.optional(name)? else { return Ok(Vec::new()) };
+        let names = fields.optional(name)?;
+        self.known(fields, name, names)
+    }
+
+    /// Requirements in a field that was called `old` in earlier versions.
+    fn renamed_ids(
+        &self,
+        fields: &mut Fields<'_>,
+        name: &'static str,
+        old: &'static str,
+    ) -> mlua::Result<Vec<RequirementId>> {
+        let names = fields.renamed(name, old)?;
+        self.known(fields, name, names)
+    }
+
+    /// The requirements of these names, which the case must list.
+    fn known(&self, fields: &Fields<'_>, name: &'static str, names: Option<Ids>) -> mlua::Result<Vec<RequirementId>> {
+        let Some(Ids(names)) = names else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         for id in &names {
             let known = id.parse().map_err(|error| fields.wrong(name, &format!("{error}")))?;
@@ -121,7 +138,7 @@ impl Reader<'_> {
         let mut wanted = TerminateFields {
             errors: Vec::new(),
             code: self.ids(&mut fields, "code")?,
-            told: self.ids(&mut fields, "told")?,
+            told: self.renamed_ids(&mut fields, "terminate", "told")?,
         };
         for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
             let octets = error.split_once(' ').and_then(|(control, code)| {

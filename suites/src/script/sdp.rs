@@ -6,7 +6,7 @@
 //! local conn = t:greet { hello = sdp.hello { majv = 2 } }         -- Hello alone: see what comes
 //! s:send(sdp.data { payload = "hi" }, { solicited = true })        -- counters are filled in
 //! s:send(message, { deviates = true })                             -- as that of conn
-//! s:tell "mode out pipelined; send 2000"  -- Data with a line that a driven socket does
+//! s:command "mode out pipelined; send 2000" -- Data with a line that a driven socket executes
 //! local message = s:expect("data", { requirement = "SDP-...", fields = { payload = "hi" }, past = { "sink_avail" } })
 //! local read = s:expect_read {}      s:answer_read(read, octets)
 //! local write = s:expect_write { length = 2000 }
@@ -17,7 +17,7 @@
 //! s:serve(octets, { va = a.va })     -- what the target reads of a SrcAvail
 //! s:close { past = { "data" } }      -- DisConn both ways, and TCP's end
 //! s:expect_quiet { within = 1 }      s:expect_end {}
-//! s:books { bufs = 3, updates = false }
+//! s:counters { bufs = 3, updates = false }
 //! ```
 
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::location::here;
 use super::message;
+use super::old_names;
 use super::options::Reader;
 use super::sdp_options::SdpOpen;
 use super::surface::{Connection, Tester};
@@ -188,7 +189,7 @@ impl UserData for Sdp {
                 stage.sdp_send(number, &message, carrier, at.as_ref()).await.map_err(mlua::Error::external)
             }
         });
-        methods.add_async_method("tell", |lua, s, text: mlua::LuaString| {
+        methods.add_async_method("command", |lua, s, text: mlua::LuaString| {
             let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
             let message = message::sdp_data([&text.as_bytes()[..], b"\n"].concat());
             async move {
@@ -358,9 +359,9 @@ impl UserData for Sdp {
                 came.iter().map(|heard| heard_table(&lua, heard)).collect::<mlua::Result<Vec<_>>>()
             }
         });
-        methods.add_async_method("books", |lua, s, table: Option<Table>| {
+        methods.add_async_method("counters", |lua, s, table: Option<Table>| {
             let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let read = s.reader(&lua).books(table);
+            let read = s.reader(&lua).counters(table);
             async move {
                 let (bufs, updates) = read?;
                 let mut stage = stage.lock().await;
@@ -374,6 +375,7 @@ impl UserData for Sdp {
                 Ok(table)
             }
         });
+        old_names::keep(methods, &[("tell", "command"), ("books", "counters")]);
         methods.add_method("connection", |_, s, ()| {
             let (stage, target, requirements) = (s.stage.clone(), s.target.clone(), s.requirements.clone());
             Ok(Connection { stage, target, requirements, number: s.number })

@@ -183,11 +183,11 @@ impl Reader<'_> {
         Ok((expectation, ending))
     }
 
-    pub(super) fn books(&self, table: Option<Table>) -> mlua::Result<(Option<u16>, Option<bool>)> {
-        let mut fields = Fields::new(self.lua, "books", table);
-        let books = (fields.optional("bufs")?, fields.optional("updates")?);
+    pub(super) fn counters(&self, table: Option<Table>) -> mlua::Result<(Option<u16>, Option<bool>)> {
+        let mut fields = Fields::new(self.lua, "counters", table);
+        let counters = (fields.optional("bufs")?, fields.optional("updates")?);
         fields.done()?;
-        Ok(books)
+        Ok(counters)
     }
 
     pub(super) fn mapper(&self, table: Option<Table>) -> mlua::Result<bool> {

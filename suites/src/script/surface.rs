@@ -22,7 +22,7 @@
 //! conn:expect_octets { begins = "\0\0\0\0", keep = true }
 //! conn:expect_silence { requirement = "MPA-...", within = 2 }
 //! local seconds = conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
-//! local terminate = conn:expect_terminate { requirement = "DDP-...", error = "12 01", code = "DDP-...", told = "RDMAP-..." }
+//! local terminate = conn:expect_terminate { requirement = "DDP-...", error = "12 01", code = "DDP-...", terminate = "RDMAP-..." }
 //! mpa.fpdu { ulpdu = ..., position = conn:position() } -- with the markers that are due there, for a target with M=1
 //! conn:finish()                          -- FIN alone
 //! conn:close()                           -- FIN, and wait for the target's

@@ -13,18 +13,18 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 2000; send 300"
+      s:command "mode out pipelined; send 2000; send 300"
       s:expect "mode_change"
       s:collect(2300)
-      s:tell "mode out combined; send 2000; send 300"
+      s:command "mode out combined; send 2000; send 300"
       s:collect(2300, { past = { "mode_change" } })
-      s:tell "mode out buffered; send 900; send 300"
+      s:command "mode out buffered; send 900; send 300"
       s:collect(1200, { past = { "mode_change" } })
       s:send(sdp.mode_change { mode = 1, s = 1 })
-      s:tell "send 2000"
+      s:command "send 2000"
       s:collect(2000)
       s:send(sdp.mode_change { mode = 0 })
-      s:tell "mode in combined; send 10"
+      s:command "mode in combined; send 10"
       s:collect(10, { past = { "mode_change" } })
       s:close { shows = shown, past = { "mode_change" } }
       t:liveness()
@@ -44,11 +44,11 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out buffered; wait 20; send 300"
+    s:command "mode out buffered; wait 20; send 300"
     s:expect "mode_change"
     s:expect("data", { fields = { payload_length = 300 } })
     s:send(sdp.mode_change { mode = 1, s = 1 })
-    s:tell "send 2000"
+    s:command "send 2000"
     s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -91,7 +91,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
+    s:command "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 1500 }
@@ -115,8 +115,8 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
-    s:books { updates = false }
+    s:command "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
+    s:counters { updates = false }
     s:expect "mode_change"
     s:expect "mode_change"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.4-3", "SDP-12.5-8" }, overdue_fails = true }
@@ -139,7 +139,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; wait 10; mode out buffered"
+    s:command "send 2000; wait 10; mode out buffered"
     local m = s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
     s:fetch(m)
@@ -161,7 +161,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; send 300; send 2000"
+    s:command "send 2000; send 300; send 2000"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
     s:connection():reset()

@@ -54,7 +54,7 @@ do
 
     run = function(t)
       local s = t:accept_sdp { requirement = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1" }, overdue_fails = true }
-      s:tell "send 2"
+      s:command "send 2"
       s:collect(2, { requirement = { "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30" }, overdue_fails = true })
       s:close { shows = shown }
       t:liveness()
@@ -181,7 +181,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
-    s:tell "send 2"
+    s:command "send 2"
     s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -200,7 +200,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
-    s:tell "send 2"
+    s:command "send 2"
     s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -219,7 +219,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
-    s:tell "send 2"
+    s:command "send 2"
     s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -238,7 +238,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
-    s:tell "send 2"
+    s:command "send 2"
     s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -255,8 +255,8 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:tell "wait 20; resize 2000"
-    local before = s:books()
+    s:command "wait 20; resize 2000"
+    local before = s:counters()
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
     s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
@@ -275,8 +275,8 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:tell "wait 20; suspend 7001"
-    local before = s:books()
+    s:command "wait 20; suspend 7001"
+    local before = s:counters()
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
     s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
@@ -295,7 +295,7 @@ case {
   run = function(t)
     local s, hello = t:accept_sdp {}
     -- The user does not read meanwhile.
-    s:tell "wait 1000"
+    s:command "wait 1000"
     for _ = 1, hello.bufs - 4 do
       s:send(sdp.data { payload = ";" })
     end
@@ -314,7 +314,7 @@ case {
 
   run = function(t)
     local s, hello = t:accept_sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     for number = 1, hello.loc_ird do
       s:read { stag = m.stag, va = m.va + number, length = 10 }
@@ -337,7 +337,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 1 } }
-    s:tell "mode out pipelined; send 2000; send 2000"
+    s:command "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = "SDP-6.2.2.3-3", overdue_fails = true }

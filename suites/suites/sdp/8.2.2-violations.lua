@@ -54,7 +54,7 @@ violation("mode-value", "The target ends the connection on a ModeChange to a res
   function(p) return sdp.mode_change { mode = p.mode } end, { mode = { 3, 7 } })
 
 local function open_src_avail(s)
-  s:tell "send 2000"
+  s:command "send 2000"
   s:expect "src_avail"
 end
 
@@ -73,7 +73,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; send 2000; send 2000"
+    s:command "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     local a, b = s:expect "src_avail", s:expect "src_avail"
     s:read { stag = a.stag, va = a.va, length = a.length }
@@ -115,7 +115,7 @@ local STEPS = { buffered = 0, pipelined = 2 }
 local function in_modes(t, sends, receives)
   local s = t:sdp {}
   if sends ~= "combined" then
-    s:tell("mode out " .. sends)
+    s:command("mode out " .. sends)
     s:expect "mode_change"
   end
   if STEPS[receives] then

@@ -11,7 +11,7 @@ pub(in crate::script) const SDP: &[Method] = &[
     },
     Method {
         parameters: &[("line", "string")],
-        ..method("tell", "Sends Data with a line of text: what a driven socket shall do")
+        ..method("command", "Sends Data with a line of commands for a driven socket")
     },
     Method {
         parameters: &[("message", "weft.Message|string")],
@@ -86,11 +86,11 @@ pub(in crate::script) const SDP: &[Method] = &[
         ..method("expect_end", "The target ends the connection; AbortConn or a Terminate may come before")
     },
     Method {
-        table: Some("books"),
+        table: Some("counters"),
         gives: Some("{ mseq: integer, mseq_ack: integer, bufs: integer }"),
         ..method(
-            "books",
-            "What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves",
+            "counters",
+            "The counters of the next message. `bufs` sets the announced buffers, `updates` whether updates are sent automatically",
         )
     },
     Method { gives: Some("weft.Connection"), ..method("connection", "The TCP connection below") },
