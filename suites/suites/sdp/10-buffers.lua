@@ -38,9 +38,7 @@ case {
   id = "sdp/10-buffers/last-credits",
   version = 1,
   title = "The target sends no payload with the credits that are reserved for updates",
-  requirements = {
-    "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8",
-  },
+  requirements = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -97,9 +95,7 @@ case {
   id = "sdp/10-buffers/plain-updates",
   version = 2,
   title = "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
-  requirements = {
-    "SDP-6.1.2-7",
-  },
+  requirements = { "SDP-6.1.2-7" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -154,9 +150,7 @@ case {
   id = "sdp/10-buffers/message-size",
   version = 1,
   title = "The target sends no message that is larger than the tester's Private Buffers",
-  requirements = {
-    "SDP-9.1-1", "SDP-10-6",
-  },
+  requirements = { "SDP-9.1-1", "SDP-10-6" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -202,9 +196,7 @@ case {
   id = "sdp/10-buffers/target-asks-for-less",
   version = 1,
   title = "The target requests smaller Private Buffers, and keeps to them",
-  requirements = {
-    "SDP-10.6-2",
-  },
+  requirements = { "SDP-10.6-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -228,9 +220,7 @@ case {
   id = "sdp/10-buffers/refused-change",
   version = 1,
   title = "The target requests no further increase after the tester answered one with the old size",
-  requirements = {
-    "SDP-10.6-17", "SDP-10.6-19",
-  },
+  requirements = { "SDP-10.6-17", "SDP-10.6-19" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 

@@ -122,45 +122,33 @@ case {
   end,
 }
 
-case {
-  id = "sdp/10.6-resize/answered-at-once",
-  version = 1,
-  title = "The target accepts an immediate ChRcvBufAck for a smaller size",
-  requirements = { "SDP-10.6-12" },
-  roles = { "responder" },
-  capabilities = { "sdp-drive" },
+-- ChRcvBufAcks that need no new buffer: `old` bytes, `requested`, and `answered`.
+for _, row in ipairs {
+  { name = "answered-at-once", about = "an immediate ChRcvBufAck for a smaller size", old = 4096, requested = 500, answered = 500,
+    requirement = "SDP-10.6-12" },
+  { name = "unchanged", about = "an ActSz that is the current size", old = 1000, requested = 2000, answered = 1000,
+    requirement = "SDP-6.4.2.1-1" },
+} do
+  case {
+    id = "sdp/10.6-resize/" .. row.name,
+    version = 1,
+    title = "The target accepts " .. row.about,
+    requirements = { row.requirement },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "resize 500"
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
-    s:command "send 300"
-    s:collect(300, { requirement = "SDP-10.6-12", overdue_fails = true })
-    s:close()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/10.6-resize/unchanged",
-  version = 1,
-  title = "The target accepts an ActSz that is the current size",
-  requirements = { "SDP-6.4.2.1-1" },
-  roles = { "responder" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:command "resize 2000"
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    s:command "send 300"
-    s:collect(300, { requirement = "SDP-6.4.2.1-1", overdue_fails = true })
-    s:close()
-    t:liveness()
-  end,
-}
+    run = function(t)
+      local s = t:sdp { hello = sdp.hello { local_rcv_sz = row.old } }
+      s:command("resize " .. row.requested)
+      s:expect "ch_rcv_buf"
+      s:send(sdp.ch_rcv_buf_ack { act_sz = row.answered })
+      s:command "send 300"
+      s:collect(300, { requirement = row.requirement, overdue_fails = true })
+      s:close()
+      t:liveness()
+    end,
+  }
+end
 
 local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 

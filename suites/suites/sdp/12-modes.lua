@@ -36,9 +36,7 @@ case {
   id = "sdp/12-modes/out-of-buffered",
   version = 1,
   title = "The target leaves Buffered Mode if the Data Sink changes the Mode",
-  requirements = {
-    "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20",
-  },
+  requirements = { "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -59,9 +57,7 @@ case {
   id = "sdp/12-modes/out-of-pipelined",
   version = 1,
   title = "The target sends no SinkAvail after the return to Combined Mode",
-  requirements = {
-    "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24",
-  },
+  requirements = { "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
 
@@ -83,9 +79,7 @@ case {
   id = "sdp/12-modes/written-then-combined",
   version = 1,
   title = "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
-  requirements = {
-    "SDP-12.4-7", "SDP-12.5-2",
-  },
+  requirements = { "SDP-12.4-7", "SDP-12.5-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -107,9 +101,7 @@ case {
   id = "sdp/12-modes/frozen",
   version = 1,
   title = "The target sends no ModeChange after an unacknowledged one out of Pipelined Mode",
-  requirements = {
-    "SDP-12.4-3", "SDP-12.5-8",
-  },
+  requirements = { "SDP-12.4-3", "SDP-12.5-8" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -131,9 +123,7 @@ case {
   id = "sdp/12-modes/with-open-src-avail",
   version = 1,
   title = "The target does not change to Buffered Mode while a SrcAvail is open",
-  requirements = {
-    "SDP-12.1-2", "SDP-12.5-13",
-  },
+  requirements = { "SDP-12.1-2", "SDP-12.5-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -153,9 +143,7 @@ case {
   id = "sdp/12-modes/wait-for-src-avail",
   version = 1,
   title = "The target sends no payload after an open SrcAvail",
-  requirements = {
-    "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7",
-  },
+  requirements = { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 

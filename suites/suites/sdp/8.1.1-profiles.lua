@@ -66,9 +66,7 @@ case {
   id = "sdp/8.1.1-profiles/target-connects-whole",
   version = 1,
   title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
-  requirements = {
-    "SDP-6-4", "SDP-6.2.1-4",
-  },
+  requirements = { "SDP-6-4", "SDP-6.2.1-4" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
@@ -84,9 +82,7 @@ case {
   id = "sdp/8.1.1-profiles/target-waits",
   version = 1,
   title = "The Connecting Peer sends nothing before HelloAck",
-  requirements = {
-    "SDP-8.1.1-4", "SDP-8.1.1-13",
-  },
+  requirements = { "SDP-8.1.1-4", "SDP-8.1.1-13" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
@@ -97,153 +93,56 @@ case {
   end,
 }
 
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-version",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck of another MajV",
-  requirements = {
-    "SDP-6.2.2.1-2", "SDP-8.1.1-31",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
+-- HelloAcks that the Connecting Peer has to reject.
+for _, row in ipairs {
+  { "version", "a HelloAck of another MajV", { majv = 2, minv = 2 }, { "SDP-6.2.2.1-2", "SDP-8.1.1-31" } },
+  { "max-adverts", "a HelloAck with MaxAdverts 0", { max_adverts = 0 }, { "SDP-6.2.2.3-2", "SDP-8.1.1-32" } },
+  { "loc-ird", "a HelloAck with LocIRD 0", { loc_ird = 0 }, { "SDP-8.1.1-34" } },
+  { "loc-ord", "a HelloAck with LocORD 0", { loc_ord = 0 }, { "SDP-8.1.1-33" } },
+} do
+  local name, object, fields, requirements = table.unpack(row)
+  case {
+    id = "sdp/8.1.1-profiles/target-refuses-" .. name,
+    version = 1,
+    title = "The Connecting Peer ends the connection on " .. object,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp-connect" },
 
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { majv = 2, minv = 2 } }
-    s:expect_end { requirement = { "SDP-6.2.2.1-2", "SDP-8.1.1-31" }, overdue_fails = true }
-    t:liveness()
-  end,
-}
+    run = function(t)
+      t:good_exchange()
+      local s = t:accept_sdp { hello_ack = sdp.hello_ack(fields) }
+      s:expect_end { requirement = requirements, overdue_fails = true }
+      t:liveness()
+    end,
+  }
+end
 
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-max-adverts",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with MaxAdverts 0",
-  requirements = {
-    "SDP-6.2.2.3-2", "SDP-8.1.1-32",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
+-- HelloAcks with odd values that the Connecting Peer has to accept.
+for _, row in ipairs {
+  { "minor-version", "accepts a HelloAck of another MinV", { minv = 15 }, { "SDP-6.2.2.2-2", "SDP-8.1.1-35" } },
+  { "mseq", "ignores MSeq of a HelloAck", { mseq = 0xdeadbeef }, { "SDP-6.2.2-8" } },
+  { "mseq-ack", "ignores MSeqAck of a HelloAck", { mseq_ack = 0xdeadbeef }, { "SDP-6.2.2-10" } },
+  { "rsvd", "ignores Rsvd of a HelloAck", { rsvd = 0xff }, { "SDP-6.2.2.7-2" } },
+} do
+  local name, action, fields, requirements = table.unpack(row)
+  case {
+    id = "sdp/8.1.1-profiles/target-takes-" .. name,
+    version = 1,
+    title = "The Connecting Peer " .. action,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp-connect" },
 
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 0 } }
-    s:expect_end { requirement = { "SDP-6.2.2.3-2", "SDP-8.1.1-32" }, overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-loc-ird",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with LocIRD 0",
-  requirements = {
-    "SDP-8.1.1-34",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ird = 0 } }
-    s:expect_end { requirement = "SDP-8.1.1-34", overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-loc-ord",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with LocORD 0",
-  requirements = {
-    "SDP-8.1.1-33",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ord = 0 } }
-    s:expect_end { requirement = "SDP-8.1.1-33", overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-minor-version",
-  version = 1,
-  title = "The Connecting Peer accepts a HelloAck of another MinV",
-  requirements = {
-    "SDP-6.2.2.2-2", "SDP-8.1.1-35",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
-    s:command "send 2"
-    s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-mseq",
-  version = 1,
-  title = "The Connecting Peer ignores MSeq of a HelloAck",
-  requirements = {
-    "SDP-6.2.2-8",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
-    s:command "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-mseq-ack",
-  version = 1,
-  title = "The Connecting Peer ignores MSeqAck of a HelloAck",
-  requirements = {
-    "SDP-6.2.2-10",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
-    s:command "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-rsvd",
-  version = 1,
-  title = "The Connecting Peer ignores Rsvd of a HelloAck",
-  requirements = {
-    "SDP-6.2.2.7-2",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
-    s:command "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
+    run = function(t)
+      local s = t:accept_sdp { hello_ack = sdp.hello_ack(fields) }
+      s:command "send 2"
+      s:expect("data", { requirement = requirements, overdue_fails = true })
+      s:connection():reset()
+      t:liveness()
+    end,
+  }
+end
 
 case {
   id = "sdp/8.1.1-profiles/target-answers-resize",

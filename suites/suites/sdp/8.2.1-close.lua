@@ -4,9 +4,7 @@ case {
   id = "sdp/8.2.1-close/by-tester",
   version = 2,
   title = "The target answers DisConn with DisConn, and ends TCP",
-  requirements = {
-    "SDP-8.2.1-21",
-  },
+  requirements = { "SDP-8.2.1-21" },
   roles = { "responder" },
   -- A source first has to send its data (section 8.2.1). The case 9-transfer/source receives it,
   -- and closes.

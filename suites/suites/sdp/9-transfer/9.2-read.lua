@@ -77,9 +77,7 @@ case {
   id = "sdp/9-transfer/consumed-in-parts",
   version = 1,
   title = "The target ends a SrcAvail that is read in three parts after the last part",
-  requirements = {
-    "SDP-9.2-16", "SDP-9.2-17",
-  },
+  requirements = { "SDP-9.2-16", "SDP-9.2-17" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -161,9 +159,7 @@ case {
   id = "sdp/9-transfer/read-whole",
   version = 1,
   title = "The target's SrcAvail advertises memory that begins with its payload",
-  requirements = {
-    "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1",
-  },
+  requirements = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -183,9 +179,7 @@ case {
   id = "sdp/9-transfer/two-read",
   version = 2,
   title = "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
-  requirements = {
-    "SDP-9.2-26",
-  },
+  requirements = { "SDP-9.2-26" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 

@@ -4,9 +4,7 @@ case {
   id = "sdp/9-transfer/sink-avail-with-payload",
   version = 1,
   title = "The target accepts the payload of a SinkAvail",
-  requirements = {
-    "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6",
-  },
+  requirements = { "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 

@@ -35,9 +35,7 @@ case {
   id = "sdp/9-transfer/refused-in-pipelined",
   version = 1,
   title = "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
-  requirements = {
-    "SDP-9.2-33", "SDP-11.3-9",
-  },
+  requirements = { "SDP-9.2-33", "SDP-11.3-9" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 

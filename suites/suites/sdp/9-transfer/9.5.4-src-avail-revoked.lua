@@ -83,9 +83,7 @@ case {
   id = "sdp/9-transfer/revoked-by-tester-several",
   version = 1,
   title = "The target sends one SendSm for three revoked SrcAvails",
-  requirements = {
-    "SDP-6.3.9-2", "SDP-9.5.4-9",
-  },
+  requirements = { "SDP-6.3.9-2", "SDP-9.5.4-9" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
@@ -138,9 +136,7 @@ case {
   id = "sdp/9-transfer/cancel-of-nothing",
   version = 2,
   title = "The target does not answer cancels without an advertisement",
-  requirements = {
-    "SDP-9.5.4-4", "SDP-9.5.5-4",
-  },
+  requirements = { "SDP-9.5.4-4", "SDP-9.5.5-4" },
   roles = { "responder" },
   -- Other sockets also send data of their own.
   capabilities = { "sdp-echo" },

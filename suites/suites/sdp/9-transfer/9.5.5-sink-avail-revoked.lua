@@ -35,9 +35,7 @@ case {
   id = "sdp/9-transfer/written-in-cancel",
   version = 1,
   title = "The target ends its cancel on a RdmaWrCompl for all revoked SinkAvails",
-  requirements = {
-    "SDP-9.5.5-12",
-  },
+  requirements = { "SDP-9.5.5-12" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
