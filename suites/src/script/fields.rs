@@ -1,19 +1,18 @@
-//! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand
-//! in it.
+//! Reads a Lua table with known fields: each field by name and type. Any other field is an error.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
 use super::old_names;
 
-/// Where it is kept with a Lua state, every field that is asked for is noted in it: so the
-/// annotations for editors know them.
+/// If a Lua state has this as application data, it records every field that is read. The
+/// annotations for editors are made from it.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(pub(crate) Vec<AskedField>);
+pub(crate) struct RecordedFields(pub(crate) Vec<RecordedField>);
 
-/// One field that was asked for.
+/// One field that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AskedField {
-    /// What the table describes.
+pub(crate) struct RecordedField {
+    /// The name of the table.
     pub(crate) what: &'static str,
     pub(crate) name: &'static str,
     /// Its type in Rust.
@@ -21,10 +20,10 @@ pub(crate) struct AskedField {
     pub(crate) required: bool,
 }
 
-/// A table that is being read. [`Fields::done`] refuses what nobody asked for.
+/// A table that is being read. [`Fields::done`] rejects fields that were not read.
 pub(crate) struct Fields<'a> {
     lua: &'a Lua,
-    /// What the table describes, for messages: `mpa.request`.
+    /// The name of the table, for messages: `mpa.request`.
     what: &'static str,
     table: Option<Table>,
     known: Vec<&'static str>,
@@ -33,22 +32,27 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Begins with `table`; a missing one has no fields.
+    /// Reads `table`. A missing table has no fields.
     pub(crate) fn new(lua: &'a Lua, what: &'static str, table: Option<Table>) -> Self {
         Fields { lua, what, table, known: Vec::new(), old: Vec::new() }
     }
 
+    /// The name of the table.
+    pub(crate) fn what(&self) -> &'static str {
+        self.what
+    }
+
     /// The value of an optional field.
     pub(crate) fn optional<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<Option<T>> {
-        self.asked::<T>(name, false);
+        self.record::<T>(name, false);
         self.read(name)
     }
 
-    fn asked<T>(&mut self, name: &'static str, required: bool) {
+    fn record<T>(&mut self, name: &'static str, required: bool) {
         self.known.push(name);
-        if let Some(mut asked) = self.lua.app_data_mut::<Asked>() {
+        if let Some(mut recorded) = self.lua.app_data_mut::<RecordedFields>() {
             let (what, is) = (self.what, std::any::type_name::<T>());
-            asked.0.push(AskedField { what, name, is, required });
+            recorded.0.push(RecordedField { what, name, is, required });
         }
     }
 
@@ -97,16 +101,16 @@ impl<'a> Fields<'a> {
 
     /// The value of a field that must be there.
     pub(crate) fn required<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<T> {
-        self.asked::<T>(name, true);
+        self.record::<T>(name, true);
         self.read(name)?.ok_or_else(|| mlua::Error::runtime(format!("{} needs the field {name:?}", self.what)))
     }
 
-    /// The error that says what is wrong with a field.
+    /// The error for a wrong field.
     pub(crate) fn wrong(&self, name: &str, why: &str) -> mlua::Error {
-        mlua::Error::runtime(format!("{}: {name}: {why}", self.what))
+        wrong(self.what, name, why)
     }
 
-    /// Refuses every field that was not asked for: a typo must not pass for a default.
+    /// Rejects every field that was not read, so that a typo does not mean the default.
     pub(crate) fn done(self) -> mlua::Result<()> {
         let Some(table) = self.table else { return Ok(()) };
         for pair in table.pairs::<Value, Value>() {
@@ -119,6 +123,11 @@ impl<'a> Fields<'a> {
         }
         Ok(())
     }
+}
+
+/// The error for a wrong field of the table `what`.
+pub(crate) fn wrong(what: &str, name: &str, why: &str) -> mlua::Error {
+    mlua::Error::runtime(format!("{what}: {name}: {why}"))
 }
 
 #[cfg(test)]
