@@ -1357,7 +1357,7 @@ function Agent:window(options) end
 ---@return weft.Shared
 function Agent:shared(options) end
 
----Opens a connection in Full Operation, in either role. The opening Send is over, and FPDUs may go both ways.
+---Opens a connection and brings it to Full Operation, in either role. The opening Send is over, and FPDUs may go both ways.
 ---@param options? weft.fields.agent_operate
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end
@@ -1513,7 +1513,7 @@ function Tester:connect() end
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
 
----Opens a connection in Full Operation: the first exchange of the service is over, and FPDUs went both ways.
+---Opens a connection and brings it to Full Operation: the first exchange of the service is over, and FPDUs went both ways.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Operation
 function Tester:operate(options) end

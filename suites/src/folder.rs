@@ -24,13 +24,13 @@ use crate::store::FILE_NAME;
 /// Earlier runs whose files are kept.
 pub const KEPT: usize = 20;
 
-/// Who the files at the top belong to.
+/// The file with the run that the files at the top belong to.
 const RUN: &str = "run.json";
 /// Where the files of earlier runs are.
 const EARLIER: &str = "earlier";
-/// Name of the folder there for files of which nothing says whose they are.
+/// Name of the folder there for files of an unknown run.
 const UNKNOWN: &str = "unknown";
-/// All that a run leaves at the top; the one that says whose the others are is moved last.
+/// The files of a run at the top. The last one has the id of the run, and is moved last.
 const FILES: [&str; 8] =
     ["cases", "report.html", "report.json", "report.sarif", "report.tap", "junit.xml", "summary.md", RUN];
 
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told_when_nobody_writes() {
+    fn finds_the_files_that_are_left_if_no_run_writes() {
         let out = tempfile::tempdir().unwrap();
         assert!(left(out.path()).is_none() && left(&out.path().join("none")).is_none());
         play(out.path(), "1-a");
-        let told = left(out.path()).unwrap();
-        assert_eq!(told.run(), "1-a");
+        let files = left(out.path()).unwrap();
+        assert_eq!(files.run(), "1-a");
         assert!(left(out.path()).is_none(), "it is kept from others");
-        drop(told);
+        drop(files);
         let held = Held::take(out.path()).unwrap();
         assert!(left(out.path()).is_none(), "a run writes");
         drop(held);

@@ -33,13 +33,13 @@ pub struct Count {
     pub case: usize,
     /// Those that are proven by what is counted.
     pub covered: usize,
-    /// Those that a case is about, and no deviation shows that it can fail for them.
+    /// Those that a case is about, without a deviation that shows that it can fail for them.
     pub named: Vec<RequirementId>,
     /// The others.
     pub open: Vec<RequirementId>,
-    /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on
-    /// its host hears. Counted for cases and for the layers that verbs drive; 0 otherwise. Those
-    /// that permit, define or need knowledge from outside are not among them.
+    /// Additional rows: only the target's user can observe their breach, and an agent on its host
+    /// reports it. They count for cases and for the layers that verbs drive; otherwise this is 0.
+    /// Rows that permit, define or need knowledge from outside are not included.
     pub upper: usize,
     /// Those of them that a case is proven to judge.
     pub upper_covered: usize,
@@ -96,9 +96,9 @@ pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement
     requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
 }
 
-/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section where `sections`
-/// says so. By [`By::Case`] the proof of a rule counts as well: whatever a case asks, the monitor
-/// watches. `named` are the requirements that cases are about.
+/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section with `sections`.
+/// For [`By::Case`] the proof of a rule also counts, because the monitor watches every case.
+/// `named` are the requirements that cases are about.
 #[must_use]
 pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
@@ -140,13 +140,14 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
     counts
 }
 
-/// The rows whose breach the target's user alone sees, where `by` could cover them with an agent.
+/// The rows whose breach only the target's user can observe, if `by` could cover them with an
+/// agent.
 pub fn upper_rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == By::Case && is_upper(row))
 }
 
-/// It can be judged, or nobody has said that it cannot.
+/// Can it be judged, or is it not classified?
 fn is_counted(row: &Requirement) -> bool {
     row.classified.is_none_or(|classified| classified.class == Class::Judgeable)
 }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_alone_sees_is_counted_beside() {
+    fn rows_that_only_the_user_observes_are_counted_separately() {
         let shown = requirement!("RDMAP-5.3-13");
         let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.tells-one-octet-more");
         let of = |by, sections| {
@@ -232,8 +233,8 @@ mod tests {
                 rdmap.iter().map(|c| c.covered).sum::<usize>(),
             )
         };
-        let ((_, rows, covered), whole) = (sum(true), sum(false));
-        assert_eq!(((false, rows, covered), sum(true).0), (whole, true));
+        let ((_, rows, covered), total) = (sum(true), sum(false));
+        assert_eq!(((false, rows, covered), sum(true).0), (total, true));
         // As the catalogue has them: 175 rows on the wire, 125 in an answer.
         assert_eq!(rows, 300);
     }

@@ -1,10 +1,9 @@
-//! Which requirements are covered by what, counted from tests and cases that ran.
+//! Counts the requirements that tests and cases have covered when they ran.
 //!
 //! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
-//! matrix ([`crate::prove`]); what they proved is kept in `suites/coverage/proofs.csv` and built
-//! in. Which rows count is told by where a breach of them shows ([`ways`]); of these only those
-//! that can be judged count ([`weft_core::requirement::Class`]), and the others need a reason,
-//! which stands in the catalogue of classes.
+//! matrix ([`crate::prove`]). Their proofs are kept in `suites/coverage/proofs.csv` and are built
+//! in. A row counts if its breach is visible in the right place ([`ways`]) and if it can be judged
+//! ([`weft_core::requirement::Class`]). The others need a reason in the catalogue of classes.
 
 mod count;
 

@@ -45,14 +45,14 @@ pub(super) struct Region {
     pub(super) octets: u64,
 }
 
-/// A window.
+/// `window`.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) object: Object,
     stag: u32,
 }
 
-/// A shared receive queue.
+/// `shared`.
 #[derive(Clone)]
 pub(super) struct Shared {
     context: Context,
@@ -149,8 +149,8 @@ surface! {
         }
     };
 
-    /// Opens a connection in Full Operation, in either role. The opening Send is over, and FPDUs may go
-    /// both ways.
+    /// Opens a connection and brings it to Full Operation, in either role. The opening Send is
+    /// over, and FPDUs may go both ways.
     async operate() { agent_operate: agent_pair as (expectation, options) }
         -> "weft.Connection, weft.Pair, weft.Operated" => {
         let request = startup_from_lua(&lua, target.context.target.request.clone(), None)?;
@@ -167,8 +167,8 @@ surface! {
         (target.context.connection(number), target.pair(pair))
     };
 
-    /// Expects that the Responder's user is notified of the Request, with these private data. Also returns
-    /// the notification.
+    /// Expects that the Responder's user is notified of the Request, with these private data. Also
+    /// returns the notification.
     async expect_request() { agent_request as (expectation, private_data) } -> "weft.Pair, table" => {
         let (pair, request) = expect_request(&lua, &mut stage, &expectation, private_data).await?;
         (target.pair(pair), request)

@@ -52,7 +52,8 @@ surface! {
     /// Posts an RDMA Read from `stag` and `to`.
     async post_read() { post_read as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
 
-    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`: `add`, or `compare` and `swap`.
+    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`: `add`, or `compare` and
+    /// `swap`.
     async post_atomic() { post_atomic as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
 
     /// Posts an Invalidate Local of an STag of the target.
@@ -69,8 +70,8 @@ surface! {
     async expect_event() { expect_event as (expectation, wanted) } -> "weft.Event" =>
         event_table(&lua, &stage.expect_event(pair.object, &expectation, &wanted).await?)?;
 
-    /// Expects that the user is notified of an error: an event of its Queue Pair, or a completion with
-    /// an error other than a flush.
+    /// Expects that the user is notified of an error: an event of its Queue Pair, or a completion
+    /// with an error other than a flush.
     async expect_error() { expect_error as (expectation, or_end) } =>
         stage.expect_error(pair.object, &expectation, or_end).await?;
 

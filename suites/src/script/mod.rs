@@ -30,7 +30,7 @@ mod sdp_options;
 mod surface;
 
 pub use annotate::annotations;
-pub(crate) use declare::choices;
+pub(crate) use declare::variants;
 pub(crate) use invoke::{ScriptFault, invoke};
 pub(crate) use load::SuiteCase;
 pub use load::{LoadError, Suites};

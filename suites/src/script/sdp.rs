@@ -168,7 +168,8 @@ surface! {
     async command(line: LuaString = "string") =>
         stage.sdp_send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
 
-    /// Returns the message with its counters filled in, so that it can be changed before it is sent.
+    /// Returns the message with its counters filled in, so that it can be changed before it is
+    /// sent.
     async fill(message: Value = "weft.Message|string") -> "weft.Message" =>
         message::from_value(message)?.filled(stage.talk(s.number, at)?.counters());
 
@@ -222,8 +223,8 @@ surface! {
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp_quiet(s.number, &expectation, &past).await?)?;
 
-    /// Receives this number of bytes in any way that the target offers them: as payload, and by RDMA
-    /// Reads of SrcAvails.
+    /// Receives this number of bytes in any way that the target offers them: as payload, and by
+    /// RDMA Reads of SrcAvails.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
         lua.create_string(stage.sdp_collect(s.number, &expectation, octets, &past).await?)?;
 
@@ -249,12 +250,13 @@ surface! {
     /// Expects that the connection stays open. Any message may arrive.
     async expect_open() { expect_open: answer as expectation } => stage.sdp_expect_open(s.number, &expectation).await?;
 
-    /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the end.
+    /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the
+    /// end.
     async expect_end() { sdp_end as (expectation, ending) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp_expect_end(s.number, &expectation, &ending).await?)?;
 
-    /// Returns the counters of the next message. `bufs` sets the announced buffers, `updates` whether
-    /// updates are sent automatically.
+    /// Returns the counters of the next message. `bufs` sets the announced buffers, `updates`
+    /// whether updates are sent automatically.
     async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
         let talk = stage.talk(s.number, at)?;
         talk.bufs = bufs.unwrap_or(talk.bufs);

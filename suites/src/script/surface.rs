@@ -54,8 +54,8 @@ surface! {
         (t.context.connection(number), reply_table(&lua, &frame)?)
     };
 
-    /// Opens a connection in Full Operation: the first exchange of the service is over, and FPDUs
-    /// went both ways.
+    /// Opens a connection and brings it to Full Operation: the first exchange of the service is
+    /// over, and FPDUs went both ways.
     async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
         let (number, operation) = operate(&lua, &t.context, &mut stage, table, at).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
@@ -179,9 +179,9 @@ surface! {
     async expect_fpdu() { expect_fpdu as (expectation, wanted) } -> "weft.Fpdu" =>
         fpdu_table(&lua, &stage.expect_fpdu(conn.number, &expectation, &wanted).await?)?;
 
-    /// Expects that the target refuses the message: it sends a Terminate with one of these errors, or
-    /// closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about its
-    /// error.
+    /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
+    /// or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about
+    /// its error.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
         let fpdu = stage.expect_terminate(conn.number, &expectation, &wanted).await?;
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
@@ -206,19 +206,19 @@ surface! {
     async expect_from() { expect_from as (expectation, ip, port) } =>
         stage.asked_from(conn.number, &expectation, ip, port)?;
 
-    /// Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives. The
-    /// target may also send nothing.
+    /// Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives.
+    /// The target may also send nothing.
     async expect_plain() { expect_plain: silence as expectation } =>
         stage.expect_plain(conn.number, &expectation).await?;
 
-    /// Returns the next event and judges nothing: a start-up frame or an FPDU with its fields, other
-    /// bytes, the end of the connection, or nil if nothing arrives.
+    /// Returns the next event and judges nothing: a start-up frame or an FPDU with its fields,
+    /// other bytes, the end of the connection, or nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.next(conn.number, &expectation).await?)?;
 
-    /// Returns the number of bytes that the tester sent after its start-up frame, which is the position
-    /// of its next FPDU.
+    /// Returns the number of bytes that the tester sent after its start-up frame, which is the
+    /// position of its next FPDU.
     async position() -> "integer" => stage.position(conn.number, at)?;
 
     /// Closes the tester's half of the connection with FIN.

@@ -10,11 +10,11 @@ use crate::model::{CaseKey, RunStatus};
 /// Which runs of a list, newest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunsPage<'a> {
-    /// Of this target alone.
+    /// Only runs of this target.
     pub target: Option<&'a str>,
-    /// Those older than the run with this id; of an id that no run has, none is.
+    /// Only runs older than the run with this id; none if there is no such run.
     pub before: Option<&'a str>,
-    /// So many at most.
+    /// Maximum number of runs.
     pub limit: u32,
 }
 

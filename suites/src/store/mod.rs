@@ -79,7 +79,7 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Why a database is not opened.
+/// The reason why a database is not opened.
 #[derive(Debug, thiserror::Error)]
 enum Unopened {
     #[error("{0}")]
@@ -89,8 +89,8 @@ enum Unopened {
 }
 
 impl Unopened {
-    /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds,
-    /// whose low octet is 5).
+    /// Does another connection lock the SQLite file (`SQLITE_BUSY` and its kinds, whose low octet
+    /// is 5)?
     fn is_busy(&self) -> bool {
         let error = match self {
             Unopened::Database(error) => error,

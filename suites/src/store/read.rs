@@ -157,7 +157,7 @@ impl Store {
     /// [`planned`](Self::planned) between these places of the plan, the first of which is 0.
     ///
     /// # Errors
-    /// As for the whole.
+    /// The same as of [`planned`](Self::planned).
     pub async fn planned_at(&self, id: &str, places: Range<u32>) -> Result<Vec<PlannedCase>, StoreError> {
         let query = "SELECT case_key, verdict, duration_us FROM results \
                      WHERE run_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
@@ -179,8 +179,8 @@ impl Store {
         row.map(|row| parsed(run, &row.try_get::<String, _>("result")?)).transpose()
     }
 
-    /// A whole run as a report. One that is still going on, or was killed, is summed up as far as
-    /// it is.
+    /// A run as a report. The summary of a run that has not finished, or was killed, has the
+    /// results so far.
     ///
     /// # Errors
     /// The database, or a damaged document in it.

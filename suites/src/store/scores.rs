@@ -1,4 +1,4 @@
-//! What runs say of requirements, and which cases change their verdicts.
+//! The verdicts of runs on requirements, and the cases that change their verdicts.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst}
 pub struct Unsteady {
     /// Which case with which parameters.
     pub key: CaseKey,
-    /// In how many of the runs it had which verdict.
+    /// The number of runs with each verdict.
     pub counts: Counts,
 }
 
 impl Store {
-    /// Adds what a finished case says of its requirements to what is known of them.
+    /// Adds the verdicts of a finished case on its requirements to those of its run.
     pub(super) async fn judge(
         transaction: &mut sqlx::AnyConnection,
         run: &str,
@@ -41,7 +41,8 @@ impl Store {
         Ok(())
     }
 
-    /// How many requirements hold, for each of some runs; one that says nothing of any is left out.
+    /// The number of met requirements of each of these runs. A run without a verdict on any
+    /// requirement is omitted.
     ///
     /// # Errors
     /// The database.
@@ -71,8 +72,8 @@ impl Store {
         Ok(scores)
     }
 
-    /// What a run says of each requirement, the worst of its cases. Requirements that this weft
-    /// does not know are left out.
+    /// The verdict of a run on each requirement: the worst of its cases. Requirements that this
+    /// version of weft does not know are omitted.
     ///
     /// # Errors
     /// The database.

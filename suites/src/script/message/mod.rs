@@ -1,4 +1,5 @@
-//! Messages of scripts: octets that are correct by default. A script can make them wrong on purpose.
+//! Messages of scripts: octets that are correct by default. A script can make them wrong on
+//! purpose.
 //!
 //! A constructor reads a table, and fills a missing field correctly. If a script changes the octets
 //! afterwards, the message records the range, so that reports show the stimulus.
@@ -131,8 +132,8 @@ impl Message {
 surface! {
     MESSAGE = Message, bind_message |message, stage, at, lua|;
 
-    /// Returns the message with the bits of `mask` (all by default) changed in one byte. The first byte
-    /// is 0.
+    /// Returns the message with the bits of `mask` (all by default) changed in one byte. The first
+    /// byte is 0.
     fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
         held(lua, message.flipped(octet, mask)?)?;
 
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn rejects_changes_that_do_not_fit() {
         for script in [
             "mpa.request():flip(20)",
             "mpa.request():flip(-1)",

@@ -1,8 +1,7 @@
 //! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01
 //! section 6).
 //!
-//! A message that is sent on a connection (`s:send`) gets its Bufs, MSeq and MSeqAck from there
-//! where the table does not have them.
+//! `s:send` fills in Bufs, MSeq and MSeqAck of its connection if the table does not have them.
 
 use mlua::{Lua, LuaString, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
@@ -11,7 +10,7 @@ use super::Message;
 use crate::script::fields::Fields;
 use crate::sdp::{Counters, Draft};
 
-/// What the constructor of a message outside a connection puts in.
+/// The counters of a message that is built without a connection.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
 /// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`,
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_can_lie() {
+    fn every_field_can_be_wrong() {
         let made = octets(
             "sdp.data{mid=0x0f, flags=0xff, len=1, mseq=2, mseq_ack=3, bufs=4, payload='hi', trailing='x'}:octets()",
         );
