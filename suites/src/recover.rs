@@ -133,7 +133,7 @@ impl Remains {
             // The number of cases of a lost plan is unknown.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
-            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.choices_of(id));
+            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));
             Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale)
         });
         RunReport { run, cases, results: ordered, summary }

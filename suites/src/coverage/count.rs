@@ -8,16 +8,16 @@ use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
 use super::Proofs;
 
-/// The count of one catalogue, or of one section of it. Of the rows that are judgeable or
-/// unclassified each is in one of `covered`, `named` and `open`.
+/// The count of one catalogue or section. Each judgeable or unclassified row is in one of
+/// `covered`, `named` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
-    /// Which.
+    /// The catalogue.
     pub catalogue: Catalogue,
-    /// Which section; none for all of the catalogue.
+    /// The section; `None` for the complete catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
-    /// Rows whose breach shows in the way that is counted.
+    /// Rows whose breach is visible in the counted ways.
     pub rows: usize,
     /// Those that can be judged.
     pub judgeable: usize,
@@ -31,7 +31,7 @@ pub struct Count {
     pub rule: usize,
     /// Those that a case is proven to judge; rules may do so, too.
     pub case: usize,
-    /// Those that are proven by what is counted.
+    /// Those that are proven in the counted ways.
     pub covered: usize,
     /// Those that a case is about, without a deviation that shows that it can fail for them.
     pub named: Vec<RequirementId>,
@@ -68,7 +68,7 @@ impl Count {
         }
     }
 
-    /// Covered rows in a hundred of those that could be; unclassified rows count as judgeable.
+    /// Covered rows as a percentage of the judgeable rows. Unclassified rows count as judgeable.
     #[must_use]
     pub fn percent(&self) -> f64 {
         let all = self.judgeable + self.unclassified;
@@ -76,10 +76,10 @@ impl Count {
     }
 }
 
-/// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches.
-/// Tests have the endpoint in hand: SDP and the port mapper answer what a peer and a user do; of
-/// the layers below, the verbs are what a user meets. What of the verbs shows on the wire is a rule
-/// of the layer that sends it.
+/// The places where a breach must be visible so that `by` can cover the row. A rule observes, a
+/// case also sends. Tests control the endpoint: with SDP and the port mapper, its peer and its
+/// user. With the layers below, the user has the verbs. If a part of the verbs is visible on the
+/// wire, a row of the sending layer is about it.
 #[must_use]
 pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
@@ -152,7 +152,7 @@ fn is_counted(row: &Requirement) -> bool {
     row.classified.is_none_or(|classified| classified.class == Class::Judgeable)
 }
 
-/// Where a row is counted.
+/// The count of a row.
 fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -> &'c mut Count {
     let section = sections.then_some(row.section);
     let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
@@ -163,7 +163,7 @@ fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -
     &mut counts[index]
 }
 
-/// The layers whose user is an agent's.
+/// Layers whose user is an agent.
 const fn is_driven(catalogue: Catalogue) -> bool {
     matches!(catalogue, Catalogue::Ddp | Catalogue::Mpa | Catalogue::MpaP2p | Catalogue::Rdmap)
 }
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!((rule.rows, test.rows), (rule.rows, rule.rows), "MPA has no row that shows at the verbs");
     }
 
-    /// A rule that is proven counts beside the cases, and a case that no deviation makes fail does
-    /// not.
+    /// A proven rule counts in addition to the cases. A case that no deviation makes fail does not
+    /// count.
     #[test]
     fn a_case_counts_when_a_deviation_makes_it_fail() {
         let key = requirement!("MPA-7.1.1-2");

@@ -18,23 +18,23 @@ use weft_core::coverage::By;
 
 use crate::model::Role;
 
-/// The proofs that came with this weft.
+/// The built-in proofs.
 const PROOFS: &str = include_str!("../../coverage/proofs.csv");
 /// First line of a file of proofs.
 const HEADER: &str = "by,id,test";
 
-/// Why proofs cannot be read.
+/// The reason why proofs cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageError {
-    /// A file or folder.
+    /// A file or folder cannot be read.
     #[error("{path}: {error}")]
     Io {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// A line that is no proof.
+    /// A line is not a proof.
     #[error("{place}: {line:?} is not `by,id,test` with by = case, rule or test and an id of the catalogues")]
     Line {
         /// File and line.
@@ -44,19 +44,19 @@ pub enum CoverageError {
     },
 }
 
-/// One id proven by one test, or by one case and a deviation that makes it fail.
+/// The proof of one id by one test, or by one case and a deviation that makes it fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proven {
     /// `case`, `rule` or `test`.
     pub by: String,
-    /// What is proven.
+    /// The proven requirement.
     pub id: RequirementId,
-    /// The test; of a case its id, its role where that is the Initiator's, and the deviation.
+    /// The test; or the id of a case, its role if it is Initiator, and the deviation.
     pub test: String,
 }
 
 impl Proven {
-    /// `id` is shown by a case that judges a twin of this role, and fails when the twin commits the
+    /// The proof of `id` by a case that judges a twin of this role, and fails against the
     /// deviation.
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
@@ -65,12 +65,12 @@ impl Proven {
     }
 }
 
-/// All proofs, sorted, each once.
+/// All proofs, sorted and without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proofs(BTreeSet<Proven>);
 
 impl Proofs {
-    /// The proofs that came with this weft.
+    /// The built-in proofs.
     ///
     /// # Errors
     /// The file is damaged.
@@ -80,10 +80,10 @@ impl Proofs {
         Ok(proofs)
     }
 
-    /// What tests, or a kill matrix, left in `folder`; joins what is there.
+    /// Adds the proofs that tests or a kill matrix have written to `folder`.
     ///
     /// # Errors
-    /// The folder cannot be read, or holds something else.
+    /// The folder cannot be read, or contains other files.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), CoverageError> {
         let failed = |path: &Path, error| CoverageError::Io { path: path.display().to_string(), error };
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {

@@ -149,7 +149,7 @@ impl Suites {
     }
 
     /// Every variant of a case.
-    pub(crate) fn choices_of(&self, id: &str) -> Option<Vec<CaseKey>> {
+    pub(crate) fn variants_of(&self, id: &str) -> Option<Vec<CaseKey>> {
         self.case(id).map(|case| declare::variants(&case.info))
     }
 

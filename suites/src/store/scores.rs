@@ -9,10 +9,10 @@ use super::read::damaged;
 use super::{Store, StoreError};
 use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst};
 
-/// A case whose verdict is not the same in all of some runs.
+/// A case with different verdicts in a set of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsteady {
-    /// Which case with which parameters.
+    /// The case and its parameters.
     pub key: CaseKey,
     /// The number of runs with each verdict.
     pub counts: Counts,
@@ -56,7 +56,7 @@ impl Store {
              GROUP BY run_id, strength, verdict",
             places(runs.len())
         );
-        // Nothing but numbered places was put in.
+        // Only numbered placeholders were inserted.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);
@@ -89,7 +89,7 @@ impl Store {
         Ok(judged)
     }
 
-    /// The cases that do not have one verdict in all of `runs`, by key, `limit` at most.
+    /// The cases with different verdicts in `runs`, by key, `limit` at most.
     ///
     /// # Errors
     /// The database, or a damaged key in it.
@@ -109,7 +109,7 @@ impl Store {
              GROUP BY case_key HAVING MIN(verdict) <> MAX(verdict) ORDER BY case_key LIMIT {limit}",
             places(runs.len())
         );
-        // Nothing but our own words and numbers was put in.
+        // Only names of verdicts and numbers were inserted.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);

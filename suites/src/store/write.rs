@@ -12,7 +12,7 @@ impl Store {
     /// The database; or there is already another run with this id.
     pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
-        // The commit of an earlier try may have succeeded although its answer was lost.
+        // An earlier commit may have succeeded although its answer was lost.
         let info = document(&run.id, run)?;
         let known = sqlx::query("SELECT 1 FROM runs WHERE id = $1 AND info = $2").bind(&run.id).bind(&info);
         if known.fetch_optional(&mut *transaction).await?.is_some() {
@@ -100,7 +100,7 @@ impl Store {
         Ok(())
     }
 
-    /// The end of a run.
+    /// Writes the end of a run.
     ///
     /// # Errors
     /// The database.

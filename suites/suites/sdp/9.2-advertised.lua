@@ -110,9 +110,9 @@ case {
 
 local forced = { "SDP-9.2-6", "SDP-9.5.2.1-1", "SDP-11-3", "SDP-12-13" }
 
-for _, mode in ipairs { "combined", "pipelined" } do
+for _, mode in ipairs { "Combined", "Pipelined" } do
   case {
-    id = "sdp/9.2-advertised/send-sm-in-" .. mode,
+    id = "sdp/9.2-advertised/send-sm-in-" .. mode:lower(),
     version = 1,
     title = "The target accepts a SendSm as the answer to a SrcAvail in " .. mode .. " Mode",
     requirements = forced,
@@ -121,7 +121,7 @@ for _, mode in ipairs { "combined", "pipelined" } do
 
     run = function(t)
       local s = t:sdp {}
-      s:command((mode == "pipelined" and "mode out pipelined; " or "") .. "send 2000")
+      s:command((mode == "Pipelined" and "mode out pipelined; " or "") .. "send 2000")
       local m = s:expect("src_avail", { past = { "mode_change" } })
       s:send(sdp.send_sm {})
       take(s, 2000 - #m.payload, { requirement = forced, overdue_fails = true })
