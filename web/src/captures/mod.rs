@@ -9,7 +9,7 @@
 //!
 //! [`mod@follow`] reads files that still grow.
 //!
-//! `weft-dissector` makes a [`read::Survey`] in one pass. Other passes make the list of frames that
+//! `weft-dissector` makes a [`Survey`] in one pass. Other passes make the list of frames that
 //! pass a filter, the details of a few frames, and the ladder of a connection. All caches and
 //! passes share one account of memory ([`memory`]).
 
@@ -28,13 +28,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Semaphore, watch};
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::filter::{Filter, FilterError, Wanted};
 use weft_dissector::output::ladder::Ladder;
 
 use attempt::Attempt;
 pub(crate) use cache::{Cache, Got};
 use memory::Memory;
-use read::{Budget, Survey};
+use read::Budget;
 pub(crate) use shelf::Shelf;
 use upload::Uploads;
 pub(crate) use work::Asker;
@@ -85,7 +86,7 @@ pub(crate) struct Captures {
     pub(crate) shelf: Option<Shelf>,
     pub(crate) uploads: Uploads,
     surveys: Cache<Source, Survey>,
-    sifted: Cache<(Source, String), Vec<u64>>,
+    sifted: Cache<(Source, String), FrameList>,
     details: Cache<(Source, (u64, u64)), Vec<Detail>>,
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
@@ -127,8 +128,8 @@ impl Captures {
         Captures {
             shelf: options.folder.map(Shelf::new),
             uploads: Uploads::new(options.most_upload),
-            sifted: Cache::new(workers.clone(), memory.clone(), |numbers: &Vec<u64>| numbers.len() * 8),
-            details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(read::memory).sum()),
+            sifted: Cache::new(workers.clone(), memory.clone(), |frames: &FrameList| frames.len() * 8),
+            details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(Detail::memory).sum()),
             ladders: Cache::new(workers.clone(), memory.clone(), |_| LADDER_ROWS * 200),
             // The last cache to drop results, because surveys take longest.
             surveys: Cache::new(workers, memory.clone(), Survey::memory),
@@ -150,7 +151,7 @@ impl Captures {
         let is_on_shelf = self.shelf.as_ref().is_some_and(|shelf| source.path.parent() == Some(&*shelf.folder));
         move |progress| {
             let attempt = if is_on_shelf { Attempt::begin(&source) } else { None };
-            let read = Survey::read(&source.path, &budget, progress);
+            let read = read::make_survey(&source.path, &budget, progress);
             if let Some(attempt) = attempt.filter(|_| read.is_ok() || *budget.stopped.borrow()) {
                 attempt.succeed();
             }
@@ -174,7 +175,7 @@ impl Captures {
     }
 
     /// The numbers of the frames that pass `filter`, which must be valid.
-    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<Vec<u64>> {
+    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<FrameList> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
         self.sifted.get(asker, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await

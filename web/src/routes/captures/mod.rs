@@ -11,12 +11,12 @@ pub(super) mod upload;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use weft_dissector::browse::Survey;
 use weft_suites::model::EvidenceKind;
 
 use super::evidence;
 use crate::access::Session;
 use crate::app::{App, Failure};
-use crate::captures::read::Survey;
 use crate::captures::shelf::Entry;
 use crate::captures::{Asker, Got, Source};
 use crate::view::{self, url};

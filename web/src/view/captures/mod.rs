@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 
 use askama::Template;
 use weft_core::requirement::Severity;
+use weft_dissector::browse::Survey;
 
 pub(crate) use connections::{connections, ladder};
 pub(crate) use findings::findings;
@@ -25,7 +26,6 @@ pub(crate) use packets::{List, invalid, packets};
 pub(crate) use statistics::statistics;
 
 use super::url;
-use crate::captures::read::Survey;
 
 /// Lines on a page.
 pub(crate) const LINES: usize = 100;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use askama::Template;
 use weft_core::Requirement;
+use weft_dissector::browse::Survey;
 use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, Place};
 use weft_dissector::browse::index::Row;
 
 use super::{Head, List, class, ranges};
-use crate::captures::read::Survey;
 use crate::view::{time, url};
 
 /// Bytes that the page shows.

@@ -141,7 +141,7 @@ async fn packets(
         Err(error) => return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(Problem { error })).into_response()),
     };
     let index = &survey.index;
-    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: lines.from };
+    let list = List { filter, passed: passed.as_deref(), from: lines.from };
     let places = lines.from..lines.from.saturating_add(lines.limit()?).min(list.len(index));
     let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
     Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())
