@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
+//!                      |                                   Entries -> (another thread) PackedIndex
 //!                      +---> Sieve -> FrameList
 //! ```
 //!
@@ -11,10 +12,13 @@
 //! to the caller, who may cancel, and [`Tail`] lets the caller decide how far a file that still
 //! grows may be read. Files, threads and screens are up to the caller.
 
+mod codec;
 pub mod detail;
 mod frame_list;
 pub mod index;
 mod operations;
+pub mod packed;
+mod pages;
 mod pass;
 mod row;
 pub mod sieve;
@@ -25,6 +29,7 @@ pub use detail::Details;
 pub use frame_list::FrameList;
 pub use index::Index;
 pub use operations::{MOST_OPERATIONS, Operations};
+pub use packed::PackedIndex;
 pub use pass::{Collector, Pass, Reader, Stop, read};
 pub use row::OwnedRow;
 pub use sieve::Sieve;

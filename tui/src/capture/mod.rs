@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The tree shows the selected packet, and the bytes of the selected field are marked. Moving in
-//! the bytes selects the field. In memory are the index ([`index`]) and the details of a window of
+//! the bytes selects the field. In memory are the index ([`PackedIndex`]) and the details of a window of
 //! frames ([`details`]).
 //!
 //! A live capture is the same screen with a [`recording`] that grows. The newest packet stays
@@ -20,11 +20,8 @@ pub(crate) mod details;
 mod feed;
 pub(crate) mod fields;
 pub(crate) mod filtered;
-pub(crate) mod head;
 mod hunt;
-pub(crate) mod index;
 mod indexer;
-mod pages;
 mod places;
 mod pointed;
 pub(crate) mod recording;
@@ -38,6 +35,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::browse::{OwnedRow, PackedIndex};
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
@@ -49,12 +47,12 @@ use details::{Details, Request};
 use fields::Fields;
 use filtered::Filtered;
 use hunt::Hunt;
-pub use index::MAX_FRAMES;
-use index::{Index, Row};
 use indexer::{Indexing, News};
 use recording::{Live, Recording};
 use sheet::Sheet;
 
+/// The maximum number of frames in an index; further ones are not read.
+pub const MAX_FRAMES: usize = 20_000_000;
 /// The maximum number of results of the indexer, and of a filter, that are taken between two keys.
 const NEWS_A_POLL: usize = 8192;
 /// Polls without news after which a live capture is quiet. The newest packet's details are then
@@ -94,7 +92,7 @@ pub(crate) struct Screen {
     recording: Recording,
     pub(crate) name: String,
     pub(crate) theme: Theme,
-    pub(crate) index: Index,
+    pub(crate) index: PackedIndex,
     /// Present at the end of the capture: why it was not read completely, if so.
     pub(crate) end: Option<Option<String>>,
     /// At the end: reports on connections that were joined or dropped, and frames that were not
@@ -157,7 +155,7 @@ impl Screen {
         Screen {
             name,
             theme: Theme::of_environment(),
-            index: Index::default(),
+            index: PackedIndex::default(),
             end: None,
             remarks: Vec::new(),
             tails: live.is_some(),
@@ -197,7 +195,7 @@ impl Screen {
     }
 
     /// Are the details of the row complete?
-    fn is_known(&self, row: &Row) -> bool {
+    fn is_known(&self, row: &OwnedRow) -> bool {
         self.known.get(&row.number).is_some_and(|detail| {
             detail.units.len() as u64 + detail.left_out >= u64::from(row.units)
                 && detail.findings.len() as u64 >= u64::from(row.findings)
@@ -412,8 +410,8 @@ impl terminal::Screen for Screen {
             Command::Theme => self.theme = self.theme.next(),
             // Commands of runs.
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
-            Command::NextMarked => self.jump(Index::next_marked),
-            Command::PreviousMarked => self.jump(Index::previous_marked),
+            Command::NextMarked => self.jump(PackedIndex::next_marked),
+            Command::PreviousMarked => self.jump(PackedIndex::previous_marked),
         }
         true
     }

@@ -8,9 +8,9 @@ use weft_core::requirement::Severity;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
+use weft_dissector::browse::packed::ListedFinding;
 use weft_dissector::output::ladder::Ladder;
 
-use super::index::ListedFinding;
 use super::recording::Recording;
 use super::study::{self, Studied};
 use crate::list::List;
@@ -212,5 +212,20 @@ fn finding_line(finding: &ListedFinding) -> Line {
         frame: Some(finding.frame),
         stream: finding.stream,
         severity: Some(finding.severity),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_dissector::browse::index::MOST_FINDINGS;
+
+    use super::*;
+
+    #[test]
+    fn reports_findings_that_are_not_listed() {
+        let requirement = "MPA-7.1.1-2".parse().unwrap();
+        let finding = ListedFinding { frame: 1, stream: None, requirement, severity: Severity::Note };
+        let title = Sheet::findings(&vec![finding; MOST_FINDINGS], MOST_FINDINGS as u64 + 3, 1).title();
+        assert_eq!(title, "Findings 1/100000: the first ones; n goes to frames with the other 3");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
+use weft_dissector::browse::packed::{Entry, ListedFinding};
 
 use super::*;
 use crate::entry::Purpose;
@@ -125,8 +126,8 @@ fn frames_show_their_findings_and_keys_jump_to_them() {
     let number = screen.index.row(place).unwrap().number;
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
-    let finding = index::ListedFinding { frame: number, stream: Some(0), requirement, severity };
-    screen.index.add(index::Entry::Finding { finding, at: 0 });
+    let finding = ListedFinding { frame: number, stream: Some(0), requirement, severity };
+    screen.index.add(Entry::Finding { finding, at: 0 });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -329,8 +330,8 @@ fn the_list_of_findings_leads_to_their_frames() {
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     for frame in [8, 16, 26] {
-        let finding = index::ListedFinding { frame, stream: Some(0), requirement, severity };
-        screen.index.add(index::Entry::Finding { finding, at: frame });
+        let finding = ListedFinding { frame, stream: Some(0), requirement, severity };
+        screen.index.add(Entry::Finding { finding, at: frame });
     }
     type_in(&mut screen, Purpose::Frame, "9");
     // These findings are not in the file, so the threads must not be awaited.
