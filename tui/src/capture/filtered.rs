@@ -24,6 +24,8 @@ pub(crate) struct Filtered {
     pub(crate) anchor: Option<u64>,
     /// Is the thread running, or are results waiting?
     pub(crate) is_reading: bool,
+    /// Has the thread failed, so that the list is incomplete?
+    pub(crate) has_failed: bool,
     /// The last frame that was read.
     read: Arc<AtomicU64>,
     passed: Feed<u64>,
@@ -37,8 +39,16 @@ impl Filtered {
         let (source, passed) = feed();
         let read = Arc::new(AtomicU64::new(0));
         let (recording, at) = (recording.clone(), Arc::clone(&read));
-        thread::spawn(move || sift(&recording, sieve, &source, &at));
-        Ok(Filtered { text: text.to_owned(), frames: FrameList::default(), anchor, is_reading: true, read, passed })
+        thread::spawn(move || sift(&recording, sieve, source, &at));
+        Ok(Filtered {
+            text: text.to_owned(),
+            frames: FrameList::default(),
+            anchor,
+            is_reading: true,
+            has_failed: false,
+            read,
+            passed,
+        })
     }
 
     /// Takes at most `most` results; `false` if nothing changed.
@@ -49,7 +59,7 @@ impl Filtered {
         let numbers = self.passed.take(most);
         let is_new = !numbers.is_empty();
         numbers.into_iter().for_each(|number| self.frames.add(number));
-        self.is_reading = !self.passed.is_over();
+        (self.is_reading, self.has_failed) = (!self.passed.is_over(), self.passed.has_failed());
         is_new || !self.is_reading
     }
 
@@ -64,26 +74,28 @@ impl Filtered {
     }
 }
 
-fn sift(recording: &Recording, mut sieve: Sieve, source: &Source<u64>, at: &AtomicU64) {
+fn sift(recording: &Recording, mut sieve: Sieve, source: Source<u64>, at: &AtomicU64) {
     // The indexer reports errors of the capture.
     let _ = recording.read(true, source.gone(), &mut sieve, |sieve, number, _| {
         at.store(number, Relaxed);
         source.send(sieve.passed())
     });
-    // The screen may be gone.
-    source.send(&mut sieve.finish());
+    source.finish(sieve.finish());
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::testing::capture_path;
 
     fn numbers(name: &str, text: &str) -> Vec<u64> {
         let mut filtered = Filtered::start(&Recording::file(&capture_path(name)), text, None).unwrap();
+        let deadline = Instant::now() + Duration::from_mins(1);
         while filtered.is_reading {
+            assert!(Instant::now() < deadline, "the filter does not end");
             if !filtered.poll(3) {
                 thread::yield_now();
             }

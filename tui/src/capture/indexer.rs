@@ -41,11 +41,11 @@ pub(crate) fn start(recording: &Recording) -> Indexing {
     let (source, news) = feed();
     let position = Arc::new(AtomicU64::new(0));
     let (recording, read) = (recording.clone(), Arc::clone(&position));
-    thread::spawn(move || index(&recording, &source, &read, MAX_FRAMES));
+    thread::spawn(move || index(&recording, source, &read, MAX_FRAMES));
     Indexing { news, position }
 }
 
-fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, most: usize) {
+fn index(recording: &Recording, source: Source<News>, position: &AtomicU64, most: usize) {
     let mut pass = Pass::new(Entries::with_room(most));
     let mut news = Vec::new();
     let read = recording.read(true, source.gone(), &mut pass, |pass, _, octets| {
@@ -63,8 +63,7 @@ fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, mos
         Err(error) => Some(error.to_string()),
     };
     news.push(News::End { note, remarks: pass.remarks() });
-    // The screen may be gone.
-    source.send(&mut news);
+    source.finish(news);
 }
 
 #[cfg(test)]
@@ -77,7 +76,7 @@ mod tests {
     /// All rows, and the note of the end.
     fn indexed(name: &str, most: usize) -> (Vec<OwnedRow>, Option<String>) {
         let (source, news) = feed();
-        index(&Recording::file(&capture_path(name)), &source, &AtomicU64::new(0), most);
+        index(&Recording::file(&capture_path(name)), source, &AtomicU64::new(0), most);
         let (mut rows, mut ends) = (Vec::new(), Vec::new());
         for item in news.take(usize::MAX) {
             match item {
@@ -117,6 +116,6 @@ mod tests {
     fn a_screen_that_is_gone_ends_the_thread() {
         let (source, news) = feed();
         drop(news);
-        index(&Recording::file(&capture_path("host-matrix.pcap")), &source, &AtomicU64::new(0), MAX_FRAMES);
+        index(&Recording::file(&capture_path("host-matrix.pcap")), source, &AtomicU64::new(0), MAX_FRAMES);
     }
 }

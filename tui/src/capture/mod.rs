@@ -31,6 +31,7 @@ mod study;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::TryRecvError;
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -44,6 +45,7 @@ use crate::mouse::Mouse;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
 use details::{Details, Request};
+use feed::FAILED;
 use fields::Fields;
 use filtered::Filtered;
 use hunt::Hunt;
@@ -297,7 +299,12 @@ impl Screen {
             if self.tails && self.quiet == QUIET {
                 self.show();
             }
-            return false;
+            let has_failed = self.end.is_none() && self.indexing.news.has_failed();
+            if has_failed {
+                self.end = Some(Some(FAILED.to_owned()));
+                self.tails = false;
+            }
+            return has_failed;
         }
         self.quiet = 0;
         let before = self.row().map(|row| (row.number, row.units, row.findings));
@@ -323,6 +330,28 @@ impl Screen {
             self.show();
         }
         true
+    }
+
+    /// Takes answers of the details thread; `true` if there were any.
+    fn take_details(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            match self.details.answers.try_recv() {
+                Ok(answer) => {
+                    self.trouble = answer.error;
+                    self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();
+                    if self.trouble.is_none() {
+                        self.show();
+                    }
+                    changed = true;
+                }
+                Err(TryRecvError::Disconnected) if self.trouble.is_none() => {
+                    self.trouble = Some(FAILED.to_owned());
+                    return true;
+                }
+                Err(_) => return changed,
+            }
+        }
     }
 
     fn take_live(&mut self) -> bool {
@@ -359,15 +388,7 @@ impl terminal::Screen for Screen {
         while self.sheet.as_mut().is_some_and(Sheet::poll) {
             changed = true;
         }
-        while let Ok(answer) = self.details.answers.try_recv() {
-            self.trouble = answer.error;
-            self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();
-            if self.trouble.is_none() {
-                self.show();
-            }
-            changed = true;
-        }
-        changed
+        changed | self.take_details()
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {

@@ -3,6 +3,7 @@
 
 use weft_dissector::browse::{OwnedRow, PackedIndex};
 
+use super::feed::FAILED;
 use super::filtered::Filtered;
 use super::hunt::{Hunt, Hunted};
 use super::sheet::{Kind, Sheet};
@@ -192,6 +193,9 @@ impl Screen {
         let before = self.row().map(|row| row.number);
         let Some(filtered) = &mut self.filtered else { return false };
         let changed = filtered.poll(most);
+        if changed && filtered.has_failed {
+            self.notice = Some(FAILED.to_owned());
+        }
         if self.tails {
             self.packets.selected = self.listed().saturating_sub(1);
         } else if let Some(anchor) = filtered.anchor {
