@@ -5,7 +5,7 @@ use std::ops::Range;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-use super::Collector;
+use super::pass::Collector;
 use crate::output::text;
 use crate::source::Frame;
 use crate::tree::{self, Node};

@@ -1,6 +1,6 @@
 //! Reads and atomic operations of a capture.
 
-use super::Collector;
+use super::pass::Collector;
 use crate::Sink;
 use crate::fact::{Fact, Operation};
 use crate::unit::Unit;

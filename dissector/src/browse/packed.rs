@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-use super::Collector;
 use super::index::MOST_FINDINGS;
 use super::pages::Pages;
+use super::pass::Collector;
 use super::row::{AT_END, OwnedRow, append_summary};
 use crate::output::text;
 use crate::source::Frame;

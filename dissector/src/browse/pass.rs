@@ -7,7 +7,7 @@ use crate::source::{Capture, Frame};
 use crate::stats::Stats;
 use crate::{Dissector, Sink};
 
-use super::Index;
+use super::index::Index;
 
 /// A reader of all frames of a capture.
 pub trait Reader {

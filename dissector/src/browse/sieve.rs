@@ -1,6 +1,6 @@
 //! The numbers of the frames that pass a display filter.
 
-use super::Reader;
+use super::pass::Reader;
 use crate::filter::{Filter, FilterError, Wanted};
 use crate::output::frames::{Frames, Keep};
 use crate::source::Frame;

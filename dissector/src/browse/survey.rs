@@ -1,6 +1,8 @@
 //! The content of a capture, from one pass.
 
-use super::{Collector, Index, Operations, Pass};
+use super::index::Index;
+use super::operations::Operations;
+use super::pass::{Collector, Pass};
 use crate::context::Context;
 use crate::exchange::Exchange;
 use crate::fact::Fact;
@@ -11,6 +13,7 @@ use crate::{Finding, Packet, Sink};
 
 /// The rows, findings, statistics and operations of a capture.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Survey {
     /// Rows and findings.
     pub index: Index,
