@@ -9,8 +9,8 @@ use std::thread;
 
 use weft_dissector::browse::{FrameList, Sieve};
 
-use super::MAX_FRAMES;
 use super::feed::{Feed, Source, feed};
+use super::indexer::MAX_FRAMES;
 use super::recording::Recording;
 
 /// An active filter.

@@ -10,9 +10,11 @@ use std::thread;
 use weft_dissector::browse::packed::{Entries, Entry};
 use weft_dissector::browse::{Pass, Stop};
 
-use super::MAX_FRAMES;
 use super::feed::{Feed, Source, feed};
 use super::recording::{End, Recording};
+
+/// The maximum number of frames in an index; further ones are not read.
+pub const MAX_FRAMES: usize = 20_000_000;
 
 /// A message of the indexer.
 #[derive(Debug)]

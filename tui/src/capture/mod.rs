@@ -21,7 +21,7 @@ mod feed;
 pub(crate) mod fields;
 pub(crate) mod filtered;
 mod hunt;
-mod indexer;
+pub(crate) mod indexer;
 mod places;
 mod pointed;
 pub(crate) mod recording;
@@ -40,10 +40,11 @@ use weft_dissector::browse::{OwnedRow, PackedIndex};
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
+use crate::error::Error;
 use crate::list::List;
 use crate::mouse::Mouse;
 use crate::theme::Theme;
-use crate::{Error, terminal, view};
+use crate::{terminal, view};
 use details::{Details, Request};
 use feed::FAILED;
 use fields::Fields;
@@ -53,8 +54,6 @@ use indexer::{Indexing, News};
 use recording::{Live, Recording};
 use sheet::Sheet;
 
-/// The maximum number of frames in an index; further ones are not read.
-pub const MAX_FRAMES: usize = 20_000_000;
 /// The maximum number of results of the indexer, and of a filter, that are taken between two keys.
 const NEWS_A_POLL: usize = 8192;
 /// Polls without news after which a live capture is quiet. The newest packet's details are then

@@ -7,7 +7,8 @@ use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
 use super::{bar, entry, fields, help, octets, packets, sheet};
-use crate::capture::{MAX_FRAMES, Panel, Screen};
+use crate::capture::indexer::MAX_FRAMES;
+use crate::capture::{Panel, Screen};
 
 pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let rows = [Constraint::Length(1), Constraint::Fill(2), Constraint::Fill(3), Constraint::Length(1)];
