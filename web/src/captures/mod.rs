@@ -19,17 +19,17 @@ pub(crate) mod follow;
 mod memory;
 pub(crate) mod read;
 pub(crate) mod shelf;
+mod source;
 pub(crate) mod upload;
 mod work;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{FrameList, Survey};
-use weft_dissector::filter::{Filter, FilterError, Wanted};
 use weft_dissector::output::ladder::Ladder;
 
 use attempt::Attempt;
@@ -37,12 +37,12 @@ pub(crate) use cache::{Cache, Got};
 use memory::Memory;
 use read::Budget;
 pub(crate) use shelf::Shelf;
+pub(crate) use source::Source;
 use upload::Uploads;
 pub(crate) use work::Asker;
 use work::{WorkLimits, Workers};
 
 use crate::access::{FOLLOWERS, Places};
-use crate::app::Failure;
 
 /// The captures to show, in addition to the evidence of cases.
 #[derive(Debug, Clone)]
@@ -72,14 +72,6 @@ const NEIGHBOURS: u64 = 24;
 /// The maximum number of rows of a ladder.
 const LADDER_ROWS: usize = 1000;
 
-/// A file and its state at the time of a request. If it changes, it is read again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Source {
-    pub(crate) path: PathBuf,
-    pub(crate) len: u64,
-    pub(crate) changed: SystemTime,
-}
-
 /// The captures of the server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Captures {
@@ -93,32 +85,6 @@ pub(crate) struct Captures {
     pub(crate) memory: Memory,
     /// Places for live pages.
     pub(crate) followers: Places,
-}
-
-const STOPPING: Failure = Failure::Busy("This server is stopping.");
-
-/// Limits how many filters are compiled at the same time.
-static COMPILERS: Semaphore = Semaphore::const_new(2);
-
-/// The error in a filter, if any. Compiles the filter on a blocking thread: expressions may take
-/// milliseconds each, and would block a runtime thread.
-///
-/// # Errors
-/// The server stops before the filter is compiled.
-pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Failure> {
-    // The closure owns the permit, because it continues if the client disconnects. The semaphore is
-    // never closed.
-    let permit = COMPILERS.acquire().await.map_err(|_| STOPPING)?;
-    let compile = move || {
-        let _permit = permit;
-        Filter::parse(&text, &mut Wanted::default()).err()
-    };
-    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a
-    // panic.
-    tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => STOPPING,
-    })
 }
 
 impl Captures {
@@ -208,20 +174,5 @@ impl Captures {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
         self.ladders.get(asker, (source.clone(), stream), PATIENCE, read).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reports_a_filter_that_a_stopping_runtime_cancels() {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let stopped = runtime.handle().clone();
-        runtime.shutdown_background();
-        // A runtime that has ended cancels every new blocking task.
-        let read = stopped.block_on(filter_error("tcp.stream == 1".to_owned()));
-        assert!(matches!(read, Err(Failure::Busy(_))), "{read:?}");
     }
 }

@@ -8,10 +8,11 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use weft_dissector::browse::FrameList;
 
+use super::filter::filter_error;
 use super::{Subject, find, head, ready, survey};
 use crate::access::Session;
-use crate::app::{App, Failure};
-use crate::captures::filter_error;
+use crate::app::App;
+use crate::failure::Failure;
 use crate::routes::ask::{Path, Query};
 use crate::view::captures::{self, List};
 use crate::view::url;

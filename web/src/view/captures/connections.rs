@@ -6,7 +6,7 @@ use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::stats::ConnectionStats;
 use weft_suites::clock;
 
-use super::{Count, Head, Links, counts, part};
+use super::common::{Count, Head, Links, counts, part};
 use crate::view::url;
 
 /// Links below a ladder.

@@ -5,7 +5,7 @@ use weft_core::requirement::Severity;
 use weft_dissector::browse::Survey;
 use weft_dissector::browse::index::IndexedFinding;
 
-use super::{Head, Links, class, part};
+use super::common::{Head, Links, class, part};
 use crate::view::url;
 
 #[derive(Template)]

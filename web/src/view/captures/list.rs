@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use askama::Template;
 use weft_dissector::browse::Survey;
 
-use super::{Count, counts, octets};
+use super::common::{Count, counts, octets};
 use crate::captures::shelf::Entry;
 use crate::view::{time, url};
 

@@ -4,7 +4,7 @@ use askama::Template;
 use weft_dissector::browse::Survey;
 use weft_dissector::fact::Operation;
 
-use super::{Head, Links, part};
+use super::common::{Head, Links, part};
 use crate::view::url;
 
 #[derive(Template)]

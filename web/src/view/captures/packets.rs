@@ -4,7 +4,7 @@ use askama::Template;
 use weft_dissector::browse::FrameList;
 use weft_dissector::browse::index::{Index, Row};
 
-use super::{Head, Links, class, counted, pair, part, seconds};
+use super::common::{Head, Links, class, counted, pair, part, seconds};
 use crate::view::url;
 
 #[derive(Template)]

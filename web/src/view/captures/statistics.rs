@@ -6,7 +6,7 @@ use askama::Template;
 use weft_dissector::browse::Survey;
 use weft_dissector::output::text::exchange_line;
 
-use super::Head;
+use super::common::Head;
 
 /// The maximum number of connections on the page.
 const MOST: usize = 100;

@@ -16,11 +16,12 @@ use serde::Deserialize;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
-use super::ApiFailure;
 use super::ask::{Address, Params, count};
+use super::failure::ApiFailure;
 use crate::access::Session;
-use crate::app::{App, Failure, Problem};
-use crate::captures::filter_error;
+use crate::app::App;
+use crate::failure::{Failure, Problem};
+use crate::routes::captures::filter::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
 use crate::view::captures::List;
