@@ -69,7 +69,8 @@ fn severity_of(number: u8) -> Option<Severity> {
     [Severity::Note, Severity::Warning, Severity::Error].into_iter().find(|severity| *severity as u8 == number)
 }
 
-/// Seven bits in each octet, the lowest first; the highest bit is set in all octets except the last.
+/// Seven bits in each octet, the lowest first; the highest bit is set in all octets except the
+/// last.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);

@@ -161,8 +161,8 @@ impl Details {
         Details { focus, neighbours, until: u64::MAX, frames: Vec::new(), fields: 0, octets: 0 }
     }
 
-    /// In a [`Pass`](super::Pass), reads no frame after `until`. The details of a frame are complete
-    /// when its [`Row::known_at`](super::index::Row::known_at) was read.
+    /// In a [`Pass`](super::Pass), reads no frame after `until`. The details of a frame are
+    /// complete when its [`Row::known_at`](super::index::Row::known_at) was read.
     #[must_use]
     pub fn until(self, until: u64) -> Self {
         Details { until, ..self }

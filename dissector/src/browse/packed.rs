@@ -1,7 +1,7 @@
 //! An index for captures of many millions of frames: rows with their text, in packed pages.
 //!
-//! It is filled with [`Entry`]s, so that one thread can read the capture while another one shows the
-//! rows so far.
+//! It is filled with [`Entry`]s, so that one thread can read the capture while another one shows
+//! the rows so far.
 
 use std::collections::HashSet;
 
@@ -74,8 +74,8 @@ impl Entries {
         Entries { left: most, at: 0, row: 0, entries: Vec::new() }
     }
 
-    /// Takes the entries so far. Call it between two frames: later entries refer to earlier ones only
-    /// by frame number.
+    /// Takes the entries so far. Call it between two frames: later entries refer to earlier ones
+    /// only by frame number.
     pub fn take(&mut self) -> impl Iterator<Item = Entry> {
         self.entries.drain(..)
     }

@@ -111,8 +111,8 @@ pub enum Stop {
     Cancelled,
 }
 
-/// Hands the frames of `capture` to `reader`, with numbers that follow `before`, the number of frames
-/// in earlier files of the same capture. Calls `goes_on` with the number of each frame that was read;
+/// Hands the frames of `capture` to `reader`. Their numbers follow `before`, the number of frames in
+/// earlier files of the same capture. Calls `goes_on` with the number of each frame that was read;
 /// `false` cancels the pass.
 pub fn read<R: Reader>(
     capture: &mut Capture,

@@ -1,8 +1,8 @@
 //! A bounded queue from a reading thread to the screen, which takes many items at once.
 //!
 //! The screen never waits. The thread waits while the queue is full, and learns when the screen is
-//! gone. The screen learns when the thread is gone, and whether it failed. A channel would hand over
-//! one item at a time, and a capture has millions.
+//! gone. The screen learns when the thread is gone, and whether it failed. A channel would hand
+//! over one item at a time, and a capture has millions.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};

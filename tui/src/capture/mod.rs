@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The tree shows the selected packet, and the bytes of the selected field are marked. Moving in
-//! the bytes selects the field. In memory are the index ([`PackedIndex`]) and the details of a window of
-//! frames ([`details`]).
+//! the bytes selects the field. In memory are the index ([`PackedIndex`]) and the details of a
+//! window of frames ([`details`]).
 //!
 //! A live capture is the same screen with a [`recording`] that grows. The newest packet stays
 //! selected until the user moves away from it.

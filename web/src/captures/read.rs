@@ -164,8 +164,8 @@ impl Budget {
     }
 }
 
-/// Limits the time for reading a file: a small compressed file may unpack to very many bytes without
-/// a frame.
+/// Limits the time for reading a file: a small compressed file may unpack to very many bytes
+/// without a frame.
 struct TimeLimit {
     budget: Budget,
     since: Instant,
