@@ -42,13 +42,15 @@ mod rival;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::dissector::{Sink, Watch, of_segment};
 use crate::dropped::Dropped;
 use crate::ip::Segment;
 use crate::joined::Joined;
+use crate::packet::Packet;
+use crate::parse::Ends;
 use crate::path::Path;
+use crate::sink::Sink;
 use crate::tcp::{Afterwards, Located, Place, Table};
-use crate::unit::Ends;
+use crate::watch::Watch;
 use aside::Record;
 use connection::{Connection, Suspended};
 use joining::Owner;
@@ -136,10 +138,10 @@ impl Connections {
         let (slot, of_rival) = match self.owner(segment) {
             Owner::Known(network, Some(Place::Open(slot))) => self.take(slot, network, segment, sink),
             Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
-                Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
+                Afterwards::Nothing => return sink.packet(&Packet::of_segment(segment, past.number)),
                 Afterwards::Late => {
                     self.dropped.late += 1;
-                    return sink.packet(&of_segment(segment, past.number));
+                    return sink.packet(&Packet::of_segment(segment, past.number));
                 }
                 Afterwards::Another if self.may_resume(&past, network, segment) => {
                     let slot = self.go_on(&past, network, segment, sink);
@@ -162,7 +164,7 @@ impl Connections {
             && connection.interrupted.is_some()
             && connection.past(true).sees(segment) == Afterwards::Nothing
         {
-            return sink.packet(&of_segment(segment, connection.number));
+            return sink.packet(&Packet::of_segment(segment, connection.number));
         }
         let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
@@ -171,7 +173,7 @@ impl Connections {
             self.dropped.others += cost.others;
         }
         let target = connection.or_rival(of_rival);
-        sink.packet(&of_segment(segment, target.number));
+        sink.packet(&Packet::of_segment(segment, target.number));
         if let Some(watch) = target.watch.as_mut().filter(|_| resumes) {
             watch.resume();
         }

@@ -20,8 +20,8 @@ use crate::finding::Finding;
 use crate::follow::tcp::before;
 use crate::follow::{ConnectionState, Fault};
 use crate::ip::Segment;
+use crate::parse::{CrcStatus, Kind, Unit};
 use crate::tcp::Checksum;
-use crate::unit::{CrcStatus, Kind, Unit};
 
 /// FPDUs that wait at a time. Findings about more of them do not wait.
 const MOST: usize = 8;

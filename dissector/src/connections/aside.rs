@@ -2,12 +2,12 @@
 
 use super::connection::{Connection, Direction};
 use super::{Connections, LINGERING};
-use crate::dissector::Sink;
 use crate::dropped::Dropped;
 use crate::framing::{Reader, ReaderRecord};
 use crate::ip::Segment;
+use crate::parse::Ends;
+use crate::sink::Sink;
 use crate::tcp::{Half, HalfRecord, Past};
-use crate::unit::Ends;
 
 /// The record of each direction of a connection with MPA or SDP that was put aside.
 pub(super) type Record = [(HalfRecord, ReaderRecord); 2];

@@ -4,13 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::CONNECTION;
 use super::rival::Rival;
-use crate::dissector::{Sink, Watch};
 use crate::dropped::Dropped;
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
+use crate::parse::{Carrier, Ends, Kind, Unit};
+use crate::sink::Sink;
 use crate::tcp::half::ORIGIN;
 use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
-use crate::unit::{Carrier, Ends, Kind, Unit};
+use crate::unit;
+use crate::watch::Watch;
 
 use super::NEAR;
 
@@ -262,7 +264,7 @@ impl Connection {
         let mut hand = |unit: &Unit<'_>| {
             self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
             match &mut self.watch {
-                _ if assumes_sdp && is_assumed(unit) => sink.unit(unit),
+                _ if assumes_sdp && is_assumed(unit) => sink.unit(&without_context(unit)),
                 watch => hand_out(watch, unit, sink),
             }
         };
@@ -316,10 +318,15 @@ impl Connection {
     }
 }
 
+/// The unit for sinks, without the monitor's knowledge.
+fn without_context<'a>(parsed: &'a Unit<'a>) -> unit::Unit<'a> {
+    unit::Unit { parsed, context: None }
+}
+
 fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     match watch {
         Some(watch) => watch.unit(unit, sink),
-        None => sink.unit(unit),
+        None => sink.unit(&without_context(unit)),
     }
 }
 

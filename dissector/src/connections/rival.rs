@@ -10,8 +10,8 @@
 
 use super::connection::{Connection, Direction};
 use super::{Connections, NEAR};
-use crate::dissector::Sink;
 use crate::ip::Segment;
+use crate::sink::Sink;
 use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
 
 /// The relation of a segment to a connection with its ports.

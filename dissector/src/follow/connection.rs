@@ -5,7 +5,7 @@ use weft_core::wire::mpa::startup::KEY_LEN;
 
 use super::startup::StartupSeen;
 use crate::ip::Segment;
-use crate::unit::{Carrier, Kind, Located, Unit};
+use crate::parse::{Carrier, Kind, Located, Unit};
 
 /// The first unit of a direction if it is not a start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, What};
-use crate::rules::{SegmentView, ULPDU_AT, queue_of};
-use crate::unit::Located;
+use crate::parse::Located;
+use crate::parse::{SegmentView, ULPDU_AT, queue_of};
 
 /// Where and when a segment is observed.
 #[derive(Debug, Clone, Copy)]

@@ -42,8 +42,8 @@ use weft_core::wire::sdp::{RawBsdh, RawHeader};
 use crate::context::Context;
 use crate::fact::Fact;
 use crate::ip::Segment;
-use crate::rules::SegmentView;
-use crate::unit::{Carrier, Kind, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{Carrier, Kind, Unit};
 
 /// The complete state of one connection.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use super::stream::Stream;
 use super::tcp::{self, TcpFacts};
 use super::window::Window;
 use crate::ip::Segment;
-use crate::rules::SegmentView;
-use crate::unit::{Kind, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{Kind, Unit};
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 

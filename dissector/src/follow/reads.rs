@@ -8,8 +8,8 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::{SegmentView, ULPDU_AT};
-use crate::unit::{Kind, Located, Unit};
+use crate::parse::{Kind, Located, Unit};
+use crate::parse::{SegmentView, ULPDU_AT};
 
 /// More unanswered requests than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::unit::Located;
+use crate::parse::Located;
 
 /// A remark.
 #[derive(Debug, Clone, PartialEq, Eq)]

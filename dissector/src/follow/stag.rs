@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 use super::message::{At, Place};
 use super::remark::{Remark, What};
 use crate::fact::Stag;
-use crate::rules::SegmentView;
+use crate::parse::SegmentView;
 
 /// STags that are followed on a connection.
 const MOST: usize = 4096;

@@ -13,9 +13,9 @@ use super::remark::{Remark, What};
 use super::stag::Stags;
 use super::terminate::{Log, TerminateSeen};
 use crate::fact::{Complaint, Fact, Message};
+use crate::parse::{CrcStatus, Fpdu, Kind, Unit};
+use crate::parse::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 use crate::part::Part;
-use crate::rules::{SegmentView, ULPDU_AT, is_trusted, queue_of};
-use crate::unit::{CrcStatus, Fpdu, Kind, Unit};
 
 /// The IRD and ORD value for "not negotiated" (RFC 6581 section 9.1).
 const NOT_NEGOTIATED: u16 = 0x3fff;

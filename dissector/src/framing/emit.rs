@@ -6,9 +6,10 @@ use std::ops::Range;
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::fpdu::Piece;
 
+use crate::located::Placed;
+use crate::parse::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, StreamOrigin, Unit};
 use crate::part::Part;
 use crate::tcp::{Arrived, Half};
-use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, Placed, StreamOrigin, Unit};
 
 use super::choose::{Chosen, check_markers, crc_good};
 use super::{Hello, Reader};
@@ -62,7 +63,6 @@ impl Target<'_> {
             kind,
             origin: Origin::Stream(StreamOrigin { half, arrived: self.arrived, start, kept }),
             misread,
-            context: None,
         });
     }
 }

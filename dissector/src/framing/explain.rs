@@ -7,8 +7,8 @@ use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, header_position, pad_len};
 
+use crate::parse::Misread;
 use crate::tcp::{Half, Later};
-use crate::unit::Misread;
 
 use super::Reader;
 use super::again::may_begin;

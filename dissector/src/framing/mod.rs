@@ -43,8 +43,8 @@ pub(crate) use startup::OwnStartup;
 
 use weft_core::wire::sdp::FieldOrder;
 
+use crate::parse::Carrier;
 use crate::tcp::{Half, Later};
-use crate::unit::Carrier;
 use effort::Effort;
 use emit::Scratch;
 use sdp::Collector;

@@ -3,9 +3,10 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
+use crate::located::Placed;
+use crate::parse::{Carrier, Fpdu, Kind, StreamOrigin};
 use crate::part::Part;
 use crate::tcp::Half;
-use crate::unit::{Carrier, Fpdu, Kind, Placed, StreamOrigin};
 
 use super::emit::Target;
 

@@ -8,8 +8,8 @@ use weft_core::wire::mpa::{RawStartup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Hello as SdpHello, Mid, RawBsdh, RawHeader, RawHello};
 use zerocopy::FromBytes;
 
+use crate::parse::{Carrier, Kind};
 use crate::tcp::{Half, Later};
-use crate::unit::{Carrier, Kind};
 
 use super::emit::Target;
 use super::settings::negotiate;

@@ -7,7 +7,7 @@ use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
 use crate::follow::Remark;
-use crate::unit::{Located, Unit};
+use crate::parse::{Located, Unit};
 
 /// How severe a breach is, beside the level of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,11 +23,11 @@ use weft_core::wire::sdp::{Mid, RawBsdh, RawHeader};
 use zerocopy::FromBytes;
 
 use crate::context::Context;
-use crate::dissector::Sink;
 use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
+use crate::sink::Sink;
 use crate::ulp::Ulp;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 

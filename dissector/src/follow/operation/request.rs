@@ -9,8 +9,8 @@ use crate::fact::Operation;
 use crate::follow::early::Early;
 use crate::follow::message::At;
 use crate::follow::remark::{Remark, What};
-use crate::rules::SegmentView;
-use crate::unit::Located;
+use crate::parse::Located;
+use crate::parse::SegmentView;
 
 impl Operations {
     /// The requester sends a request in an FPDU that ends at stream position `end`. Its response

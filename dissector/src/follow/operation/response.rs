@@ -7,7 +7,7 @@ use crate::fact::Operation;
 use crate::follow::early::{Early, Key};
 use crate::follow::message::{At, Place};
 use crate::follow::remark::{Remark, What};
-use crate::rules::{SegmentView, ULPDU_AT};
+use crate::parse::{SegmentView, ULPDU_AT};
 
 const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
 const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;

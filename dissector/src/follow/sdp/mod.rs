@@ -51,9 +51,9 @@ pub(crate) use sends::Sent;
 use strays::{StrayRdma, Strays};
 
 use super::connection::Connection;
+use crate::parse::SegmentView;
+use crate::parse::{Carrier, Located, Unit};
 use crate::part::Part;
-use crate::rules::SegmentView;
-use crate::unit::{Carrier, Located, Unit};
 use message::{Extension, Message};
 use resize::Larger;
 use sends::Sends;

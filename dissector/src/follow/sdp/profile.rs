@@ -5,7 +5,7 @@ use weft_core::wire::mpa::StartupKind;
 
 use super::SdpState;
 use crate::follow::connection::Connection;
-use crate::unit::Carrier;
+use crate::parse::Carrier;
 
 /// The sequence that started iWARP. Rules decide which of the two texts it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

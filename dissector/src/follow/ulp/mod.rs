@@ -21,7 +21,7 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::SegmentView;
+use crate::parse::SegmentView;
 
 pub use rpcrdma::RpcRdma;
 pub use rping::Rping;

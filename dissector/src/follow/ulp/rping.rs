@@ -14,7 +14,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
 use super::{Len, UlpMessage, Verdict, beginning, word};
-use crate::rules::SegmentView;
+use crate::parse::SegmentView;
 
 /// Octets of a Send.
 const LEN: u64 = 16;

@@ -3,7 +3,8 @@
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
 

@@ -4,8 +4,9 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, ULPDU_AT, is_trusted};
-use crate::unit::{Fpdu, Unit};
+use crate::parse::{Fpdu, ULPDU_AT, Unit, is_trusted};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static HEADER: Rule = Rule {
     requirements: &[

@@ -4,8 +4,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static STRAY: Rule =
     Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], judge: Judge::Other(stray) };

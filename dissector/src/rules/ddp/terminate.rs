@@ -5,9 +5,10 @@ use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
 use crate::follow::{ConnectionState, Logged, Remark, TerminateSeen, What};
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
 use crate::rules::rdmap::is_turned;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 

@@ -3,7 +3,8 @@
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], judge: Judge::End(right_edge) };
 

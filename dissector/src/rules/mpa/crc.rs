@@ -6,8 +6,9 @@ use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, crc};
 
 use crate::follow::{ConnectionState, Pair, StartupSeen};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, Unit};
+use crate::parse::{CrcStatus, Fpdu, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CRC_IS_RIGHT: Rule = Rule {
     requirements: &[

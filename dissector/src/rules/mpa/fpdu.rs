@@ -4,8 +4,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static PAD_IS_ZERO: Rule =
     Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], judge: Judge::Fpdu(pad_is_zero) };

@@ -5,8 +5,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 
 use crate::follow::{ConnectionState, StartupSeen};
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[

@@ -3,8 +3,9 @@
 use weft_core::requirement;
 
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FRAMING_IS_INTACT: Rule = Rule {
     requirements: &[

@@ -5,8 +5,9 @@ use weft_core::marker::INTERVAL;
 use weft_core::requirement;
 
 use crate::follow::{ConnectionState, StartupSeen, Stream};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Fpdu, MarkerStatus, Unit};
+use crate::parse::{Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static WHERE_DUE: Rule = Rule {
     requirements: &[

@@ -5,8 +5,9 @@ use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static POINTS_TO_HEADER: Rule = Rule {
     requirements: &[

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
 use crate::follow::{AfterStartup, ConnectionState, Pair};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Unit};
+use crate::parse::{Kind, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static REQUEST_COMES_FIRST: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.2-12"), requirement!("MPA-7.1.2-3")],

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CONSORTIUM_FRAMES: Rule = Rule {
     requirements: &[requirement!("MPA-C.1-1"), requirement!("MPA-C.2.4-1")],

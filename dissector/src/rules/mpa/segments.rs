@@ -9,7 +9,8 @@
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static COMPLETE_FPDUS: Rule = Rule {
     requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],

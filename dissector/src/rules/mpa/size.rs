@@ -7,8 +7,9 @@ use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 
 use crate::follow::ConnectionState;
 use crate::follow::tcp::LEAST_SEGMENT;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, Unit};
+use crate::parse::{CrcStatus, Fpdu, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FITS_SEGMENT: Rule = Rule {
     requirements: &[

@@ -5,7 +5,8 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 use crate::tcp::half::ORIGIN;
 
 use super::order::is_complete;

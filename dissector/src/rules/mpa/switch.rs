@@ -6,8 +6,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
     requirements: &[

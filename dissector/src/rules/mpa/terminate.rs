@@ -3,9 +3,9 @@
 use weft_core::requirement;
 
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ERROR_IS_KNOWN: Rule =
     Rule { requirements: &[requirement!("MPA-8-5")], judge: Judge::Opcode(1 << 7, error_is_known) };

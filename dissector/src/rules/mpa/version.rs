@@ -4,9 +4,9 @@
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static AS_NEGOTIATED: Rule = Rule {
     requirements: &[

@@ -5,8 +5,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
 
 use crate::follow::{ConnectionState, StartupSeen};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[

@@ -4,8 +4,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use crate::follow::{ConnectionState, Excess};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Octets of a Read Request with its DDP header.

@@ -4,8 +4,9 @@ use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
 
 use crate::follow::{ConnectionState, Pair};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static SAME_VARIANT: Rule = Rule {
     requirements: &[

@@ -5,9 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, Opener, Pair};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIRST_FPDU: Rule = Rule {
     requirements: &[

@@ -6,9 +6,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ESTABLISHMENT_ERROR: Rule =
     Rule { requirements: &[requirement!("P2P-8-4")], judge: Judge::Opcode(1 << 7, establishment_error) };

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Unit};
+use crate::parse::{Kind, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_IWARP_MODE: Rule =
     Rule { requirements: &[requirement!("PM-7.1-3")], judge: Judge::Other(in_iwarp_mode) };

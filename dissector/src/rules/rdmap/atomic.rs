@@ -6,8 +6,9 @@ use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const REQUEST: u16 = 1 << 10;
 /// Where the header begins in unit coordinates.

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
 use crate::follow::{ConnectionState, RequestKind, TerminateSeen};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Where the Terminate header begins in unit coordinates.

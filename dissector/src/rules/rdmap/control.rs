@@ -5,8 +5,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIXED_FIELDS: Rule = Rule {
     requirements: &[

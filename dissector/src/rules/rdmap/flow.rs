@@ -5,7 +5,8 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, Overrun, RequestKind};
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
     requirements: &[

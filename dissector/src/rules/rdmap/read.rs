@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static RESPONSE: Rule = Rule {
     requirements: &[

@@ -3,8 +3,9 @@
 use weft_core::requirement;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CHOICE: Rule =
     Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], judge: Judge::End(choice) };

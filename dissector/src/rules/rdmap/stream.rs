@@ -4,8 +4,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// RFC 6581 section 9.3 has this Terminate sent "before resetting the connection".
 const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);

@@ -6,8 +6,9 @@ use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTermin
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Where the header begins in unit coordinates.

@@ -8,11 +8,12 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::sdp::Advert;
 use crate::follow::{ConnectionState, RequestKind};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;

@@ -2,11 +2,12 @@
 
 use weft_core::requirement;
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::reached;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const MSEQ: std::ops::Range<usize> = 8..12;
 const MSEQ_ACK: std::ops::Range<usize> = 12..16;

@@ -9,11 +9,13 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mode;
 
 use super::figure::{PAIRS, name, pair};
-use super::{SdpView, wr_compl};
+use super::view::SdpView;
+use super::wr_compl;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Act, Before, Stray, Why};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[

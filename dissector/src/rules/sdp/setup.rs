@@ -7,10 +7,11 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::{ConnectionState, Excess};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Carrier, Kind, STREAMING_HEAD, Unit};
+use crate::parse::{Carrier, Kind, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ORDER: Rule = Rule {
     requirements: &[

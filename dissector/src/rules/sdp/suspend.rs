@@ -5,10 +5,11 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawSuspComm};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// The RDMA operations that SDP starts: RDMA Write and Read Request.
 const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;

@@ -6,8 +6,8 @@ use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 use crate::follow::ConnectionState;
 use crate::follow::sdp;
+use crate::parse::{Carrier, Kind, Unit};
 use crate::part::Part;
-use crate::unit::{Carrier, Kind, Unit};
 
 /// An SDP message with a captured BSDH, at the place in the stream where its sender put it.
 ///
