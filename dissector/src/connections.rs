@@ -37,6 +37,9 @@
 mod aside;
 mod connection;
 mod joining;
+mod limits;
+mod owner;
+mod record;
 mod rival;
 
 use std::collections::VecDeque;
@@ -51,24 +54,10 @@ use crate::path::Path;
 use crate::sink::Sink;
 use crate::tcp::{Afterwards, Located, Place, Table};
 use crate::watch::Watch;
-use aside::Record;
 use connection::{Connection, Suspended};
-use joining::Owner;
-
-/// Closed connections that are kept for octets which were captured late.
-const LINGERING: usize = 1024;
-/// Connections that are read at the same time.
-const MOST_OPEN: usize = 8_192;
-/// Bytes of a connection that is being read, without the octets and state that [`MOST_OCTETS`]
-/// limits.
-const CONNECTION: usize = 8 << 10;
-/// Octets that they may keep together.
-const MOST_OCTETS: usize = 64 << 20;
-/// Sequence numbers with a greater distance in two networks belong to two connections. Random ones
-/// are nearer once in 2,048 times, and both directions have to be near.
-const NEAR: u32 = 1 << 20;
-/// Suspended SDP connections that may be resumed by another connection.
-const MOST_SUSPENDED: usize = 64;
+use limits::{CONNECTION, MOST_OCTETS, MOST_OPEN, MOST_SUSPENDED};
+use owner::Owner;
+use record::Record;
 
 /// The connections of a capture.
 #[derive(Default)]

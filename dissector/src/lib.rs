@@ -31,7 +31,6 @@
 pub mod browse;
 mod connections;
 pub mod contents;
-pub mod context;
 mod digits;
 mod dissector;
 mod dropped;
@@ -65,7 +64,7 @@ mod watch;
 pub use dissector::Dissector;
 pub use dropped::Dropped;
 pub use finding::Finding;
-pub use follow::{exchange, sdp, ulp};
+pub use follow::{context, exchange, sdp, ulp};
 pub use joined::Joined;
 pub use link::{Unread, reads_link_type};
 pub use located::Located;

@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::CONNECTION;
-use super::rival::Rival;
+use super::limits::{CONNECTION, NEAR};
 use crate::dropped::Dropped;
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
@@ -13,8 +12,6 @@ use crate::tcp::half::ORIGIN;
 use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
 use crate::unit;
 use crate::watch::Watch;
-
-use super::NEAR;
 
 /// Sequence numbers repeat after four times as many octets.
 const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
@@ -97,6 +94,14 @@ impl Direction {
             hello: self.reader.hello(&self.half),
         }
     }
+}
+
+/// A connection that begins while another one has its ports.
+pub(super) struct Rival {
+    /// Its direction 0 is that of its first segment.
+    pub(super) connection: Box<Connection>,
+    /// The sequence number after its first segment.
+    pub(super) next: u32,
 }
 
 /// A connection. Direction 0 is that of its first frame.

@@ -8,8 +8,9 @@
 //! The rival replaces the connection when its SYN is answered, or when octets continue where its
 //! first segment ended.
 
-use super::connection::{Connection, Direction};
-use super::{Connections, NEAR};
+use super::Connections;
+use super::connection::{Connection, Direction, Rival};
+use super::limits::NEAR;
 use crate::ip::Segment;
 use crate::sink::Sink;
 use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
@@ -27,14 +28,6 @@ pub(super) enum Claim {
     OfRival,
     /// It is a segment of the rival that proves it.
     Proves,
-}
-
-/// A connection that begins while another one has its ports.
-pub(super) struct Rival {
-    /// Its direction 0 is that of its first segment.
-    pub(super) connection: Box<Connection>,
-    /// The sequence number after its first segment.
-    next: u32,
 }
 
 impl Rival {

@@ -5,6 +5,7 @@
 
 mod backlog;
 mod connection;
+pub mod context;
 mod early;
 pub mod exchange;
 mod message;
@@ -39,11 +40,11 @@ pub(crate) use traffic::{Fault, Traffic};
 
 use weft_core::wire::sdp::{RawBsdh, RawHeader};
 
-use crate::context::Context;
 use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::parse::SegmentView;
 use crate::parse::{Carrier, Kind, Unit};
+use context::Context;
 
 /// The complete state of one connection.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use weft_core::wire::portmap::{Cache, MessageType, PmTime};
 
+use super::reader::Reader;
 use crate::follow::exchange::Exchange;
 
-use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 pub use weft_core::wire::portmap::UDP_PORT as PORT;

@@ -21,6 +21,7 @@ mod closing;
 mod credits;
 mod end;
 mod message;
+mod mids;
 mod moved;
 mod numbers;
 mod profile;
@@ -289,7 +290,7 @@ impl SdpState {
 
     fn set_up(&mut self, direction: usize, message: &Message, connection: &Connection) {
         if self.profile.is_none() {
-            self.profile = self.profile_by(connection);
+            self.profile = Profile::of(self.carrier, self.connecting, self.closing.hello_ack.is_some(), connection);
         }
         match message.extension {
             Extension::Setup(setup) => {

@@ -3,7 +3,6 @@
 
 use weft_core::wire::mpa::StartupKind;
 
-use super::SdpState;
 use crate::follow::connection::Connection;
 use crate::parse::Carrier;
 
@@ -34,22 +33,20 @@ impl Profile {
             Profile::PrivateData => "private-data",
         }
     }
-}
 
-impl SdpState {
-    /// The profile, once something shows it.
-    pub(super) fn profile_by(&self, connection: &Connection) -> Option<Profile> {
-        if self.carrier == Carrier::PrivateData {
+    /// The profile, once something shows it. `connecting` sent the Hello, which came by `carrier`.
+    pub(super) fn of(carrier: Carrier, connecting: usize, is_acked: bool, connection: &Connection) -> Option<Self> {
+        if carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);
         }
         let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
-        if of(1 - self.connecting).is_some() {
+        if of(1 - connecting).is_some() {
             return Some(Profile::Swapped);
         }
-        match of(self.connecting) {
+        match of(connecting) {
             Some(request) if request.revision >= 2 => Some(Profile::Enhanced),
             Some(_) => Some(Profile::Natural),
-            None if self.closing.hello_ack.is_some() && connection.startup == [None; 2] => Some(Profile::Bare),
+            None if is_acked && connection.startup == [None; 2] => Some(Profile::Bare),
             None => None,
         }
     }

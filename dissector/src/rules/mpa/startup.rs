@@ -4,12 +4,11 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
+use super::order::is_complete;
 use crate::follow::ConnectionState;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 use crate::tcp::half::ORIGIN;
-
-use super::order::is_complete;
 
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };

@@ -74,7 +74,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
 /// Are the bits of its first octets in another order than in Figure 8? Either layer and type are
 /// exchanged, or HdrCt is read from the wrong end, so that it is in the reserved bits. The values
 /// then do not mean what they appear to.
-pub(in crate::rules) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
+pub(crate) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
     let has_more = view.payload_len as usize > RawTerminate::LEN;
     let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && has_more;
