@@ -105,6 +105,23 @@ pub enum Kind<'a> {
     },
 }
 
+impl Kind<'_> {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Startup(StartupKind::Request, _) => "mpa_request",
+            Kind::Startup(StartupKind::Reply, _) => "mpa_reply",
+            Kind::Fpdu(_) => "fpdu",
+            Kind::Sdp(..) => "sdp",
+            Kind::PortMapper(_) => "sdp_pm",
+            Kind::Streaming { .. } => "streaming",
+            Kind::Gap { .. } => "gap",
+            Kind::Unparsed { .. } => "unparsed",
+        }
+    }
+}
+
 /// What carried an SDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {

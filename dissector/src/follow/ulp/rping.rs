@@ -13,7 +13,7 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::{Len, UlpMessage, Verdict, beginning, word};
+use super::verdict::{Len, Verdict, beginning, word};
 use crate::parse::SegmentView;
 
 /// Octets of a Send.
@@ -60,13 +60,13 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn send(octets: &[u8], is_complete: bool) -> Verdict {
+    pub(super) fn send(octets: &[u8], is_complete: bool) -> Verdict<Rping> {
         let (Some(high), Some(low), Some(rkey), Some(size)) =
             (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
         else {
             return if is_complete { Verdict::Not } else { Verdict::Open };
         };
-        let parsed = UlpMessage::Rping(Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size });
+        let parsed = Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size };
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
     }
 

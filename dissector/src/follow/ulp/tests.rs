@@ -266,7 +266,7 @@ proptest! {
     fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), is_complete: bool) {
         let counted: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         for octets in [octets, counted] {
-            for verdict in [rpcrdma::read(&octets, is_complete), smb_direct::read(&octets, is_complete), rping::Search::send(&octets, is_complete)] {
+            for verdict in Ulps::default().verdicts(&octets, is_complete) {
                 if let Verdict::Is { parsed, .. } = verdict {
                     prop_assert!(!parsed.to_string().is_empty());
                 }
