@@ -13,7 +13,8 @@
 //! | [`source`] | captures to frames |
 //! | `link`, `ip`, `tcp` | frames to the bytes of each direction of a connection |
 //! | `framing` | bytes to start-up frames, FPDUs and bytes outside them |
-//! | [`mod@unit`] | the protocol units that framing produces |
+//! | [`parse`] | the protocol units that framing produces |
+//! | [`mod@unit`] | the same units with the state of their connection |
 //! | [`grammar`] | a unit's fields: names, values, bytes |
 //! | `follow`, [`fact`] | the monitor's state of a connection, and the facts that it publishes |
 //! | [`context`], [`sdp`], [`exchange`], [`ulp`] | the state that comes with a unit |
