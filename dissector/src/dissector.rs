@@ -325,7 +325,7 @@ mod tests {
         let mut wire = Wire::started();
         for msn in 1..=500_u32 {
             let sink = format!("{msn:08x} 0000000000001000 00000008 00000200 0000000000002000");
-            wire.say(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
+            wire.send_ulpdu(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
         }
         let mut kept = Vec::new();
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {

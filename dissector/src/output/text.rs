@@ -271,7 +271,7 @@ pub fn exchange_line(exchange: &Exchange) -> String {
         "port mapper exchange {}: {} requests {}, {}",
         exchange.exchange,
         exchange.connecting,
-        address(exchange.asked),
+        address(exchange.requested),
         exchange.state().name()
     );
     if exchange.mapped.is_some() {

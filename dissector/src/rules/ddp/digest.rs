@@ -35,7 +35,7 @@ mod tests {
             frame[16] = flags;
             wire.send(direction, &frame);
         }
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
         wire
     }
 

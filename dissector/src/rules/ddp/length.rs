@@ -71,7 +71,7 @@ mod tests {
             let mut wire = Wire::connected_with_mss(536);
             wire.send(0, &testing::request());
             wire.send(1, &testing::reply());
-            wire.say(0, &format!("c140 11223344 0000000000001000 {}", "2a".repeat(len)));
+            wire.send_ulpdu(0, &format!("c140 11223344 0000000000001000 {}", "2a".repeat(len)));
             wire
         };
         proves(requirement!("DDP-5.2-12"), &writes(517), &writes(516));

@@ -190,7 +190,7 @@ mod tests {
             then(&[(0, READ)], |wire| {
                 wire.fin(0);
                 if answer {
-                    wire.say(1, "c142 00000100 0000000000001000 01020304");
+                    wire.send_ulpdu(1, "c142 00000100 0000000000001000 01020304");
                 }
                 wire.fin(1);
             })
@@ -275,12 +275,12 @@ mod tests {
 
     /// Octets that are missing excuse it only if they may be of these messages.
     #[test]
-    fn the_last_segment_comes_last_behind_missing_octets() {
+    fn the_last_segment_comes_last_after_missing_octets() {
         let missing = testing::fpdu(&testing::hex(SEND));
         let closed = |ulpdus: &[&str]| {
             let mut wire = Wire::started();
             for ulpdu in ulpdus {
-                if *ulpdu == SEND { wire.lose(0, &missing) } else { wire.say(0, ulpdu) }
+                if *ulpdu == SEND { wire.lose(0, &missing) } else { wire.send_ulpdu(0, ulpdu) }
             }
             wire.fin(0);
             wire.fin(1);
@@ -297,8 +297,8 @@ mod tests {
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);
-        responses.say(1, parts[0]);
-        responses.say(1, parts[1]);
+        responses.send_ulpdu(1, parts[0]);
+        responses.send_ulpdu(1, parts[1]);
         responses.fin(0);
         responses.fin(1);
         proves(id, &wrong, &responses);
@@ -319,7 +319,7 @@ mod tests {
         let answered = |report: &str| {
             then(&[(0, SEND)], |wire| {
                 wire.send(0, &bad_crc);
-                wire.say(1, report);
+                wire.send_ulpdu(1, report);
                 wire.fin(1);
             })
         };
@@ -328,7 +328,7 @@ mod tests {
         proves(requirement!("DDP-7-1"), &answered(rdmap), &of_mpa);
         // A Terminate about another error crosses the bad CRC.
         let crossing = then(&[(0, SEND)], |wire| {
-            wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.say(1, rdmap));
+            wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.send_ulpdu(1, rdmap));
             wire.fin(1);
         });
         proves(requirement!("DDP-7-1"), &answered(rdmap), &crossing);

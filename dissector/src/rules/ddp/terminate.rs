@@ -155,13 +155,13 @@ mod tests {
     /// Octets that are missing from before the segment make the dissector read it after the
     /// Terminate. They may have a use of the STag that was accepted.
     #[test]
-    fn an_stag_is_refused_behind_missing_octets() {
+    fn an_stag_is_refused_after_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
         let after_missing = |report: &str| {
             let mut wire = Wire::started();
             wire.lose(0, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000001 00000000 2a")));
-            wire.say(0, WRITE);
-            wire.say(1, report);
+            wire.send_ulpdu(0, WRITE);
+            wire.send_ulpdu(1, report);
             wire.fin(1);
             wire.fin(0);
             wire.findings()
@@ -206,7 +206,7 @@ mod tests {
         let found: Vec<_> = found.findings().into_iter().filter(|finding| finding.direction == 1).collect();
         assert!(found.is_empty(), "{found:?}");
         let mut more = right();
-        more.say(1, "4143 00000000 00000000 00000001 00000000 2a");
+        more.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-7.1-19"), &more, &right());
     }
 }

@@ -282,7 +282,7 @@ mod tests {
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));
-            wire.say(1, &format!("4147 00000000 00000002 00000001 00000000 0101e000 002e {READ_HEADER} {body}"));
+            wire.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 0101e000 002e {READ_HEADER} {body}"));
             wire
         };
         assert_eq!(lost(advanced).errors(), []);
@@ -306,8 +306,8 @@ mod tests {
         assert!(findings.iter().any(|finding| finding.requirement == requirement!("RDMAP-4.8-10")));
         let mut lost = Wire::started();
         lost.lose(0, &crate::testing::fpdu(&crate::testing::hex(SEND)));
-        lost.say(0, "4143 00000000 00000000 00000002 00000000 2a");
-        lost.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        lost.send_ulpdu(0, "4143 00000000 00000000 00000002 00000000 2a");
+        lost.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
         assert_eq!(lost.findings(), []);
     }
 
@@ -315,12 +315,12 @@ mod tests {
     #[test]
     fn a_header_that_was_not_captured() {
         let mut wire = about(SEND, &format!("1205c000 0013 {SEND_HEADER}"));
-        wire.say(0, "4143 00000000 00000000 00000002 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000002 00000000 2a");
         assert_eq!(wire.alone(1).errors(), []);
         let mut wire = Wire::started();
         (1..=6).for_each(|msn| wire.send(0, &crate::testing::fpdu(&crate::testing::send_of(msn, 30))));
-        wire.say(1, "4143 00000000 00000000 00000001 00000000 2a");
-        wire.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
         assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
@@ -329,9 +329,9 @@ mod tests {
     fn a_header_that_is_forgotten() {
         let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);
         for offset in 0..256u64 {
-            wire.say(0, &format!("c140 11223344 {offset:016x} 2a"));
+            wire.send_ulpdu(0, &format!("c140 11223344 {offset:016x} 2a"));
         }
-        wire.say(1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000");
+        wire.send_ulpdu(1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000");
         assert_eq!(wire.findings(), []);
     }
 }

@@ -101,7 +101,7 @@ mod tests {
                 (frame[16], frame[17]) = (0x40, 0);
                 wire.send(direction, &frame);
             }
-            wire.say(0, ulpdu);
+            wire.send_ulpdu(0, ulpdu);
             wire
         };
         let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");

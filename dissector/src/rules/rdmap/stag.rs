@@ -76,7 +76,7 @@ mod tests {
     fn reads(stags: impl Iterator<Item = u32>) -> Wire {
         let mut wire = Wire::started();
         for (msn, stag) in (1..).zip(stags) {
-            wire.say(
+            wire.send_ulpdu(
                 0,
                 &format!(
                     "4141 00000000 00000001 {msn:08x} 00000000
@@ -94,13 +94,13 @@ mod tests {
     fn an_stag_that_was_invalidated_is_not_used() {
         let after = |between: &[(usize, &str)], last: &str| {
             let mut wire = Wire::started();
-            wire.say(0, "4143 00000000 00000000 00000001 00000000 61");
-            wire.say(1, "4143 00000000 00000000 00000001 00000000 61");
-            wire.say(0, INVALIDATES_7);
+            wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 61");
+            wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 61");
+            wire.send_ulpdu(0, INVALIDATES_7);
             for (direction, octets) in between {
-                wire.say(*direction, octets);
+                wire.send_ulpdu(*direction, octets);
             }
-            wire.say(0, last);
+            wire.send_ulpdu(0, last);
             wire
         };
         let other = WRITES_TO_7.replace("07", "08");
@@ -124,12 +124,12 @@ mod tests {
             frame
         };
         let mut wire = Wire::started_as(&flags(testing::request()), &flags(testing::reply()));
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 61");
-        wire.say(1, "4143 00000000 00000000 00000001 00000000 61");
-        wire.say(0, INVALIDATES_7);
-        wire.say(1, "4143 00000000 00000000 00000002 00000000 07");
-        wire.say(0, WRITES_TO_7);
-        wire.say(0, "4143 00000000 00000000 00000003 00000000 61");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 61");
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 61");
+        wire.send_ulpdu(0, INVALIDATES_7);
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000002 00000000 07");
+        wire.send_ulpdu(0, WRITES_TO_7);
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000003 00000000 61");
         assert_eq!(wire.errors(), []);
     }
 

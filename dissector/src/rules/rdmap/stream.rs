@@ -102,12 +102,12 @@ mod tests {
     fn an_error_ends_with_one_terminate_and_a_close() {
         let right = || exchange(&[(0, SEND), (0, BAD), (1, TERMINATE)]);
         let mut more = right();
-        more.say(1, SEND);
+        more.send_ulpdu(1, SEND);
         proves(requirement!("RDMAP-5.4-12"), &more, &right());
         let silent = then(&[(0, SEND), (0, BAD)], |wire| wire.fin(1));
         let reported = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &reported);
-        let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.say(0, BAD), |wire| wire.fin(1)));
+        let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.send_ulpdu(0, BAD), |wire| wire.fin(1)));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
         proves(requirement!("RDMAP-6.2.1-8"), &reset, &reported);

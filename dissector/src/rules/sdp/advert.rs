@@ -224,7 +224,7 @@ mod tests {
     /// Length and headers, in hexadecimal.
     fn terminate(talk: &mut Talk, direction: usize, error: &str, control: &str, headers: &str) {
         let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
-        talk.wire.say(direction, &ulpdu);
+        talk.wire.send_ulpdu(direction, &ulpdu);
     }
 
     #[test]

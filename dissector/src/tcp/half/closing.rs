@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_right_behind_the_octets_shows_no_gap() {
+    fn a_fin_right_after_the_octets_shows_no_gap() {
         let mut wire = exchange(&[(0, SEND)]);
         wire.fin(0);
         wire.fin(1);
