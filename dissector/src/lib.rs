@@ -33,6 +33,7 @@ pub mod browse;
 mod connections;
 pub mod contents;
 mod digits;
+mod direction;
 mod dissector;
 mod dropped;
 pub mod fact;
@@ -62,6 +63,7 @@ pub mod tree;
 pub mod unit;
 mod watch;
 
+pub use direction::Direction;
 pub use dissector::Dissector;
 pub use dropped::Dropped;
 pub use finding::Finding;

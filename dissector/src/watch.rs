@@ -1,5 +1,6 @@
 //! The monitor of one connection: its state, and the rules that check it.
 
+use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow;
 use crate::follow::exchange::Exchange;
@@ -22,7 +23,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Records the flags of a segment.
-    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.repairs.segment(&mut self.state, direction, segment, &mut self.found);
         self.state.segment(direction, segment);
     }
@@ -41,7 +42,7 @@ impl Watch {
             self.state.facts().iter().for_each(|fact| sink.fact(stream, fact));
         }
         judge_unit(&self.state, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
-        let (direction, frame) = (usize::from(unit.direction), unit.frame);
+        let (direction, frame) = (unit.direction(), unit.frame);
         if self.repairs.hold(&self.state, unit, &mut self.found) {
             self.state.traffic.repair(direction, frame, None);
         }
@@ -74,10 +75,10 @@ impl Watch {
     }
 
     /// The direction of the SuspComm that was acknowledged, and its port.
-    pub(crate) fn suspended(&self) -> Option<(usize, u16)> {
+    pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
         let closing = &self.state.context().sdp.as_deref()?.closing;
-        let of = |local: usize| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[1 - local].is_some());
-        (0..2).find_map(|local| of(local).map(|suspension| (local, suspension.port)))
+        let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());
+        Direction::BOTH.into_iter().find_map(|local| of(local).map(|suspension| (local, suspension.port)))
     }
 
     /// Octets of memory that grow with the connection's activity.

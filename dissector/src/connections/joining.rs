@@ -4,6 +4,7 @@
 use super::Connections;
 use super::limits::NEAR;
 use super::owner::Owner;
+use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::tcp::{Located, Place};
 
@@ -83,7 +84,7 @@ impl Connections {
         connection.map_or([None; 2], |it| {
             let [forth, back] = it.syns(segment);
             // Direction 0 of the new one is that of the segment.
-            if it.direction_of(segment) == 0 { [forth, back] } else { [back, forth] }
+            if it.direction_of(segment) == Direction::Forward { [forth, back] } else { [back, forth] }
         })
     }
 }

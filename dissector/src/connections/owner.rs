@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::limits::NEAR;
+use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::tcp::Place;
 
@@ -18,7 +19,7 @@ impl Connection {
     /// `Some(false)`: it is of another connection. `None`: its numbers fit this connection.
     pub(super) fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
         let mine = self.direction_of(segment);
-        let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
+        let (own, other) = (&self.directions[mine], &self.directions[mine.peer()]);
         if let Some(is_copy) = own.compare(segment) {
             return Some(is_copy);
         }
@@ -40,13 +41,13 @@ impl Connection {
     /// another connection.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
-        let near = |direction: usize, number: u32| {
+        let near = |direction: Direction, number: u32| {
             let isn = self.directions[direction].half.isn();
             isn.filter(|isn| number.wrapping_sub(*isn) < NEAR)
         };
         let mut syns = [None; 2];
         syns[mine] = near(mine, segment.seq);
-        syns[1 - mine] = near(1 - mine, segment.ack).filter(|_| segment.ack_flag);
+        syns[mine.peer()] = near(mine.peer(), segment.ack).filter(|_| segment.ack_flag);
         syns
     }
 }

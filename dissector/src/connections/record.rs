@@ -1,6 +1,7 @@
 //! What is kept of a connection that was put aside, and how it continues.
 
-use super::connection::{Connection, Direction};
+use super::connection::{Connection, DirectionState};
+use crate::direction::Direction;
 use crate::framing::{Reader, ReaderRecord};
 use crate::tcp::{Half, HalfRecord, Past};
 
@@ -11,7 +12,7 @@ impl Connection {
     /// It continues from its record, or else from what is known of its past.
     pub(super) fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
         let Some(record) = record else {
-            self.begin([0, 1].map(|direction| past.syn_alone(direction)));
+            self.begin(Direction::BOTH.map(|direction| past.syn_alone(direction)));
             self.goes_on = past.has_octets();
             return;
         };
@@ -39,6 +40,6 @@ impl Connection {
     }
 
     pub(super) fn into_record(self) -> Record {
-        self.directions.map(|Direction { half, reader, .. }| (half.record(), reader.record(&half)))
+        self.directions.map(|DirectionState { half, reader, .. }| (half.record(), reader.record(&half)))
     }
 }

@@ -10,6 +10,7 @@ use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, What};
+use crate::direction::Direction;
 use crate::parse::Located;
 use crate::parse::{SegmentView, ULPDU_AT, queue_of};
 
@@ -17,7 +18,7 @@ use crate::parse::{SegmentView, ULPDU_AT, queue_of};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
     /// 0 or 1.
-    pub direction: usize,
+    pub direction: Direction,
     /// Frame.
     pub frame: u64,
     /// In nanoseconds since 1970.

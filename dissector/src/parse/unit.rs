@@ -6,6 +6,7 @@ use std::ops::Range;
 use weft_core::wire::mpa::{Layout, StartupKind, fpdu::Piece};
 use weft_core::wire::sdp::FieldOrder;
 
+use crate::direction::Direction;
 use crate::located::{Located, Placed};
 use crate::part::Part;
 use crate::tcp::{Arrived, Half};
@@ -313,6 +314,11 @@ impl<'a> StreamOrigin<'a> {
 }
 
 impl Unit<'_> {
+    /// Its direction.
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction.into()
+    }
+
     /// Octets `start..end` of the unit's stream, if all of them were captured and still exist.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         match self.origin {

@@ -103,13 +103,13 @@ impl Operations {
             && offset % 8 != 0
             && self.certain
         {
-            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, 1 - at.direction);
+            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, at.direction.peer());
             remarks
                 .push(At { direction: responder, ..at }.earlier(what, Located { frame: begun, ..Located::default() }));
         }
         self.note_depth(begun, 1);
         match ended {
-            Some((frame, time)) => Some(request.operation(u8::from(at.direction == 1), At { frame, time, ..at })),
+            Some((frame, time)) => Some(request.operation(u8::from(at.direction), At { frame, time, ..at })),
             None => {
                 self.requests.push_front(request);
                 self.current = Some(0);

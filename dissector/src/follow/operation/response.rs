@@ -272,6 +272,6 @@ impl Operations {
             Overrun::answered(&mut self.overrun, request.frame, at.frame);
         }
         Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);
-        Some(request.operation(u8::from(at.direction == 0), at))
+        Some(request.operation(u8::from(at.direction.peer()), at))
     }
 }

@@ -3,6 +3,7 @@
 
 use weft_core::wire::mpa::StartupKind;
 
+use crate::direction::Direction;
 use crate::follow::connection::Connection;
 use crate::parse::Carrier;
 
@@ -35,12 +36,12 @@ impl Profile {
     }
 
     /// The profile, once something shows it. `connecting` sent the Hello, which came by `carrier`.
-    pub(super) fn of(carrier: Carrier, connecting: usize, is_acked: bool, connection: &Connection) -> Option<Self> {
+    pub(super) fn of(carrier: Carrier, connecting: Direction, is_acked: bool, connection: &Connection) -> Option<Self> {
         if carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);
         }
-        let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
-        if of(1 - connecting).is_some() {
+        let of = |direction: Direction| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
+        if of(connecting.peer()).is_some() {
             return Some(Profile::Swapped);
         }
         match of(connecting) {

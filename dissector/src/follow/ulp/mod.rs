@@ -22,6 +22,7 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::direction::Direction;
 use crate::parse::SegmentView;
 
 pub use rpcrdma::RpcRdma;
@@ -149,7 +150,7 @@ impl Ulps {
     }
 
     /// Processes a segment. Returns the parsed message that it ends.
-    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<UlpMessage> {
+    pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>) -> Option<UlpMessage> {
         if self.state == State::GivenUp {
             return None;
         }
@@ -176,7 +177,7 @@ impl Ulps {
     }
 
     /// A Read Response may prove rping.
-    fn tagged(&mut self, direction: usize, view: &SegmentView<'_>) {
+    fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if matches!(self.state, State::Looking(_))
             && view.opcode() == Opcode::READ_RESPONSE
             && self.rping.is_proved_by(direction, view)
@@ -198,7 +199,7 @@ impl Ulps {
         ]
     }
 
-    fn ended(&mut self, direction: usize, begun: Begun, len: u64) -> Option<UlpMessage> {
+    fn ended(&mut self, direction: Direction, begun: Begun, len: u64) -> Option<UlpMessage> {
         let fits = |verdict: Verdict<UlpMessage>| match verdict {
             Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
             other => other,

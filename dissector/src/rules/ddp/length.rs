@@ -23,7 +23,7 @@ pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12
 
 fn fits_mulpdu(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let room = state.mpa.streams[usize::from(unit.direction)].room;
+    let room = state.mpa.streams[unit.direction()].room;
     if let Some(room) = room.filter(|room| length > room.mulpdu)
         && is_trusted(fpdu)
     {

@@ -3,6 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::{Kind, STREAMING_HEAD, Unit};
 use crate::rules::findings::Findings;
@@ -24,7 +25,7 @@ pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")]
 /// Octets that are not an FPDU. Every octet before them was captured and understood.
 fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
-    let side = &state.traffic.sides[usize::from(unit.direction)];
+    let side = &state.traffic.sides[unit.direction()];
     // After a start-up frame alone it is unknown whether the other end accepted.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.pair().is_some_and(|pair| pair.accepted());
     // Unexplained: they may be the beginning of an FPDU that was captured only in part.
@@ -32,7 +33,7 @@ fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
         return;
     }
     let found = format!("{len} other bytes");
-    let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
+    let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
     let expected = "nothing but RDMA messages once the stream is in RDMA mode";
     findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
@@ -46,7 +47,7 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
     if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
         return;
     }
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let side = &traffic.sides[direction];
         let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unended()) else { continue };
         if message.frame > fin {
@@ -61,7 +62,9 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
             let expected = "the segment with L=1 after all others of its message";
             let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
             findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
-        } else if message.passed && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[1 - direction]) != Some(true) {
+        } else if message.passed
+            && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[direction.peer()]) != Some(true)
+        {
             let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
             findings.in_frame(requirement!("DDP-4.1-4"), direction, message.control, "L=1 in the last segment", found);
         }
@@ -71,8 +74,8 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
 fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     let terminated = traffic.sides.iter().any(|side| side.terminate.is_some());
-    for direction in 0..2 {
-        let (own, peer) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
+    for direction in Direction::BOTH {
+        let (own, peer) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
         let reset = connection.rst.iter().any(Option::is_some);
         if let Some(fin) = connection.fin[direction]
             && let Some((opcode, latest)) = own.messages.unfinished()
@@ -85,15 +88,15 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             // The wire does not show whether the ULP requested a graceful close.
             findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
-            if tcp[direction].had_fin(fin, &tcp[1 - direction]) == Some(true) {
+            if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
                 let expected = "messages that continue although the other half is closed";
                 findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
             }
         }
-        let Some(peer_fin) = connection.fin[1 - direction] else { continue };
+        let Some(peer_fin) = connection.fin[direction.peer()] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
         // A peer that resets the connection after its FIN accepts no more answers.
-        let given_up = connection.rst[1 - direction].is_some();
+        let given_up = connection.rst[direction.peer()].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &state.mpa.tcp;
         if traffic.is_complete()
@@ -101,7 +104,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin
-            && tcp[direction].had_received(ended, &tcp[1 - direction], read.end) == Some(true)
+            && tcp[direction].had_received(ended, &tcp[direction.peer()], read.end) == Some(true)
         {
             let expected = "requests served although the other half is closed";
             let found = format!("a close, and no response to the request of frame {}", read.frame);
@@ -119,9 +122,9 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
 /// DDP to let its ULP send more messages after an error; a ULP that sends nothing complies.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    for direction in 0..2 {
-        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
-        let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
+    for direction in Direction::BOTH {
+        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
+        let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
         // A Responder may not send before it has received a valid first FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
@@ -130,19 +133,19 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (bad, end) = (bad.frame, bad.end);
         match &receiver.terminate {
             None => {
-                if let Some(closed) = closed.filter(|at| state.mpa.may_know(1 - direction, *at, bad, end)) {
+                if let Some(closed) = closed.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
                     let found = format!("a close without Terminate after the bad CRC of frame {bad}");
                     let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
+                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), closed, expected, found);
                 }
             }
             Some(seen) => {
                 let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
-                let knew = state.mpa.may_know(1 - direction, seen.frame, bad, end);
+                let knew = state.mpa.may_know(direction.peer(), seen.frame, bad, end);
                 if seen.error.layer.0 != 2 && knew && !about_earlier {
                     let found = format!("{} after the bad CRC of frame {bad}", seen.error);
                     let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, seen.frame, expected, found);
+                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), seen.frame, expected, found);
                 }
             }
         }

@@ -4,6 +4,7 @@ use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Logged, Remark, TerminateSeen, What};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
@@ -72,15 +73,15 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     if let Some(target) = seen.target() {
-        rejected_stag(state, usize::from(unit.direction == 0), seen, &target, findings);
+        rejected_stag(state, unit.direction().peer(), seen, &target, findings);
     }
 }
 
 /// The same where the segment was read only after the Terminate, because octets before it are
 /// missing.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in state.traffic.sides.iter().enumerate() {
-        let sender = 1 - direction;
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
+        let sender = direction.peer();
         if let Some(seen) = &side.terminate
             && let Some(target) = seen.late_target(&state.traffic.sides[sender].log)
         {
@@ -91,7 +92,7 @@ fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn rejected_stag(
     state: &ConnectionState,
-    sender: usize,
+    sender: Direction,
     seen: &TerminateSeen,
     target: &Logged,
     findings: &mut Findings<'_>,

@@ -2,6 +2,7 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
@@ -13,7 +14,7 @@ fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
         // It is not certain that the connection carries DDP.
         return;
     }
-    for (direction, window) in state.mpa.windows.iter().enumerate() {
+    for (direction, window) in Direction::BOTH.into_iter().zip(&state.mpa.windows) {
         let Some(pulled) = window.pulled_back else { continue };
         let found = format!("an edge {} bytes before that of frame {}", pulled.octets, pulled.before);
         let expected = "a receive window whose right edge does not move back";

@@ -57,7 +57,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
     let layout = &fpdu.layout;
     let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     // Two Requests agree on nothing: messages after them (a Terminate) need not have the CRC that
     // one of them requires.
     let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;

@@ -42,7 +42,7 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
 
 /// A sender that omits the field omits it in every FPDU; the first one is enough evidence.
 fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[usize::from(unit.direction)].no_field != 1 {
+    if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[unit.direction()].no_field != 1 {
         return;
     }
     let all = 0..fpdu.body.len();

@@ -35,7 +35,7 @@ const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
 /// The start-up frame in `unit`.
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    state.connection.startup[usize::from(unit.direction)].as_ref()
+    state.connection.startup[unit.direction()].as_ref()
 }
 
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
@@ -108,7 +108,7 @@ fn revision_fits_version(
     view: &SegmentView<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 1 {
         return;
     }

@@ -23,7 +23,7 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
 /// after a valid FPDU.
 fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let Some(misread) = unit.misread else { return };
     let stream = &state.mpa.streams[direction];
     // The connection's state includes this unit already. A direction whose framing broke before is

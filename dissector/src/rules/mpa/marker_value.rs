@@ -79,7 +79,7 @@ fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, f
     {
         return;
     }
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if fpdu.crc_status != CrcStatus::Good && !state.markers_are_certain(direction) {
         return;
     }

@@ -25,7 +25,7 @@ fn flags(markers: bool, crc: bool) -> String {
 }
 
 fn consortium_frames(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = &state.connection.startup[usize::from(unit.direction)] else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     if frame.revision != 0 || frame.wants_markers() && frame.wants_crc() {
         return;
     }

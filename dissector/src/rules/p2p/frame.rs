@@ -42,7 +42,7 @@ const PD_LENGTH: std::ops::Range<usize> = 18..20;
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    state.connection.startup[usize::from(unit.direction)].as_ref()
+    state.connection.startup[unit.direction()].as_ref()
 }
 
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {

@@ -45,7 +45,7 @@ fn describe(opener: &Opener) -> String {
 }
 
 fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 1 {
         return;
     }
@@ -117,7 +117,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
 /// Two different ready-to-receive messages, one directly after the other. The second one may be a
 /// zero-length message of the ULP, which no sentence of RFC 6581 forbids, so it is only a note.
 fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 2 {
         return;
     }

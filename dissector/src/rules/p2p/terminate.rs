@@ -52,8 +52,8 @@ fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<
 /// The Initiator's first FPDU is a Terminate: it does not accept the Reply, and the code is the
 /// reason.
 fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
-    if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[1 - direction].fpdus > 0 {
+    let direction = unit.direction();
+    if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[direction.peer()].fpdus > 0 {
         return;
     }
     let Some(error) = Ending::of(unit, view) else { return };

@@ -36,7 +36,7 @@ pub(super) static ACK: Rule = Rule {
 
 fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Some(seen), Some(transaction), Some(Meant::Ack)) = (view.seen, view.transaction, view.meant()) else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let client = transaction.request.src;
     if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, the source of the PMReq");

@@ -110,7 +110,7 @@ fn reflects<'a>(
         let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
         findings.in_frame(
             rows.ends,
-            usize::from(unit.direction),
+            unit.direction(),
             unit.udp_ports(),
             &expected,
             format!("from {} to {}", seen.src, seen.dst),

@@ -4,6 +4,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, RequestKind, TerminateSeen};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
@@ -43,7 +44,7 @@ pub(super) static INVALIDATION: Rule = Rule {
 
 fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
-    let sender = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let sender = &state.traffic.sides[unit.direction().peer()];
     if let Some(target) = seen.target() {
         if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
             && u32::from(length) != target.ulpdu_len
@@ -67,9 +68,9 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
 
 /// Only at the end is it known what the other direction sent, provided that all of it was captured.
 fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in state.traffic.sides.iter().enumerate() {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let Some(seen) = &side.terminate else { continue };
-        let other = &state.traffic.sides[1 - direction];
+        let other = &state.traffic.sides[direction.peer()];
         if other.messages.is_complete() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header of no segment that was sent".to_owned();
@@ -125,7 +126,7 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fin
 /// A misaligned TO, and an error of the same kind other than the one for it. The alignment of the
 /// address is not on the wire.
 fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
-    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let requester = &state.traffic.sides[unit.direction().peer()];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
     let Some(RequestKind::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.kind) else {
         return;
@@ -142,7 +143,7 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fi
 /// answered.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
-    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let requester = &state.traffic.sides[unit.direction().peer()];
     let Some(octets) = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..)) else { return };
     let parts = RawTerminateParts::split(seen.control, octets);
     let (Ok(copied), Some(msn)) =
@@ -190,7 +191,7 @@ fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, f
     let header = target.header();
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let found = format!("STag {stag:#010x}, rejected in frame {}: {}", seen.frame, seen.error);
-    let sender = usize::from(unit.direction == 0);
+    let sender = unit.direction().peer();
     for id in ids {
         let expected = "an STag that the receiver can invalidate";
         findings.in_frame(*id, sender, target.frame, expected, found.clone());

@@ -4,6 +4,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Overrun, RequestKind};
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
@@ -29,8 +30,8 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }
-    for requester in 0..2 {
-        let (responder, operations) = (1 - requester, &traffic.sides[requester].operations);
+    for requester in Direction::BOTH {
+        let (responder, operations) = (requester.peer(), &traffic.sides[requester].operations);
         if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
             // The segment with L=1 of the Response came before it (DDP-4.1-6).
@@ -69,8 +70,8 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (requester, side) in state.traffic.sides.iter().enumerate() {
-        let in_step = |overrun: &Overrun| !state.mpa.tcp[1 - requester].may_be_late_at(overrun.frame);
+    for (requester, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
+        let in_step = |overrun: &Overrun| !state.mpa.tcp[requester.peer()].may_be_late_at(overrun.frame);
         if let Some(overrun) = side.operations.overrun().filter(in_step) {
             let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
             let found = overrun.outstanding.to_string();

@@ -2,6 +2,7 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, What};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
@@ -20,7 +21,7 @@ const ENOUGH: usize = 8;
 const DENSE: u32 = 16;
 
 fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for owner in 0..2 {
+    for owner in Direction::BOTH {
         let stags = state.traffic.stags.advertised(owner);
         let (Some((first, _)), Some((last, frame))) = (stags.first(), stags.last()) else { continue };
         if stags.len() < ENOUGH {
@@ -59,7 +60,7 @@ fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
     }
     // Without CRC an FPDU is read only when the next one has arrived. Its owner may have sent an
     // FPDU that is not read yet.
-    if state.mpa.tcp[1 - remark.direction].latest_octets.is_some_and(|latest| latest > by) {
+    if state.mpa.tcp[remark.direction.peer()].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");

@@ -3,6 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, What};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
@@ -25,14 +26,14 @@ fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
 }
 
 /// Did this side send an AbortConn? Then its reset was announced (section 8.2.2 of the SDP draft).
-fn aborts_sdp(state: &ConnectionState, side: usize) -> bool {
+fn aborts_sdp(state: &ConnectionState, side: Direction) -> bool {
     state.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
 }
 
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    for side in 0..2 {
-        let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
+    for side in Direction::BOTH {
+        let (own, peer) = (&traffic.sides[side], &traffic.sides[side.peer()]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
             // An RST at another position follows something that was not captured, most likely a

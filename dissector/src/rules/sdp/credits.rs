@@ -6,6 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
@@ -87,7 +88,7 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
 /// Only an arriving message uses up a posted buffer.
 fn reported(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, strays) in sdp.strays.iter().enumerate() {
+    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
             findings.in_frame(requirement!("SDP-10-1"), direction, step.header, &expected, step.to.to_string());

@@ -11,6 +11,7 @@ use weft_core::wire::sdp::Mode;
 use super::figure::{PAIRS, name, pair};
 use super::view::SdpView;
 use super::wr_compl;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Act, Before, Stray, Why};
 use crate::parse::Unit;
@@ -71,7 +72,7 @@ pub(super) static AT_THE_END: Rule =
 /// SinkAvailCancel.
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let Some(write) = sdp.write_after_cancel_ack(direction) else { continue };
         let found = format!("one to STag {:#010x}, whose SinkAvail was canceled", write.stag);
         let expected = "no RDMA Write after its own SinkCancelAck";

@@ -100,7 +100,7 @@ fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 
 fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
-    let sent = sdp.ends[usize::from(unit.direction)].sent;
+    let sent = sdp.ends[unit.direction()].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
     } else if sent.has(Mid::SUSP_COMM) {
