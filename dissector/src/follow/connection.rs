@@ -87,7 +87,7 @@ impl Connection {
     pub(crate) fn initiator(&self) -> Option<Direction> {
         let of =
             |kind: StartupKind| Direction::BOTH.into_iter().find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
-        of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(|responder| responder.peer()))
+        of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(Direction::peer))
     }
 
     /// Request and Reply, if both were found and came from different ends.

@@ -3,6 +3,7 @@
 //!
 //! `ARCHITECTURE.md` has the table of the layers. The imports are the paths in the sources that
 //! begin with `crate`, `super` or `self`, or with a child module. Tests may import everything.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -145,7 +146,7 @@ fn imports(sources: &BTreeMap<Module, String>) -> Imports {
     files
         .map(|(file, text)| {
             let mut used = BTreeSet::new();
-            for path in paths(file, &tokens(&without_tests(text)), sources) {
+            for path in paths(file, &tokens(without_tests(text)), sources) {
                 let path = match path.first().and_then(|first| root.get(first)) {
                     Some(reexported) => [reexported, &path[1..]].concat(),
                     None => path,
