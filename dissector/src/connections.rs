@@ -5,8 +5,8 @@
 //! [`Past`](crate::tcp::Past) is dropped, when
 //!
 //! * its ports are used again;
-//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late
-//!   repetitions change nothing.
+//! * it was closed (RST, or FIN from both ends) and [`LINGERING`](limits::LINGERING) others were
+//!   closed since: late repetitions change nothing.
 //!
 //! It is put aside when
 //!

@@ -24,7 +24,7 @@ pub struct Packet {
 pub enum TransportKind {
     /// A segment.
     Tcp {
-        /// Number of its connection, as in [`crate::unit::Unit::stream`].
+        /// Number of its connection, as in [`crate::parse::Unit::stream`].
         stream: u32,
         /// Sequence number of the header.
         seq: u32,

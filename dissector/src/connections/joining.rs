@@ -60,7 +60,7 @@ impl Connections {
         }
     }
 
-    /// Like [`Connection::recognises`]; a connection that is over is recognised by its sequence
+    /// Like `Connection::recognises`; a connection that is over is recognised by its sequence
     /// numbers alone.
     fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
         match place {

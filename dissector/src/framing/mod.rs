@@ -15,11 +15,11 @@
 //! | [`emit`] | how are units delivered? |
 //! | [`record`] | what is kept when reading is interrupted? |
 //!
-//! Octets come in the order of the capture, so a question may have to wait: [`Later`] is returned
-//! through `?`, and nothing is changed. The same question is repeated when the awaited octets have
-//! arrived. A direction whose own start-up frame was not captured uses what is known of the peer's
-//! frame when it locks; a frame that was captured later changes nothing. This module checks no
-//! rules; see [`crate::rules`].
+//! Octets come in the order of the capture, so a question may have to wait:
+//! [`Later`](crate::tcp::Later) is returned through `?`, and nothing is changed. The same question
+//! is repeated when the awaited octets have arrived. A direction whose own start-up frame was not
+//! captured uses what is known of the peer's frame when it locks; a frame that was captured later
+//! changes nothing. This module checks no rules; see [`crate::rules`].
 
 mod again;
 mod choose;
