@@ -1,5 +1,5 @@
-//! Numbers and octets as text, most of them appended to a buffer that outputs keep. `format!` is too
-//! slow for every field of every unit.
+//! Numbers and octets as text, most of them appended to a buffer that outputs keep: `format!` is
+//! too slow for every field of every unit.
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

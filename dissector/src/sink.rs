@@ -14,8 +14,8 @@ pub trait Sink {
 
     /// A finding. It comes after the unit that shows it, or at the end of the connection. A finding
     /// about a bad CRC comes when the receiver has acknowledged the unit. A finding about a
-    /// datagram may come seconds later, if no other datagram explains it. [`Dissector::units_only`](crate::Dissector::units_only)
-    /// has none.
+    /// datagram may come seconds later, if no other datagram explains it.
+    /// [`Dissector::units_only`](crate::Dissector::units_only) has none.
     fn finding(&mut self, finding: &Finding) {
         let _ = finding;
     }

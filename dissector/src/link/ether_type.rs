@@ -1,4 +1,4 @@
-//! EtherTypes, and the headers that they name.
+//! EtherTypes, and how a frame shows them.
 
 use super::header::{Header, Step, u16_at};
 

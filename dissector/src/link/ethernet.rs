@@ -1,5 +1,5 @@
 //! Ethernet II, IEEE 802.3 with 802.2 and SNAP; VLAN tags (802.1Q, 802.1ad) and backbone tags
-//! (802.1ah); what an EtherType names.
+//! (802.1ah); the header that an EtherType names.
 
 use super::ether_type::{
     BACKBONE, IPV4, IPV6, MACSEC, MPLS_MULTICAST, MPLS_UNICAST, NSH, PPP, PPPOE_SESSION, TRANSPARENT_BRIDGING, is_vlan,
