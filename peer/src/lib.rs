@@ -9,6 +9,7 @@
 //! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
 //! - [`sdp`]: sockets on such an RNIC;
+//! - [`sdp_rnic`]: joins such a socket with the work requests and completions of an RNIC;
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
@@ -31,6 +32,7 @@ pub mod mpa;
 pub mod portmap;
 pub mod rdmap;
 pub mod sdp;
+pub mod sdp_rnic;
 pub mod service;
 pub mod shim;
 pub mod soak;
