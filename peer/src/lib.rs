@@ -1,5 +1,4 @@
-//! The one who speaks: an iWARP endpoint as sans-IO machines, and the drivers that give them a
-//! wire.
+//! An iWARP endpoint as sans-IO machines, and the drivers that join them with a network.
 //!
 //! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next
 //! deadline. Nothing outside [`driver`] reads a clock, a random source or a socket, so the same
@@ -15,7 +14,7 @@
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
 //! - [`shim`]: the messages between the preload shim and its agent, and the rules;
-//! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
+//! - [`hostile`]: the same endpoint with named deviations, each with the requirements it violates;
 //! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!

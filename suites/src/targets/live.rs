@@ -271,7 +271,7 @@ impl Live {
                 return Ok((Link::Virtual(service.initiator(settings)?), Some(Start::Virtual)));
             }
             Reach::Waiting { awaiting, start } => return Ok((Link::Accept(awaiting.link()), Some(start.clone()))),
-            Reach::Asking { desk, start } => return Ok((Link::Asked(desk.link()), Some(start.clone()))),
+            Reach::Asking { desk, start } => return Ok((Link::Mapper(desk.link()), Some(start.clone()))),
             Reach::BuiltinTcp { rping, .. } if target.service == Service::Rping => *rping,
             Reach::BuiltinTcp { echo, .. } => *echo,
             Reach::Tcp(address) => *address,
