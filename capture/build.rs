@@ -1,7 +1,7 @@
 //! Looks for libpcap where the linker will, and sets `libpcap` when it is there.
 //!
 //! The package pcap is linked only by code that names it (an unused dependency brings no `-lpcap`),
-//! so a machine without libpcap builds all the same, with a warning that says what to install.
+//! so a machine without libpcap builds too, with a warning that names what to install.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
 //!
 //! The build fails on a duplicate id, an unknown level or way of observing, or a row of another
-//! shape: the catalogue is data that the whole product rests on, so a damaged one must not compile.
+//! shape: the complete product depends on the catalogue, so a damaged one must not compile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ fn classes() -> BTreeMap<String, String> {
             let text = format!(
                 "Some(crate::requirement::Classified {{ class: crate::requirement::Class::{class}, reason: {reason:?} }})"
             );
-            assert!(classes.insert(id.to_owned(), text).is_none(), "{path}: {id} stands twice");
+            assert!(classes.insert(id.to_owned(), text).is_none(), "{path}: {id} is in it twice");
         }
     }
     classes

@@ -86,7 +86,7 @@ pub(crate) fn asks_nothing(connection: Object) -> Failure {
 
 /// `hello` after the first line.
 pub(crate) fn hello_again() -> Failure {
-    Failure::of("hello is said once, and first")
+    Failure::of("hello is the first request, and comes once")
 }
 
 /// The event that reports a request for which there is no room (`failed`).

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Request, Told, VERSION, What};
+use crate::protocol::{Action, AgentMessage, Done, Event, Failure, LONGEST_LINE, Outcome, Request, VERSION, What};
 
 /// The time in which the first line has to be there. A tester sends it at once.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
@@ -281,22 +281,22 @@ struct Out<W> {
 }
 
 impl<W: Write> Out<W> {
-    fn tell(&mut self, what: What) -> io::Result<()> {
+    fn send(&mut self, what: What) -> io::Result<()> {
         let at = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let mut line = serde_json::to_vec(&Told { at, what })?;
+        let mut line = serde_json::to_vec(&AgentMessage { at, what })?;
         line.push(b'\n');
         self.output.write_all(&line)
     }
 
     fn answer(&mut self, id: Option<u64>, outcome: Result<Done, Failure>) -> io::Result<()> {
         let outcome = outcome.map_or_else(Outcome::Failed, Outcome::Done);
-        self.tell(What::Answer { id, outcome })?;
+        self.send(What::Answer { id, outcome })?;
         self.output.flush()
     }
 
     fn events(&mut self, events: Vec<Event>) -> io::Result<()> {
         for event in events {
-            self.tell(What::Event(event))?;
+            self.send(What::Event(event))?;
         }
         self.output.flush()
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use session::{Counter, FakeDevice, play, play_soft};
 use weft_agent::listen::{MOST_TESTERS, listen};
-use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Told, What};
+use weft_agent::protocol::{Action, AgentMessage, Done, Event, Failure, LONGEST_LINE, Outcome, What};
 use weft_agent::serve::{Carrier, Ended};
 
 /// Two tests measure this process: its memory, or its descriptors and threads. `cargo test` runs
@@ -201,9 +201,9 @@ fn a_tester_may_disconnect_after_each_octet() {
 }
 
 /// The id of each answer, and whether the request was performed.
-fn answers(told: &[u8]) -> Vec<(Option<u64>, bool)> {
-    let lines = told.split(|octet| *octet == b'\n').filter(|line| !line.is_empty());
-    let answer = |line| match serde_json::from_slice::<Told>(line).unwrap().what {
+fn answers(output: &[u8]) -> Vec<(Option<u64>, bool)> {
+    let lines = output.split(|octet| *octet == b'\n').filter(|line| !line.is_empty());
+    let answer = |line| match serde_json::from_slice::<AgentMessage>(line).unwrap().what {
         What::Answer { id, outcome } => Some((id, matches!(outcome, Outcome::Done(_)))),
         What::Event(_) => None,
     };

@@ -5,8 +5,8 @@
 //! file or decides when to stop.
 //!
 //! libpcap is the only library of the system that weft uses, and it need not be there: a build that
-//! does not find it (or is made without the feature `live`) has the same functions, and they say
-//! what to install.
+//! does not find it (or is made without the feature `live`) has the same functions, and they
+//! report what to install.
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "live", libpcap))]
@@ -21,7 +21,7 @@ pub use live::{Live, interfaces};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Octets of a frame that are kept unless told otherwise: more than any frame has, as tcpdump and
+/// Octets of a frame that are kept by default: more than any frame has, as tcpdump and
 /// tshark have it.
 pub const SNAP_LEN: u32 = 262_144;
 
@@ -39,13 +39,13 @@ pub struct Settings {
     pub promiscuous: bool,
     /// MiB of the kernel's buffer, 1 to 2047. Frames that find it full are dropped, and counted.
     pub buffer_mib: u32,
-    /// How long the kernel may hold frames back to hand on several at once, in whole milliseconds;
+    /// How long the kernel may hold frames back to hand on several at once, in milliseconds;
     /// also how long [`Live::next_frame`] waits.
     pub batch: Duration,
 }
 
 impl Settings {
-    /// Everything on `interface`, whole, in batches of a tenth of a second.
+    /// Complete frames of everything on `interface`, in batches of a tenth of a second.
     #[must_use]
     pub fn new(interface: &str) -> Self {
         Settings {
@@ -97,7 +97,7 @@ pub struct Drops {
 pub struct Interface {
     /// As [`Settings::interface`] takes it.
     pub name: String,
-    /// More about it, where the system says more.
+    /// A description, if the system has one.
     pub description: Option<String>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
@@ -136,7 +136,7 @@ pub enum OpenError {
     Filter {
         /// The filter.
         filter: String,
-        /// What libpcap says of it.
+        /// libpcap's message.
         why: String,
     },
     /// Something else.
@@ -144,7 +144,7 @@ pub enum OpenError {
     Other {
         /// The interface.
         interface: String,
-        /// What libpcap says.
+        /// libpcap's message.
         why: String,
     },
 }

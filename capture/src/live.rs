@@ -52,7 +52,7 @@ impl Live {
                 .filter(filter, true)
                 .map_err(|error| OpenError::Filter { filter: filter.clone(), why: words(&error) })?;
         }
-        // Only what the types of the day fit into; others say so themselves where they are read.
+        // All types of today fit into it; a reader of frames reports any other.
         let link_type = u16::try_from(capture.get_datalink().0).unwrap_or(u16::MAX);
         let batch = Timespec::try_from(settings.batch).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         Ok(Live { capture, link_type: as_in_files(link_type), drops: Counters::default(), batch, dry: false })
@@ -64,8 +64,8 @@ impl Live {
         self.link_type
     }
 
-    /// The next frame. Where there was none the last time, waits for one as long as
-    /// [`Settings::batch`] says.
+    /// The next frame. Where there was none the last time, waits for one during
+    /// [`Settings::batch`].
     pub fn next_frame(&mut self) -> Next<'_> {
         if self.dry {
             match poll(&mut [PollFd::new(&self.capture, PollFlags::IN)], Some(&self.batch)) {
@@ -78,7 +78,7 @@ impl Live {
             Ok(packet) => {
                 self.dry = false;
                 let seconds = u64::try_from(packet.header.ts.tv_sec).unwrap_or(0);
-                // Of the precision that was asked for.
+                // In the precision that was requested.
                 let fraction = u64::try_from(packet.header.ts.tv_usec).unwrap_or(0);
                 Next::Packet(Packet {
                     time: seconds.saturating_mul(1_000_000_000).saturating_add(fraction),
@@ -105,7 +105,7 @@ impl Live {
     }
 }
 
-/// libpcap's numbers are those of the operating system where they differ from what stands in files:
+/// libpcap's numbers are those of the operating system where they differ from those in files:
 /// raw IP is the one that Linux has.
 fn as_in_files(link_type: u16) -> u16 {
     const DLT_RAW: u16 = 12;
@@ -132,7 +132,7 @@ impl Counters {
 /// The interfaces of this machine (of this network namespace).
 ///
 /// # Errors
-/// [`OpenError::Other`] when the system does not tell.
+/// [`OpenError::Other`] when the system does not list them.
 pub fn interfaces() -> Result<Vec<Interface>, OpenError> {
     let failed = |error: Error| OpenError::Other { interface: "interfaces".to_owned(), why: words(&error) };
     Ok(Device::list().map_err(failed)?.into_iter().map(interface).collect())
@@ -161,7 +161,7 @@ fn refusal(interface: &str, error: &Error) -> OpenError {
     OpenError::Other { interface, why }
 }
 
-/// What libpcap says, without the package's own words in front of it.
+/// libpcap's message, without the package's own prefix.
 fn words(error: &Error) -> String {
     match error {
         Error::PcapError(text) => text.trim_end_matches('\n').to_owned(),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_do() {
+    fn refusals_name_the_remedy() {
         let refused = |why: &str| refusal("lo", &Error::PcapError(why.to_owned()));
         // The words of libpcap 1.10 for EPERM, and of older ones.
         for why in [

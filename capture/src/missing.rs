@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_to_install() {
+    fn names_what_to_install() {
         let error = Live::open(&Settings::new("lo")).unwrap_err();
         assert!(error.to_string().contains("apt-get install libpcap-dev"), "{error}");
         assert_eq!(interfaces(), Err(OpenError::NotBuilt));

@@ -64,7 +64,7 @@ fn drop_for(_: Option<(u32, u32)>) -> io::Result<Dropped> {
 mod tests {
     use super::*;
 
-    /// What the kernel says of the calling thread.
+    /// The kernel's state of the calling thread.
     fn status(field: &str) -> String {
         let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();

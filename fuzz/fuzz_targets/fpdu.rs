@@ -1,4 +1,4 @@
-//! Whole FPDUs: written, read back; any octets under any layout.
+//! Complete FPDUs, written and read back; any octets under any layout.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

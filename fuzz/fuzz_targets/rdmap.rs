@@ -1,4 +1,4 @@
-//! RDMAP messages behind the DDP header.
+//! RDMAP messages after the DDP header.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

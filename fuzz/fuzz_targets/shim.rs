@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| weft_fuzz::told::shim(data));
+fuzz_target!(|data: &[u8]| weft_fuzz::messages::shim(data));

@@ -1,6 +1,6 @@
-//! What peers tell the workloads.
+//! What peers send to the workloads.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| weft_fuzz::told::workload(data));
+fuzz_target!(|data: &[u8]| weft_fuzz::messages::workload(data));

@@ -8,12 +8,12 @@ mod session;
 const TOKEN: &str = "secret";
 const HELLO: &[u8] = b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret\"}}}\n";
 
-/// A tester says `data` behind its first octet, which tells whether a right hello goes before it,
-/// and in what pieces it arrives.
+/// A tester sends `data` without its first octet. This octet selects whether a correct hello
+/// precedes it, and the size of the pieces in which it arrives.
 pub fn control_connection(data: &[u8]) {
-    let Some((how, said)) = data.split_first() else { return };
-    let said = if how & 1 == 0 { [HELLO, said].concat() } else { said.to_vec() };
-    let piece = [usize::MAX, 1, 7, 100][usize::from(how >> 1 & 3)];
-    session::play(&said, || piece, Some(TOKEN));
-    session::play_soft(&said, || piece, Some(TOKEN));
+    let Some((options, sent)) = data.split_first() else { return };
+    let sent = if options & 1 == 0 { [HELLO, sent].concat() } else { sent.to_vec() };
+    let piece = [usize::MAX, 1, 7, 100][usize::from(options >> 1 & 3)];
+    session::play(&sent, || piece, Some(TOKEN));
+    session::play_soft(&sent, || piece, Some(TOKEN));
 }

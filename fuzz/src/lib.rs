@@ -7,12 +7,12 @@
 //! | [`capture`] | capture files, through the dissector and the outputs |
 //! | [`filter`] | display filters |
 //! | [`agent`] | lines of the agent's control connection |
-//! | [`told`] | what peers tell the workloads; lines of the preload library and its agent |
+//! | [`messages`] | what peers send to the workloads; lines of the preload library and its agent |
 #![forbid(unsafe_code)]
 
 pub mod agent;
 pub mod capture;
 pub mod filter;
+pub mod messages;
 pub mod stream;
-pub mod told;
 pub mod wire;

@@ -115,9 +115,9 @@ fn main() -> io::Result<()> {
         fs::write(corpus.join("shim").join(format!("seed-{n:03}")), line)?;
     }
     for (n, entry) in fs::read_dir(control)?.enumerate() {
-        // They say hello themselves, and arrive at once.
-        let said = [vec![1], fs::read(entry?.path())?].concat();
-        fs::write(corpus.join("agent").join(format!("seed-{n:03}")), said)?;
+        // They contain the hello, and arrive in one piece.
+        let sent = [vec![1], fs::read(entry?.path())?].concat();
+        fs::write(corpus.join("agent").join(format!("seed-{n:03}")), sent)?;
     }
     writer.failed
 }

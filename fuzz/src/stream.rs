@@ -132,7 +132,7 @@ fn stream(choices: &mut Choices<'_>, reply: bool, wanted: [bool; 2]) -> Vec<u8> 
     out
 }
 
-/// Puts both streams into segments that end where `cuts` says.
+/// Puts both streams into segments that end at `cuts`.
 fn in_segments(streams: &[Vec<u8>; 2], mut cuts: Choices<'_>) -> [Vec<String>; 2] {
     let mut wire = Wire::opened();
     let mut at = [0usize; 2];

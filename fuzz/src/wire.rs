@@ -40,7 +40,7 @@ pub fn ddp(data: &[u8]) {
     }
 }
 
-/// RDMAP headers behind that of DDP.
+/// RDMAP headers after the DDP header.
 pub fn rdmap(data: &[u8]) {
     again!(ReadRequest, data);
     again!(Terminate, data);
@@ -65,7 +65,7 @@ pub fn portmap(data: &[u8]) {
 /// length.
 pub fn fpdu(data: &[u8]) {
     let [high, low, flags, length_high, length_low, rest @ ..] = data else { return };
-    // FPDUs stand at multiples of four from the start (each is one long), so do markers.
+    // FPDUs and markers begin at multiples of four from the start.
     let position = u64::from(u16::from_be_bytes([*high, *low])) * 4;
     let framing = Framing { markers: flags & 1 != 0, crc: flags & 2 != 0 };
     let (front, back) = rest.split_at(rest.len() / 2);

@@ -1,5 +1,4 @@
-//! The one who speaks: an iWARP endpoint as sans-IO machines, and the drivers that give them a
-//! wire.
+//! An iWARP endpoint as sans-IO machines, and the drivers that join them with a network.
 //!
 //! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next
 //! deadline. Nothing outside [`driver`] reads a clock, a random source or a socket, so the same
@@ -9,12 +8,13 @@
 //! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
 //! - [`sdp`]: sockets on such an RNIC;
+//! - [`sdp_rnic`]: joins such a socket with the work requests and completions of an RNIC;
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
 //! - [`shim`]: the messages between the preload shim and its agent, and the rules;
-//! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
+//! - [`hostile`]: the same endpoint with named deviations, each with the requirements it violates;
 //! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
@@ -31,6 +31,7 @@ pub mod mpa;
 pub mod portmap;
 pub mod rdmap;
 pub mod sdp;
+pub mod sdp_rnic;
 pub mod service;
 pub mod shim;
 pub mod soak;

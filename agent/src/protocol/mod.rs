@@ -8,20 +8,20 @@
 //!
 //! Objects have numbers that the agent gives. All that a control connection made ends with it.
 //!
-//! `ask` has a tester's messages, `tell` an agent's, `address` how both name places.
+//! `request` has a tester's messages, `message` an agent's, `address` their addresses.
 //!
 //! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs
 //! have them: what goes on the wire.
 
 mod address;
-mod ask;
-mod tell;
+mod message;
+mod request;
 
 use serde::{Deserialize, Serialize};
 
 pub use address::{Address, NoAddress};
-pub use ask::{Access, Action, Operation, Parameters, Part, Request};
-pub use tell::{Completion, Device, Done, Event, Failure, Outcome, Told, What};
+pub use message::{AgentMessage, Completion, Device, Done, Event, Failure, Outcome, What};
+pub use request::{Access, Action, Operation, Parameters, Part, Request};
 
 /// The version of this protocol. An agent answers no other.
 pub const VERSION: u32 = 1;

@@ -140,7 +140,7 @@ impl Nic {
             }
             // SAFETY: open as long as the device is.
             let fd = unsafe { BorrowedFd::borrow_raw((*self.channel).fd) };
-            let left = left.try_into().map_err(|_| Failure::of("a time that is none"))?;
+            let left = left.try_into().map_err(|_| Failure::of("the time is out of range"))?;
             match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)) {
                 // A signal ends a wait, too.
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -158,7 +158,7 @@ impl Nic {
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
         let Action::Pair { connection: object, domain, shared, depth, parts, inline, solicited } = *action else {
-            return Err(Failure::of("no Queue Pair is asked for"));
+            return Err(Failure::of("the request is not for a Queue Pair"));
         };
         let domain = self.of_domain(domain)?;
         let srq = match shared {
@@ -265,8 +265,8 @@ impl Nic {
             connection.id
         };
         check(what, call(self, id, &raw mut param))?;
-        // What was refused still asks.
-        self.of_connection(parameters.connection)?.asked = false;
+        // A request that was refused is still undecided.
+        self.of_connection(parameters.connection)?.undecided = false;
         Ok(Done::Nothing)
     }
 
@@ -286,15 +286,15 @@ impl Nic {
 
     pub(super) fn reject(&mut self, connection: Object, data: &Octets) -> Result<Done, Failure> {
         let (octets, length) = private_data(data)?;
-        let asked = self.of_connection(connection)?;
-        if !asked.asked {
+        let requested = self.of_connection(connection)?;
+        if !requested.undecided {
             return Err(asks_nothing(connection));
         }
-        let id = asked.id;
+        let id = requested.id;
         let octets = octets.as_ptr().cast::<c_void>();
         // SAFETY: a request that is not answered yet.
         check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) })?;
-        self.of_connection(connection)?.asked = false;
+        self.of_connection(connection)?.undecided = false;
         Ok(Done::Nothing)
     }
 

@@ -38,13 +38,13 @@ pub(super) struct Connection {
     /// Its completion queue reports only solicited completions, once it has reported one.
     pub(super) solicited: bool,
     /// It answers a request that is neither accepted nor rejected yet.
-    pub(super) asked: bool,
+    pub(super) undecided: bool,
 }
 
 impl Connection {
     /// Without a Queue Pair yet.
-    pub(super) fn new(id: *mut CmId, asked: bool) -> Self {
-        Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, solicited: false, asked }
+    pub(super) fn new(id: *mut CmId, undecided: bool) -> Self {
+        Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, solicited: false, undecided }
     }
 }
 

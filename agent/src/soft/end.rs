@@ -24,7 +24,7 @@ pub(super) struct End {
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
     /// IRD and ORD that its user requested, and that hold where start-up settles none.
-    pub(super) asked: (u8, u8),
+    pub(super) requested: (u8, u8),
     /// Something was done to it since it was driven last.
     pub(super) touched: bool,
     /// It was established, and its end is not reported yet.
@@ -39,7 +39,7 @@ pub(super) enum State {
     Resolved,
     WaitRequest(WaitRequest),
     /// A Request has arrived, and waits for the user's decision.
-    Asked(WaitDecision),
+    Undecided(WaitDecision),
     WaitReply(WaitReply),
     /// The RNIC has the stream.
     Operating(LlpHandle),
@@ -66,7 +66,7 @@ impl End {
             pair: None,
             outgoing: VecDeque::new(),
             deadline,
-            asked: (1, 1),
+            requested: (1, 1),
             touched: false,
             established: false,
             ended: false,
@@ -114,7 +114,7 @@ impl Inner {
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
         let Action::Pair { connection, domain, shared, depth, parts, inline: _, solicited } = *action else {
-            return Err(Failure::of("no Queue Pair is asked for"));
+            return Err(Failure::of("the request is not for a Queue Pair"));
         };
         let pd = self.of_domain(domain)?;
         let srq = match shared.map(|shared| (shared, self.things.get(&shared))) {
@@ -163,7 +163,7 @@ impl Inner {
         }
         let mut request = Vec::new();
         end.state = State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);
-        (end.deadline, end.asked) = (Some(now + within), (parameters.ird, parameters.ord));
+        (end.deadline, end.requested) = (Some(now + within), (parameters.ird, parameters.ord));
         end.send(Transmit::Octets(request.into()));
         self.connecting.push_back(parameters.connection);
         Ok(Done::Nothing)
@@ -195,7 +195,7 @@ impl Inner {
 
     fn decision(&mut self, connection: Object) -> Result<WaitDecision, Failure> {
         match &self.end(connection)?.state {
-            State::Asked(decision) => Ok(decision.clone()),
+            State::Undecided(decision) => Ok(decision.clone()),
             _ => Err(asks_nothing(connection)),
         }
     }

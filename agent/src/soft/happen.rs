@@ -61,7 +61,7 @@ impl Inner {
                     let request = decision.request();
                     let (ird, ord) = request.enhanced.map_or((0, 0), |words| (depth(words.ird), depth(words.ord)));
                     let private_data = Octets(request.private_data.as_octets().to_vec());
-                    (end.state, end.deadline) = (State::Asked(decision), None);
+                    (end.state, end.deadline) = (State::Undecided(decision), None);
                     self.things.insert(object, Thing::Connection);
                     let event = Event::Request { listener: end.listener, connection: object, private_data, ird, ord };
                     self.events.push_back((now, event));
@@ -85,8 +85,8 @@ impl Inner {
                 }
             }
             Ok(AfterReply::Accepted(negotiated, frame)) => {
-                let asked = self.ends.get(&object).map_or((1, 1), |end| end.asked);
-                let depths = negotiated.enhanced.map_or(asked, |agreed| (depth(agreed.ird), depth(agreed.ord)));
+                let requested = self.ends.get(&object).map_or((1, 1), |end| end.requested);
+                let depths = negotiated.enhanced.map_or(requested, |agreed| (depth(agreed.ird), depth(agreed.ord)));
                 // The user gets the Responder's own words, not the result (P2P-9.1-25): this side
                 // holds what they request.
                 let reported = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));

@@ -64,7 +64,7 @@ impl Served for SoftEnd {
                     end.over();
                     inner.events.push_back((now, event));
                 }
-                State::Resolved | State::WaitRequest(_) | State::Asked(_) => {
+                State::Resolved | State::WaitRequest(_) | State::Undecided(_) => {
                     end.send(Transmit::Fin);
                     end.over();
                 }

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use weft_agent::Limits;
 use weft_agent::protocol::{
-    Action, Done, Event, Failure, LONGEST_LINE, MOST_OCTETS, Object, Octets, Outcome, Request, Told, VERSION, What,
-    pattern,
+    Action, AgentMessage, Done, Event, Failure, LONGEST_LINE, MOST_OCTETS, Object, Octets, Outcome, Request, VERSION,
+    What, pattern,
 };
 use weft_agent::serve::{Carrier, Ended, serve};
 use weft_agent::soft::Soft;
@@ -341,7 +341,7 @@ fn play_on<C: Carrier>(
     let mut last = 0;
     for line in sent.split_inclusive(|octet| *octet == b'\n') {
         assert!(line.len() <= LONGEST_LINE && line.ends_with(b"\n"), "a line of {} octets", line.len());
-        let message: Told = serde_json::from_slice(line).expect("the output is valid JSON");
+        let message: AgentMessage = serde_json::from_slice(line).expect("the output is valid JSON");
         assert!(message.at >= last, "time goes back");
         last = message.at;
         match message.what {

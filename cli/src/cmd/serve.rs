@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
-use weft_peer::driver::serve::{Happened, Server, ServerSettings, Told};
+use weft_peer::driver::serve::{ConnectionReport, Happened, Server, ServerSettings};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::Negotiated;
 use weft_peer::{Deviations, Settings};
@@ -87,9 +87,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             stop.stop();
         });
         let quiet = arguments.quiet;
-        let served = server.run_telling(move |told| {
+        let served = server.run_reporting(move |report| {
             if !quiet {
-                let _ = writeln!(io::stderr(), "{}", line(&told, mangling.as_ref()));
+                let _ = writeln!(io::stderr(), "{}", line(&report, mangling.as_ref()));
             }
         });
         served.await;
@@ -102,9 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A line of the log.
-fn line(told: &Told, mangling: Option<&Mangling>) -> String {
-    let what = match told.what {
-        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(told.number - 1)) {
+fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
+    let what = match report.what {
+        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(report.number - 1)) {
             Some(seed) => format!("TCP connected; data to this peer is mangled with seed {seed}"),
             None => "TCP connected".to_owned(),
         },
@@ -114,7 +114,7 @@ fn line(told: &Told, mangling: Option<&Mangling>) -> String {
             format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
         }
     };
-    format!("{:>4}  {}  {what}", told.number, told.peer)
+    format!("{:>4}  {}  {what}", report.number, report.peer)
 }
 
 /// The negotiated parameters.

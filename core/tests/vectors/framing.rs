@@ -18,7 +18,7 @@ fn write(octets: u8) -> Vec<u8> {
 const ZEROES: &str = "000000000000000000000000000000000000000000000000";
 
 #[test]
-fn figure_5_a_send_behind_the_first_marker() {
+fn figure_5_a_send_after_the_first_marker() {
     let expected = hex(&format!("00000000 002a4143 00000000 00000000 00000001 00000000 {ZEROES} 52239983"));
     both_ways(0, true, &send(1, &[0; 24]), &expected);
 }
@@ -36,7 +36,7 @@ fn figure_5_without_its_marker() {
 
 /// The octets of Figure 4 are no DDP segment; they are framed all the same.
 #[test]
-fn figure_4_a_marker_twelve_octets_behind_the_length() {
+fn figure_4_a_marker_twelve_octets_after_the_length() {
     let ulpdu: Vec<u8> = (0..16).collect();
     let expected = hex("00100001 02030405 06070809 0000000c 0a0b0c0d 0e0f0000 105b1c88");
     both_ways(500, true, &ulpdu, &expected);
@@ -79,7 +79,7 @@ fn a_marker_between_pad_and_crc() {
 }
 
 #[test]
-fn a_marker_due_behind_the_crc_belongs_to_the_next_fpdu() {
+fn a_marker_due_after_the_crc_belongs_to_the_next_fpdu() {
     let first = framed(484, true, &write(5));
     assert_eq!(first[first.len() - 4..], hex("6549c47f"));
     assert_eq!(484 + first.len(), 512);

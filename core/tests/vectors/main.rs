@@ -1,7 +1,5 @@
-//! Octet strings that were worked out, or captured, elsewhere: whole FPDUs and frames against this
-//! crate, writing and reading.
-//!
-//! None of them was made with this crate. They come from the figures of the RFCs, from an
+//! Compares this crate's writing and reading of complete FPDUs and frames with octet strings that it
+//! did not make. They come from the figures of the RFCs, from an
 //! independent CRC32c and framing implementation, and from captures of other stacks.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
@@ -15,7 +13,7 @@ use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Fpdu, Framing, Layout, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode};
 
-/// The octets that hexadecimal digits stand for; blanks are for the reader.
+/// Converts hexadecimal digits to octets; ignores blanks.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
     digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
@@ -28,7 +26,7 @@ fn framed(position: u64, markers: bool, ulpdu: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads an FPDU that stands at `position`, checks CRC and markers, and gives its ULPDU.
+/// Reads the FPDU at `position`, checks CRC and markers, and returns its ULPDU.
 fn unframed(position: u64, markers: bool, octets: &[u8]) -> Vec<u8> {
     let phase = Framing { markers, crc: true }.phase();
     let header = usize::try_from(fpdu::header_position(position, phase) - position).unwrap();
@@ -44,7 +42,7 @@ fn both_ways(position: u64, markers: bool, ulpdu: &[u8], expected: &[u8]) {
     assert_eq!(unframed(position, markers, expected), ulpdu);
 }
 
-/// As [`both_ways`] for a vector that only tells the CRC field of an FPDU without markers.
+/// As [`both_ways`] for a vector that has only the CRC field of an FPDU without markers.
 fn crc_field(ulpdu: &[u8], field: &str) {
     let octets = framed(0, false, ulpdu);
     assert_eq!(octets[octets.len() - 4..], hex(field), "CRC field of {octets:02x?}");

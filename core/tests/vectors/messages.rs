@@ -1,4 +1,4 @@
-//! RDMAP messages, each a whole FPDU without markers.
+//! RDMAP messages, each a complete FPDU without markers.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{

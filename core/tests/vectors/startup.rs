@@ -1,4 +1,4 @@
-//! Request and Reply frames: what stands behind the key.
+//! Request and Reply frames: the octets after the key.
 
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 

@@ -44,7 +44,7 @@ use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
 use super::accept::AcceptLink;
-use super::asked::{AskedCall, AskedLink};
+use super::mapper_link::{MapperCall, MapperLink};
 use super::tape::{Direction, Tape, What};
 use super::tcp::TcpLink;
 use super::tester::TesterConnection;
@@ -59,8 +59,8 @@ pub enum Link {
     Tcp(TcpLink),
     /// Real TCP, and the target connects.
     Accept(AcceptLink),
-    /// Real UDP and TCP, and the target asks a port mapper where to connect to.
-    Asked(AskedLink),
+    /// Real UDP and TCP, and the target connects to where its port mapper sends it.
+    Mapper(MapperLink),
     /// In process, with a virtual clock.
     Virtual(VirtualLink),
 }
@@ -78,7 +78,7 @@ pub enum Received {
     TimedOut,
 }
 
-/// What came from a target that asks a port mapper.
+/// a message or connection of a target that queries a port mapper.
 #[derive(Debug)]
 pub enum Call {
     /// A datagram.
@@ -161,7 +161,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
-            Link::Accept(_) | Link::Asked(_) => return Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -181,7 +181,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(address, from).await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
-            Link::Accept(_) | Link::Asked(_) => return Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -204,7 +204,7 @@ impl Link {
             Link::Virtual(link) => {
                 Ok(DatagramSocket::in_process(link.datagram_address(v6), VirtualLink::mapper(v6, false)))
             }
-            Link::Accept(_) | Link::Asked(_) => Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Mapper(_) => Err(LinkError::Initiator),
         }
     }
 
@@ -222,7 +222,7 @@ impl Link {
                 let failed = |source| LinkError::Io { doing: "sending a datagram", source };
                 udp.send_to(octets, socket.target).await.map_err(failed)?;
             }
-            (Link::Tcp(_) | Link::Accept(_) | Link::Asked(_), _) => {}
+            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => {}
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Link {
         let received = match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.receive_datagram(socket.tester, deadline).await,
             (Link::Tcp(link), Some(udp)) => link.receive_datagram(udp, deadline).await?,
-            (Link::Tcp(_) | Link::Accept(_) | Link::Asked(_), _) => None,
+            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => None,
         };
         if let Some((from, octets)) = &received {
             let what = What::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
@@ -253,7 +253,7 @@ impl Link {
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
-            Link::Tcp(_) | Link::Accept(_) | Link::Asked(_) => None,
+            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => None,
             Link::Virtual(link) => Some(link.next_address()),
         }
     }
@@ -269,7 +269,7 @@ impl Link {
             Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
             // It connects to the announced address: [`Link::next_call`].
-            Link::Asked(link) => {
+            Link::Mapper(link) => {
                 link.pause(deadline).await;
                 None
             }
@@ -292,7 +292,7 @@ impl Link {
         }
     }
 
-    /// A new TCP address of the tester's, for a target that asks a port mapper to be sent to:
+    /// A new TCP address of the tester's, for the answer to a target that queries a port mapper:
     /// connections to it come as [calls](Self::next_call), or are refused unless it `listens`. On
     /// the virtual link of this family, and of another host if `other` is set.
     ///
@@ -300,7 +300,7 @@ impl Link {
     /// No port is free; the target does not ask.
     pub fn place(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, LinkError> {
         match self {
-            Link::Asked(link) => link.place(listens),
+            Link::Mapper(link) => link.place(listens),
             Link::Virtual(link) => {
                 let address = VirtualLink::TARGET;
                 link.place(v6, other, listens).ok_or(LinkError::Responder { address })
@@ -320,7 +320,7 @@ impl Link {
                 let failed = |error| LinkError::Io { doing: "asking", source: io::Error::other(error) };
                 link.ask(service).map_err(failed)
             }
-            Link::Asked(link) => {
+            Link::Mapper(link) => {
                 link.forget();
                 Ok(())
             }
@@ -339,7 +339,7 @@ impl Link {
                 link.answer(from, to, octets);
                 from
             }
-            Link::Asked(link) => link.answer(aside, to, octets).await?,
+            Link::Mapper(link) => link.answer(aside, to, octets).await?,
             Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
         };
         let what = What::Datagram { tester: self.named(from), target: to, octets: Bytes::copy_from_slice(octets) };
@@ -361,9 +361,9 @@ impl Link {
                 }
                 None => return Ok(None),
             },
-            Link::Asked(link) => match link.next_call(deadline).await? {
-                Some(AskedCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
-                Some(AskedCall::Connection { to, end }) => {
+            Link::Mapper(link) => match link.next_call(deadline).await? {
+                Some(MapperCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
+                Some(MapperCall::Connection { to, end }) => {
                     Call::Connection { to, connection: Box::new(TesterConnection::from_tcp(end)) }
                 }
                 None => return Ok(None),
@@ -403,7 +403,7 @@ impl Link {
     ) -> Result<Option<TesterConnection>, LinkError> {
         let connection = match self {
             Link::Virtual(link) => link.await_reconnection(port, deadline).await.map(TesterConnection::from_virtual),
-            Link::Tcp(_) | Link::Accept(_) | Link::Asked(_) => {
+            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => {
                 return Err(LinkError::Responder { address: self.target() });
             }
         };
@@ -421,7 +421,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.now(),
             Link::Accept(link) => link.now(),
-            Link::Asked(link) => link.now(),
+            Link::Mapper(link) => link.now(),
             Link::Virtual(link) => link.now(),
         }
     }
@@ -431,7 +431,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.pause(until).await,
             Link::Accept(link) => link.pause(until).await,
-            Link::Asked(link) => link.pause(until).await,
+            Link::Mapper(link) => link.pause(until).await,
             Link::Virtual(link) => link.pause(until).await,
         }
     }
@@ -443,7 +443,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.target(),
             Link::Accept(link) => link.local_addr(),
-            Link::Asked(link) => link.desk(),
+            Link::Mapper(link) => link.desk(),
             Link::Virtual(_) => VirtualLink::TARGET,
         }
     }
@@ -454,7 +454,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.tape(),
             Link::Accept(link) => link.tape(),
-            Link::Asked(link) => link.tape(),
+            Link::Mapper(link) => link.tape(),
             Link::Virtual(link) => link.tape(),
         }
     }

@@ -1,7 +1,7 @@
 //! Where the machines meet a wire: the only folder with sockets, clocks and tokio.
 //!
 //! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink), from a
-//!   target that [connects](AcceptLink) itself or [asks](AskedLink) a port mapper first, or over the [virtual link](VirtualLink);
+//!   target that [connects](AcceptLink) itself or [queries](MapperLink) a port mapper first, or over the [virtual link](VirtualLink);
 //! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
@@ -10,11 +10,11 @@
 //! - [`soak`]: mangled connections between two RNICs, one after the other.
 
 mod accept;
-mod asked;
 pub mod cm;
 pub mod device;
 pub mod initiate;
 pub mod link;
+mod mapper_link;
 pub mod portmap;
 mod run;
 pub mod sdp;
@@ -29,10 +29,10 @@ mod virtual_link;
 mod virtual_mapper;
 
 pub use accept::{AcceptLink, Awaiting};
-pub use asked::{AskedLink, Desk};
 pub use device::Device;
 pub use initiate::initiate;
 pub use link::{Call, DatagramSocket, Link, LinkError, Received};
+pub use mapper_link::{Desk, MapperLink};
 pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;
 pub use tester::TesterConnection;

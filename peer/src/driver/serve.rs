@@ -55,7 +55,7 @@ impl Default for ServerSettings {
 
 /// What a [`Server`] reports about its connections, for a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct ConnectionReport {
     /// The connection, counted from 1 in the order of acceptance.
     pub number: u64,
     /// The peer.
@@ -83,7 +83,7 @@ pub enum Happened {
 
 /// The echo service, and the report of its events.
 struct Watched<'a> {
-    tell: &'a (dyn Fn(Happened) + Send + Sync),
+    report: &'a (dyn Fn(Happened) + Send + Sync),
     sends: u64,
     closed: Option<Closed>,
 }
@@ -91,7 +91,7 @@ struct Watched<'a> {
 impl Service for Watched<'_> {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         match &event {
-            Event::Established { negotiated, .. } => (self.tell)(Happened::Established(*negotiated)),
+            Event::Established { negotiated, .. } => (self.report)(Happened::Established(*negotiated)),
             Event::Received { .. } => self.sends += 1,
             Event::Closed(closed) => self.closed = Some(*closed),
             _ => {}
@@ -157,13 +157,13 @@ impl Server {
     /// Serves until it is stopped and its connections are closed. Where descriptors or memory run
     /// out no connection is accepted until some come back.
     pub async fn run(self) {
-        self.run_telling(|_| {}).await;
+        self.run_reporting(|_| {}).await;
     }
 
-    /// As [`run`](Self::run), and reports what happens. `tell` is called on the runtime's threads:
+    /// As [`run`](Self::run), and reports what happens. `report` is called on the runtime's threads:
     /// what it waits for, connections wait for.
-    pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) {
-        let tell = Arc::new(tell);
+    pub async fn run_reporting(self, report: impl Fn(ConnectionReport) + Send + Sync + 'static) {
+        let report = Arc::new(report);
         let mut number = 0;
         let clock = Clock::start();
         let places = Arc::new(Semaphore::new(self.settings.max_connections));
@@ -198,12 +198,12 @@ impl Server {
             let mangler = self.settings.mangling.as_ref().map(|mangling| mangling.mangler(number));
             let tape = self.settings.tape.clone();
             number += 1;
-            let tell = Arc::clone(&tell);
+            let report = Arc::clone(&report);
             tasks.spawn(async move {
                 let _place = place;
-                let tell = move |what| tell(Told { number, peer, what });
-                tell(Happened::Accepted);
-                let mut service = Watched { tell: &tell, sends: 0, closed: None };
+                let report = move |what| report(ConnectionReport { number, peer, what });
+                report(Happened::Accepted);
+                let mut service = Watched { report: &report, sends: 0, closed: None };
                 if let Err(error) = prepare(&stream, &mut settings) {
                     tracing::debug!(%error, "a connection ended before it was served");
                 } else {
@@ -215,7 +215,7 @@ impl Server {
                     }
                     drive(stream, &mut connection, &mut service, clock, stop, mangler, track).await;
                 }
-                tell(Happened::Closed { closed: service.closed, sends: service.sends });
+                report(Happened::Closed { closed: service.closed, sends: service.sends });
             });
         }
         drop(self.listener);

@@ -1,4 +1,4 @@
-//! From what a peer did wrong in Full Operation to the Terminate that reports it.
+//! Maps an error of a peer in Full Operation to the Terminate that reports it.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};

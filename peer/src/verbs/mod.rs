@@ -1,8 +1,8 @@
 //! The software RNIC: the verbs of draft-hilland-rddp-verbs-00 as methods of one sans-IO object.
 //!
 //! A [`Node`] has RNICs by name; [`Node::open`] gives an [`Rnic`]. Everything else is made from it
-//! and named by handles, which are small, can be copied, and stay harmless when what they name is
-//! gone: a verb then answers with its Immediate Error. Memory belongs to the RNIC
+//! and has a handle, which is small and can be copied. A verb for an object that is gone returns its
+//! Immediate Error. Memory belongs to the RNIC
 //! ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a
 //! socket.
 //!

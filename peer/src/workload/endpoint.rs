@@ -110,7 +110,7 @@ impl Region {
 /// a Reply that rejects, instead of a close that could mean anything.
 ///
 /// # Errors
-/// What `made` says.
+/// The error of `made`.
 pub async fn or_reject<T>(
     request: ConnectRequest,
     made: Result<T, WorkloadError>,

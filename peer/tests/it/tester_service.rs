@@ -22,7 +22,7 @@ impl Target {
         if !over_udp {
             return (Link::Virtual(VirtualLink::asking(Deviations::NONE).unwrap()), Target::Virtual);
         }
-        let link = Link::Asked(Desk::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
+        let link = Link::Mapper(Desk::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
         (link, Target::Real(PmClient::bind(ClientSettings::default(), None).unwrap()))
     }
 

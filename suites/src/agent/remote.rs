@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use weft_agent::Limits;
 use weft_agent::protocol::{
-    Action, Done, Event, Failure, LONGEST_EVENT, LONGEST_LINE, Outcome, Request, Told, VERSION, What,
+    Action, AgentMessage, Done, Event, Failure, LONGEST_EVENT, LONGEST_LINE, Outcome, Request, VERSION, What,
 };
 use weft_agent::serve::serve;
 use weft_agent::soft::OnSockets;
@@ -42,7 +42,7 @@ const ENDING: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A line that was read, with its room.
-type Line = (Told, Option<OwnedSemaphorePermit>);
+type Line = (AgentMessage, Option<OwnedSemaphorePermit>);
 
 /// A control connection.
 pub(crate) struct Remote {
@@ -137,19 +137,22 @@ impl Remote {
             let _ = self.say.send(line).await;
             loop {
                 match self.told.recv().await {
-                    Some(Ok((Told { at, what: What::Event(event) }, _))) => {
+                    Some(Ok((AgentMessage { at, what: What::Event(event) }, _))) => {
                         if self.early.len() >= MOST_EARLY {
                             return Err(Gone(format!("tells more than {MOST_EARLY} things and does not answer")));
                         }
                         self.early.push_back((at, event));
                     }
-                    Some(Ok((Told { at, what: What::Answer { id, outcome } }, _))) if id == Some(self.last) => {
+                    Some(Ok((AgentMessage { at, what: What::Answer { id, outcome } }, _))) if id == Some(self.last) => {
                         return Ok(match outcome {
                             Outcome::Done(done) => (at, Ok(done)),
                             Outcome::Failed(failure) => (at, Err(failure)),
                         });
                     }
-                    Some(Ok((Told { what: What::Answer { outcome: Outcome::Failed(failure), .. }, .. }, _))) => {
+                    Some(Ok((
+                        AgentMessage { what: What::Answer { outcome: Outcome::Failed(failure), .. }, .. },
+                        _,
+                    ))) => {
                         return Err(Gone(format!("refuses: {failure}")));
                     }
                     Some(Ok(_)) => return Err(Gone("answers what was not asked".to_owned())),
@@ -185,7 +188,7 @@ impl Remote {
         }
         match timeout(within, self.told.recv()).await {
             Err(_) => Ok(None),
-            Ok(Some(Ok((Told { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
+            Ok(Some(Ok((AgentMessage { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
             Ok(Some(Ok(_))) => Err(Gone("answers what was not asked".to_owned())),
             Ok(Some(Err(why))) => Err(self.with_status(Gone(why)).await),
             Ok(None) => Err(self.with_status(Gone("has gone".to_owned())).await),
@@ -245,13 +248,13 @@ fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) 
         Ok(_) if line.last() != Some(&b'\n') => return Err("says a line without an end".to_owned()),
         Ok(_) => {}
     }
-    let told: Told =
+    let message: AgentMessage =
         serde_json::from_slice(&line).map_err(|error| format!("says what is no line of the protocol: {error}"))?;
-    if matches!(told.what, What::Event(_)) && line.len() > LONGEST_EVENT {
+    if matches!(message.what, What::Event(_)) && line.len() > LONGEST_EVENT {
         return Err(format!("tells an event in {} octets: at most {LONGEST_EVENT}", line.len()));
     }
     // A line is no longer than the room, which is never closed.
     let octets = u32::try_from(line.len()).unwrap_or(u32::MAX);
     let permit = runtime.block_on(Arc::clone(room).acquire_many_owned(octets));
-    Ok((told, permit.ok()))
+    Ok((message, permit.ok()))
 }

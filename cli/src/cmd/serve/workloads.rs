@@ -81,7 +81,7 @@ fn memory(private_data: &[u8]) -> u64 {
         plan.memory()
     } else if Ask::parse(private_data).is_some() {
         Cat::MEMORY
-    } else if probe::is_asked_for(private_data) {
+    } else if probe::is_requested(private_data) {
         probe_settings().memory()
     } else {
         Server::memory(*SIZES.end())
@@ -110,7 +110,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         cat.ended().await?;
         return Ok(format!("cat: {length} bytes received and discarded, FNV-1a hash {hash:016x}"));
     }
-    if probe::is_asked_for(private_data) {
+    if probe::is_requested(private_data) {
         return probed(device, request).await;
     }
     let (mut server, request) = or_reject(request, Server::new(device, *SIZES.end())).await?;

@@ -39,28 +39,23 @@ impl SdpStream {
 /// advertised: what is lies in receives that are posted ahead, each of which may end with fewer
 /// octets.
 impl SdpStream {
-    /// Fills `to`, and gives its length; fewer octets where the stream ends or breaks first, or
-    /// where an Out-Of-Band octet is, or was, behind which the next one goes on. When it is dropped
-    /// before its end, what it has filled is lost.
+    /// Fills `to`, and returns the number of octets. They are fewer if the stream ends or breaks
+    /// first, or at the place of an Out-Of-Band octet: the next call continues after it. If the
+    /// future is dropped before its end, what it has filled is lost.
     ///
     /// # Errors
     /// As reading, where there is no octet in front of the error.
-    pub async fn receive_whole(&self, to: &mut [u8]) -> io::Result<usize> {
+    pub async fn receive_all(&self, to: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
-        poll_fn(|cx| self.poll_receive_whole(cx, to, &mut filled)).await
+        poll_fn(|cx| self.poll_receive_all(cx, to, &mut filled)).await
     }
 
-    /// [`receive_whole`](Self::receive_whole), to be polled; `filled` is how many octets `to` has
+    /// [`receive_all`](Self::receive_all), to be polled; `filled` is how many octets `to` has
     /// by then, 0 at first.
     ///
     /// # Errors
     /// As reading, where there is no octet in front of the error.
-    pub fn poll_receive_whole(
-        &self,
-        cx: &mut Context<'_>,
-        to: &mut [u8],
-        filled: &mut usize,
-    ) -> Poll<io::Result<usize>> {
+    pub fn poll_receive_all(&self, cx: &mut Context<'_>, to: &mut [u8], filled: &mut usize) -> Poll<io::Result<usize>> {
         let mut engine = self.lock();
         while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
             // A read ends in front of such an octet; it does not begin there but for this receive's

@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 
 use self::memory::Private;
 use super::ahead::Ahead;
-use super::area;
 use super::arrived::Arrived;
 use super::failover::Ends;
 use super::outgoing::Outgoing;
@@ -21,23 +20,13 @@ use super::spare::Spare;
 use super::{SdpError, SdpSettings, queue};
 use crate::driver::Device;
 use crate::memory::{PdId, Stag};
-use crate::sdp::{
-    Arrival, Connection, Event, Exposed, OpId, Output, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role, SendEnd,
-    Settings, Start,
-};
+use crate::sdp::{Connection, Event, OpId, PrivateBuffer, ReceiveEnd, ReceiveId, Role, SendEnd, Settings, Start};
+use crate::sdp_rnic::{self, Step};
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit, Rnic,
-    SendWr, WorkCompletion,
+    CompletedOperation, CqError, CqHandle, LateSegment, PostError, PostStatus, QpHandle, QpInit, Rnic, WorkCompletion,
 };
 
-/// Bit of a receive's `wr_id`; the rest is the Private Buffer.
-const RECEIVE: u64 = 1 << 63;
-/// `wr_id` of a Send whose completion the machine does not want.
-const NOBODY: u64 = RECEIVE - 1;
-/// Payload of at most this many octets goes into the work request with its headers: that costs less
-/// than to gather it.
-const INLINE: u32 = 512;
 /// How often completions are looked for before others have their turn.
 const LOOKS: usize = 16;
 
@@ -235,85 +224,31 @@ impl Engine {
         }
     }
 
-    /// Does everything that the machine wants done now.
+    /// Performs all steps that are due now.
     fn drain(&mut self, now: Instant) {
         loop {
-            let (device, pd, outgoing) = (&self.device, self.pd, &self.outgoing);
-            let (receives, exposed, spare) = (&mut self.receives, &mut self.exposed, &mut self.spare);
-            let mut register = |what| match what {
-                Exposed::Source(piece) => {
-                    let (area, from) = outgoing.area(piece)?;
-                    let part = (from, piece.len as usize);
-                    let stag = device.verbs(|rnic| area.expose(rnic, pd, part, area::SOURCE)).ok()?;
-                    exposed.insert(stag.to_bits(), stag);
-                    Some(Region { stag: stag.to_bits(), va: 0 })
-                }
-                Exposed::Sink { receive, .. } => {
-                    let area = receives.get_mut(&receive)?.own(device, spare).ok()?;
-                    let stag = device.verbs(|rnic| area.register(rnic, pd, area::SINK)).ok()?;
-                    Some(Region { stag, va: 0 })
-                }
-            };
-            let Some(output) = self.machine.poll(now, &mut register) else { break };
-            if let Err(error) = self.act(output) {
+            let (machine, mut buffers) = self.parts();
+            let Some(step) = sdp_rnic::step(now, machine, &mut buffers) else { break };
+            if let Err(error) = step.and_then(|step| self.act(step)) {
                 self.error.get_or_insert(error);
                 self.machine.handle_disconnected(now);
             }
         }
     }
 
-    fn act(&mut self, output: Output) -> Result<(), SdpError> {
-        match output {
-            Output::Receive { buffer, octets } => self.post_private(buffer, octets)?,
-            Output::Release(buffer) => {
-                if let Some(Private { area, .. }) = self.private.remove(&buffer) {
-                    self.spare.give(&self.device, area);
-                }
-            }
-            Output::Streaming(octets) => self.streaming.push_back(octets),
-            Output::Start(start) => self.start = Some(*start),
-            Output::Send { op, mut head, payload, solicited, invalidate } => {
-                let mut gather = Vec::new();
-                match payload {
-                    Some(piece) if piece.len > INLINE && head.len() <= queue::HEAD => {
-                        gather.extend(self.outgoing.sge(&self.device, self.pd, piece)?);
-                    }
-                    Some(piece) => {
-                        if let Some((area, from)) = self.outgoing.area(piece) {
-                            let to = from + piece.len as usize;
-                            self.device.verbs(|rnic| head.extend_from_slice(area.octets(rnic, from, to)));
-                            self.copied += u64::from(piece.len);
-                        }
-                    }
-                    None => {}
-                }
-                let wr_id = op.map_or(NOBODY, |op| op.0);
-                if gather.is_empty() {
-                    let payload = Payload::Inline(head.into());
-                    self.queue.push(SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }));
-                } else {
-                    let payload = (head, gather);
-                    self.queue.push_gathered(&self.device, self.pd, wr_id, payload, solicited, invalidate)?;
-                }
-            }
-            Output::Read { op, remote, receive, at, len } => {
-                let Some(posted) = self.receives.get_mut(&receive) else { return Ok(()) };
-                let (pd, area) = (self.pd, posted.own(&self.device, &mut self.spare)?);
-                // In iWARP the answer to a Read is a write of the peer.
-                self.device.verbs(|rnic| area.register(rnic, pd, area::SINK))?;
-                let Some(local) = area.part(at, len) else { return Ok(()) };
-                self.reading = Some((op, receive));
-                self.queue.push(SendWr::new(op.0, Operation::Read { local, remote, invalidate_local: false }));
-            }
-            Output::Write { op, data, remote } => {
-                let gather = self.outgoing.sge(&self.device, self.pd, data)?;
-                let payload = Payload::Gather(gather.into_iter().collect());
-                self.queue.push(SendWr::new(op.0, Operation::Write { payload, remote }));
-            }
-            Output::Place { buffer, from, len, receive, at } => self.place(buffer, (from, len), receive, at)?,
-            Output::Withdraw { stag } => self.withdraw(stag),
-            Output::Event(event) => self.event(event),
-            Output::Disconnect { abortive } => {
+    fn act(&mut self, step: Step) -> Result<(), SdpError> {
+        match step {
+            Step::Done => {}
+            Step::Send { wr, head } => self.queue.push(&self.device, self.pd, wr, head)?,
+            Step::Receive(wr) => match self.device.post_receive(self.qp, [wr]) {
+                // The connection has ended; what had arrived is reported first.
+                Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => {}
+                Err(error) => return Err(error.into()),
+            },
+            Step::Streaming(octets) => self.streaming.push_back(octets),
+            Step::Start(start) => self.start = Some(*start),
+            Step::Event(event) => self.event(event),
+            Step::Disconnect { abortive } => {
                 self.hang_up = Some(abortive);
                 if abortive {
                     // What the RNIC still places would come into memory that is the reader's from
@@ -415,33 +350,13 @@ impl Engine {
         }
     }
 
-    /// A work request is through.
+    /// A work request has completed.
     fn completed(&mut self, now: Instant, completion: &WorkCompletion) {
-        let ok = completion.status == CompletionStatus::Success;
-        if completion.operation == CompletedOperation::Receive {
-            if !ok {
-                return self.machine.handle_disconnected(now);
-            }
-            let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap_or(u32::MAX));
-            let Some(private) = self.private.get_mut(&buffer) else { return };
-            private.filled = completion.octets;
-            let (area, octets) = (&private.area, completion.octets as usize);
-            let (machine, arrival) = (&mut self.machine, Arrival { invalidated: completion.invalidated });
-            // Headers only: payload is placed from where it is.
-            self.device.verbs(|rnic| machine.handle_message(now, buffer, area.octets(rnic, 0, octets), arrival));
-            return;
+        if completion.operation != CompletedOperation::Receive {
+            self.queue.completed();
         }
-        self.queue.completed();
-        if let Some((_, receive)) = self.reading.take_if(|(op, _)| op.0 == completion.wr_id)
-            && let Some(area) = self.receives.get_mut(&receive).and_then(Posted::own_area_mut)
-        {
-            self.device.verbs(|rnic| area.withdraw(rnic));
-        }
-        if completion.wr_id != NOBODY {
-            self.machine.handle_completed(now, OpId(completion.wr_id), ok);
-        } else if !ok {
-            self.machine.handle_disconnected(now);
-        }
+        let (machine, mut buffers) = self.parts();
+        sdp_rnic::complete(now, machine, &mut buffers, completion);
     }
 
     /// The connection has another Queue Pair: nothing is queued, and start-up comes.

@@ -11,10 +11,10 @@
 //! connection, whose urgent octets `urgent` reads.
 //!
 //! What is not there: receives in the user's own memory. They are posted ahead of reads, and none
-//! is a user's. So MSG_WAITALL ([`SdpStream::receive_whole`]) is not the machine's `wait_all` (of
-//! [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of some octets is given
-//! them as they come, and no buffer that has to be filled completely is ever advertised, as section
-//! 9.3 asks.
+//! is a user's. So MSG_WAITALL ([`SdpStream::receive_all`]) is not the machine's `wait_all` (of
+//! [`Connection::receive`](crate::sdp::Connection::receive)): it
+//! fills the buffer as octets arrive, and no buffer that has to be filled completely is ever
+//! advertised, as section 9.3 requires.
 
 mod ahead;
 mod api;

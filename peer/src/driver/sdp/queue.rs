@@ -9,7 +9,7 @@ use super::SdpError;
 use super::area::Area;
 use crate::driver::Device;
 use crate::memory::{Access, PdId};
-use crate::verbs::{Operation, Payload, QpHandle, SendWr, Sge};
+use crate::verbs::{Operation, Payload, QpHandle, SendWr};
 
 /// Work requests of the Send Queue at a time.
 pub(super) const SENDS: u32 = 256;
@@ -35,28 +35,16 @@ struct Waiting {
 }
 
 impl SendQueue {
-    /// The next one.
-    pub(super) fn push(&mut self, wr: SendWr) {
-        self.waiting.push_back(Waiting { wr, head: Vec::new() });
-    }
-
-    /// A Send of headers of up to [`HEAD`] octets and of what lies in registered memory.
-    pub(super) fn push_gathered(
-        &mut self,
-        device: &Device,
-        pd: PdId,
-        wr_id: u64,
-        (head, gather): (Vec<u8>, Vec<Sge>),
-        solicited: bool,
-        invalidate: Option<u32>,
-    ) -> Result<(), SdpError> {
-        if self.heads.is_none() {
-            self.heads = Some(device.verbs(|rnic| Area::new(rnic, HEAD * SENDS as usize))?);
+    /// Adds a work request. `head`, up to [`HEAD`] octets, goes in front of its payload, which lies
+    /// in registered memory.
+    pub(super) fn push(&mut self, device: &Device, pd: PdId, wr: SendWr, head: Vec<u8>) -> Result<(), SdpError> {
+        if !head.is_empty() {
+            let heads = match self.heads.take() {
+                Some(heads) => heads,
+                None => device.verbs(|rnic| Area::new(rnic, HEAD * SENDS as usize))?,
+            };
+            self.heads.insert(heads).have_registered(device, pd, Access::LOCAL)?;
         }
-        if let Some(heads) = &mut self.heads {
-            heads.have_registered(device, pd, Access::LOCAL)?;
-        }
-        let wr = SendWr::new(wr_id, Operation::Send { payload: Payload::Gather(gather), solicited, invalidate });
         self.waiting.push_back(Waiting { wr, head });
         Ok(())
     }
@@ -148,7 +136,8 @@ mod tests {
         let mut queue = SendQueue::default();
         for wr_id in 0..3 {
             let payload = Payload::Inline(vec![1].into());
-            queue.push(SendWr::new(wr_id, Operation::Send { payload, solicited: false, invalidate: None }));
+            let wr = SendWr::new(wr_id, Operation::Send { payload, solicited: false, invalidate: None });
+            queue.push(&device, pd, wr, Vec::new()).unwrap();
         }
         queue.post(&device, qp);
         assert!(queue.is_empty());

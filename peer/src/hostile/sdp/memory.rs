@@ -5,9 +5,8 @@
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
-use super::output::word;
 use crate::hostile::sdp::SdpOut;
-use crate::hostile::segment::{is_tagged, opcode};
+use crate::hostile::segment::{is_tagged, opcode, word};
 use crate::rdmap::Fault;
 use crate::sdp::{Event, Output};
 

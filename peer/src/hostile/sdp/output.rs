@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
 use crate::hostile::Deviations;
+use crate::hostile::segment::{set_word, word};
 use crate::sdp::{Output, Piece, Violation};
 use crate::verbs::RemoteAddress;
 
@@ -259,17 +260,6 @@ fn mid_of(output: &Output, order: FieldOrder) -> Option<Mid> {
 fn mid(head: &[u8], order: FieldOrder) -> Option<Mid> {
     let is_mpa = head.starts_with(b"MPA ");
     head.get(order.place(3..4).start).filter(|_| head.len() >= 16 && !is_mpa).map(|mid| Mid(*mid))
-}
-
-/// The 32 bits at `at`; 0 where there are none.
-pub(super) fn word(octets: &[u8], at: usize) -> u32 {
-    octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_be_bytes(*word))
-}
-
-fn set_word(octets: &mut [u8], at: usize, value: u32) {
-    if let Some(word) = octets.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-        *word = value.to_be_bytes();
-    }
 }
 
 /// A message that arrived, before it is judged.

@@ -3,8 +3,8 @@
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
-use super::output::word;
 use crate::hostile::sdp::{SdpArrived, SdpOut};
+use crate::hostile::segment::word;
 use crate::sdp::Output;
 
 const BUFS: usize = 0;

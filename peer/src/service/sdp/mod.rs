@@ -6,7 +6,6 @@
 //! that resumes one that this side suspended; the owner of the socket connects where the peer
 //! suspended.
 
-mod area;
 mod end;
 mod user;
 

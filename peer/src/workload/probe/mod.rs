@@ -406,7 +406,7 @@ impl Probe {
 /// A Request with this private data comes from a probe: weft's, or siwprobe with `-g` or `-d
 /// probe`.
 #[must_use]
-pub fn is_asked_for(private_data: &[u8]) -> bool {
+pub fn is_requested(private_data: &[u8]) -> bool {
     Advertisement::parse(private_data).0.is_some() || private_data.starts_with(b"probe")
 }
 

@@ -97,21 +97,21 @@ async fn waits_for_all_octets() {
                 tokio::task::yield_now().await;
             }
         };
-        let (got, ()) = tokio::join!(there.receive_whole(&mut buffer), writing);
+        let (got, ()) = tokio::join!(there.receive_all(&mut buffer), writing);
         assert_eq!(got.unwrap(), sent.len(), "{mode}");
         assert!(buffer == sent, "{mode}");
         // Before the position of an Out-Of-Band octet, and after it.
         here.send_urgent(b"abcX").await.unwrap();
         here.write_all(b"defg").await.unwrap();
-        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 3, "{mode}");
+        assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 3, "{mode}");
         assert_eq!((&buffer[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
-        assert_eq!(there.receive_whole(&mut buffer[..4]).await.unwrap(), 4, "{mode}");
+        assert_eq!(there.receive_all(&mut buffer[..4]).await.unwrap(), 4, "{mode}");
         assert_eq!(&buffer[..4], b"defg", "{mode}");
         // At the end of the stream.
         here.write_all(b"hi").await.unwrap();
         here.shutdown().await.unwrap();
-        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 2, "{mode}");
-        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 0, "{mode}");
+        assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 2, "{mode}");
+        assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 0, "{mode}");
         // At the point where the connection breaks.
         let (mut here, there) = pair(plain()).await;
         here.write_all(b"hi").await.unwrap();
@@ -123,8 +123,8 @@ async fn waits_for_all_octets() {
         };
         tokio::time::timeout(crate::cm::LONG, arrived).await.unwrap();
         here.abort();
-        assert_eq!(there.receive_whole(&mut buffer).await.unwrap(), 2, "{mode}");
-        let error = there.receive_whole(&mut buffer).await.unwrap_err();
+        assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 2, "{mode}");
+        let error = there.receive_all(&mut buffer).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{mode}");
     }
 }

@@ -60,7 +60,7 @@ impl ServiceDriver for PortMapper {
         let deviations = settings.deviations;
         let settings = ClientSettings { deviations: deviations.clone(), ..ClientSettings::default() };
         let client = PmClient::bind(settings, None).map_err(OpenError::Builtin)?;
-        Ok((Link::Asked(desk.link()), Start::Asker { client, deviations }))
+        Ok((Link::Mapper(desk.link()), Start::Asker { client, deviations }))
     }
 }
 

@@ -233,7 +233,7 @@ impl Connector for MapperClient {
     }
 
     fn link(&self, _: &Target) -> Result<Reached, OpenError> {
-        Ok(Reached { link: Link::Asked(self.desk.link()), start: Some(self.start.clone()), agent: None })
+        Ok(Reached { link: Link::Mapper(self.desk.link()), start: Some(self.start.clone()), agent: None })
     }
 }
 

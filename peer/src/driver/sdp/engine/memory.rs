@@ -1,15 +1,24 @@
 //! The memory of a connection: Private Buffers and receives that are posted, where payload goes,
 //! what the peer may read, what is spare.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Engine, RECEIVE};
-use crate::driver::sdp::SdpError;
-use crate::driver::sdp::area::Area;
+use super::Engine;
+use crate::driver::Device;
+use crate::driver::sdp::area::{self, Area};
+use crate::driver::sdp::outgoing::Outgoing;
 use crate::driver::sdp::posted::{Part, Posted};
-use crate::memory::Access;
-use crate::sdp::{PrivateBuffer, ReceiveId};
-use crate::verbs::{PostError, PostStatus, ReceiveWr};
+use crate::driver::sdp::spare::Spare;
+use crate::driver::sdp::{SdpError, queue};
+use crate::memory::{Access, PdId, Stag};
+use crate::sdp::{Connection, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Region};
+use crate::sdp_rnic::Memory;
+use crate::verbs::{Payload, Sge};
+
+/// Payload of at most this many octets goes into the work request with its headers: that costs less
+/// than to gather it.
+const INLINE: u32 = 512;
 
 /// A Private Buffer.
 #[derive(Debug)]
@@ -19,9 +28,123 @@ pub(super) struct Private {
     pub(super) filled: u32,
 }
 
-impl Engine {
-    /// Octets of a Private Buffer go to a receive.
-    pub(super) fn place(
+/// The memory of an engine, without its machine.
+#[derive(Debug)]
+pub(super) struct Buffers<'a> {
+    device: &'a Device,
+    pd: PdId,
+    outgoing: &'a mut Outgoing,
+    receives: &'a mut HashMap<ReceiveId, Posted>,
+    private: &'a mut HashMap<PrivateBuffer, Private>,
+    exposed: &'a mut HashMap<u32, Stag>,
+    reading: &'a mut Option<(OpId, ReceiveId)>,
+    spare: &'a mut Spare,
+    copied: &'a mut u64,
+}
+
+impl Memory for Buffers<'_> {
+    type Error = SdpError;
+
+    fn register(&mut self, exposed: Exposed) -> Option<Region> {
+        match exposed {
+            Exposed::Source(piece) => {
+                let (area, from) = self.outgoing.area(piece)?;
+                let part = (from, piece.len as usize);
+                let stag = self.device.verbs(|rnic| area.expose(rnic, self.pd, part, area::SOURCE)).ok()?;
+                self.exposed.insert(stag.to_bits(), stag);
+                Some(Region { stag: stag.to_bits(), va: 0 })
+            }
+            Exposed::Sink { receive, .. } => {
+                let area = self.receives.get_mut(&receive)?.own(self.device, self.spare).ok()?;
+                let stag = self.device.verbs(|rnic| area.register(rnic, self.pd, area::SINK)).ok()?;
+                Some(Region { stag, va: 0 })
+            }
+        }
+    }
+
+    fn withdraw(&mut self, stag: u32) -> Result<(), SdpError> {
+        if let Some(stag) = self.exposed.remove(&stag) {
+            // A region that the peer invalidated still has to be deallocated.
+            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
+            return Ok(());
+        }
+        let mut own = self.receives.values_mut().filter_map(Posted::own_area_mut);
+        if let Some(area) = own.find(|area| area.stag() == Some(stag)) {
+            self.device.verbs(|rnic| area.withdraw(rnic));
+        }
+        Ok(())
+    }
+
+    fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, SdpError> {
+        let size = octets as usize;
+        if let Some(Private { area, .. }) = self.private.get(&buffer)
+            && area.len() < size
+            && let Some(Private { area, .. }) = self.private.remove(&buffer)
+        {
+            self.spare.give(self.device, area);
+        }
+        let private = match self.private.entry(buffer) {
+            Entry::Occupied(private) => private.into_mut(),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Private { area: self.spare.take(self.device, size..=size)?, filled: 0 })
+            }
+        };
+        // It is not when it held octets while the connection moved.
+        private.area.have_registered(self.device, self.pd, Access::LOCAL)?;
+        Ok(private.area.part(0, octets).into_iter().collect())
+    }
+
+    fn release(&mut self, buffer: PrivateBuffer) {
+        if let Some(Private { area, .. }) = self.private.remove(&buffer) {
+            self.spare.give(self.device, area);
+        }
+    }
+
+    /// Headers only: payload is placed from where it is.
+    fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
+        let Some(private) = self.private.get_mut(&buffer) else { return };
+        private.filled = octets;
+        self.device.verbs(|rnic| handle(private.area.octets(rnic, 0, octets as usize)));
+    }
+
+    fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, SdpError> {
+        if piece.len > INLINE && head.len() <= queue::HEAD {
+            return Ok(self.outgoing.sge(self.device, self.pd, piece)?.into_iter().collect());
+        }
+        if let Some((area, from)) = self.outgoing.area(piece) {
+            let to = from + piece.len as usize;
+            self.device.verbs(|rnic| head.extend_from_slice(area.octets(rnic, from, to)));
+            *self.copied += u64::from(piece.len);
+        }
+        Ok(Vec::new())
+    }
+
+    fn write(&mut self, piece: Piece) -> Result<Payload, SdpError> {
+        let gather = self.outgoing.sge(self.device, self.pd, piece)?;
+        Ok(Payload::Gather(gather.into_iter().collect()))
+    }
+
+    fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, SdpError> {
+        let Some(posted) = self.receives.get_mut(&receive) else { return Ok(None) };
+        let (pd, area) = (self.pd, posted.own(self.device, self.spare)?);
+        // In iWARP the answer to a Read is a write of the peer.
+        self.device.verbs(|rnic| area.register(rnic, pd, area::SINK))?;
+        let part = area.part(at, len);
+        if part.is_some() {
+            *self.reading = Some((op, receive));
+        }
+        Ok(part)
+    }
+
+    fn completed(&mut self, wr_id: u64) {
+        if let Some((_, receive)) = self.reading.take_if(|(op, _)| op.0 == wr_id)
+            && let Some(area) = self.receives.get_mut(&receive).and_then(Posted::own_area_mut)
+        {
+            self.device.verbs(|rnic| area.withdraw(rnic));
+        }
+    }
+
+    fn place(
         &mut self,
         buffer: PrivateBuffer,
         (from, len): (u32, u32),
@@ -31,56 +154,36 @@ impl Engine {
         let Some(private) = self.private.get(&buffer) else { return Ok(()) };
         let Some(posted) = self.receives.get_mut(&receive) else { return Ok(()) };
         let (start, len) = (from as usize, len as usize);
-        let is_rest = from as usize + len == private.filled as usize;
+        let is_rest = start + len == private.filled as usize;
         if is_rest && len >= private.area.len() / 2 && posted.can_take(at) {
             if let Some(Private { area, .. }) = self.private.remove(&buffer) {
                 posted.take(Part { area, from: start, to: start + len });
             }
             return Ok(());
         }
-        let own = posted.own(&self.device, &mut self.spare)?;
+        let own = posted.own(self.device, self.spare)?;
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         self.device.verbs(|rnic| private.area.copy(rnic, start, len, own, at));
-        self.copied += len as u64;
+        *self.copied += len as u64;
         Ok(())
     }
+}
 
-    /// The peer's access ends.
-    pub(super) fn withdraw(&mut self, stag: u32) {
-        if let Some(stag) = self.exposed.remove(&stag) {
-            // A region that the peer invalidated is still there to be given up.
-            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
-            return;
-        }
-        let mut own = self.receives.values_mut().filter_map(Posted::own_area_mut);
-        if let Some(area) = own.find(|area| area.stag() == Some(stag)) {
-            self.device.verbs(|rnic| area.withdraw(rnic));
-        }
-    }
-
-    pub(super) fn post_private(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<(), SdpError> {
-        let size = octets as usize;
-        if let Some(Private { area, .. }) = self.private.get(&buffer)
-            && area.len() < size
-            && let Some(Private { area, .. }) = self.private.remove(&buffer)
-        {
-            self.spare.give(&self.device, area);
-        }
-        let private = match self.private.entry(buffer) {
-            Entry::Occupied(private) => private.into_mut(),
-            Entry::Vacant(vacant) => {
-                vacant.insert(Private { area: self.spare.take(&self.device, size..=size)?, filled: 0 })
-            }
+impl Engine {
+    /// The machine, and the memory that its steps use.
+    pub(super) fn parts(&mut self) -> (&mut Connection, Buffers<'_>) {
+        let buffers = Buffers {
+            device: &self.device,
+            pd: self.pd,
+            outgoing: &mut self.outgoing,
+            receives: &mut self.receives,
+            private: &mut self.private,
+            exposed: &mut self.exposed,
+            reading: &mut self.reading,
+            spare: &mut self.spare,
+            copied: &mut self.copied,
         };
-        // It is not when it held octets while the connection moved.
-        private.area.have_registered(&self.device, self.pd, Access::LOCAL)?;
-        let scatter = private.area.part(0, octets).into_iter().collect();
-        let wr = ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter };
-        match self.device.post_receive(self.qp, [wr]) {
-            // The connection has ended; what had arrived is reported first.
-            Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        (&mut self.machine, buffers)
     }
 
     /// Receives are posted ahead, as many as the settings require, less those that what is unread

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weft_core::wire::sdp::Mode;
 
 use super::*;
-use crate::driver::sdp::area::Area;
+use crate::driver::sdp::area::{self, Area};
 use crate::driver::sdp::{SdpListener, SdpStream};
 use crate::memory::{Access, Stag};
 use crate::sdp::{Half, Policy, Settings};

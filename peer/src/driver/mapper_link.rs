@@ -1,5 +1,5 @@
-//! The link to a target that asks a port mapper, which the tester plays, and then connects: one UDP
-//! socket for all cases, and for each case the TCP ports that it announces.
+//! The link to a target that queries a port mapper and then connects. The tester is the port mapper:
+//! it has one UDP socket for all cases, and for each case the TCP ports that it announces.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,7 +23,7 @@ const BACKLOG: u32 = 16;
 /// Longer than any message.
 const LONGEST: usize = 2048;
 
-/// Where targets ask. Clones are the same socket.
+/// The UDP socket that targets query. Clones are the same socket.
 #[derive(Debug, Clone)]
 pub struct Desk {
     udp: Arc<UdpSocket>,
@@ -49,8 +49,8 @@ impl Desk {
 
     /// A link of its own: its clock begins now, its tape is empty.
     #[must_use]
-    pub fn link(&self) -> AskedLink {
-        AskedLink {
+    pub fn link(&self) -> MapperLink {
+        MapperLink {
             desk: self.clone(),
             aside: None,
             listening: Vec::new(),
@@ -68,9 +68,9 @@ impl Desk {
     }
 }
 
-/// A target that asks and then connects.
+/// A target that queries the port mapper and then connects.
 #[derive(Debug)]
-pub struct AskedLink {
+pub struct MapperLink {
     desk: Desk,
     /// Another port of the tester's.
     aside: Option<UdpSocket>,
@@ -84,12 +84,12 @@ pub struct AskedLink {
 
 /// What came to it.
 #[derive(Debug)]
-pub(super) enum AskedCall {
+pub(super) enum MapperCall {
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
     Connection { to: SocketAddr, end: TcpTester },
 }
 
-impl AskedLink {
+impl MapperLink {
     /// The address of its port mapper.
     #[must_use]
     pub fn desk(&self) -> SocketAddr {
@@ -130,7 +130,7 @@ impl AskedLink {
         }
     }
 
-    pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<AskedCall>, LinkError> {
+    pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<MapperCall>, LinkError> {
         loop {
             let mut buffer = [0; LONGEST];
             let (desk, aside, listening) = (&self.desk, self.aside.as_ref(), &self.listening);
@@ -173,12 +173,12 @@ impl AskedLink {
             };
             match came {
                 Came::Nothing => {}
-                Came::Datagram { to, from, octets } => return Ok(Some(AskedCall::Datagram { to, from, octets })),
+                Came::Datagram { to, from, octets } => return Ok(Some(MapperCall::Datagram { to, from, octets })),
                 Came::Connection { to, stream, from } => {
                     let number = self.connections;
                     self.connections += 1;
                     let end = TcpTester::new(stream, from, number, &self.tape, self.clock, SEND_TIMEOUT);
-                    return Ok(Some(AskedCall::Connection { to, end: end.map_err(failed)? }));
+                    return Ok(Some(MapperCall::Connection { to, end: end.map_err(failed)? }));
                 }
             }
         }

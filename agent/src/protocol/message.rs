@@ -6,7 +6,7 @@ use super::{Object, Octets};
 
 /// A message of an agent: an event, or an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct AgentMessage {
     /// Nanoseconds since the agent's process began, of a clock that never goes back.
     pub at: u64,
     /// The content.

@@ -1,0 +1,144 @@
+//! The machine's outputs as work requests, and work completions as its inputs.
+
+use crate::sdp::{Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveId, Region, Start};
+use crate::time::Instant;
+use crate::verbs::{CompletedOperation, CompletionStatus, Operation, Payload, ReceiveWr, SendWr, Sge, WorkCompletion};
+
+/// Bit of a receive's `wr_id`; the rest is the Private Buffer.
+const RECEIVE: u64 = 1 << 63;
+/// `wr_id` of a Send whose completion the machine does not need.
+const UNREPORTED: u64 = RECEIVE - 1;
+
+/// The memory that the work requests of a connection use.
+pub(crate) trait Memory {
+    type Error;
+
+    /// Registers memory for the peer; `None` if that fails.
+    fn register(&mut self, exposed: Exposed) -> Option<Region>;
+
+    /// Ends the peer's access by this STag.
+    fn withdraw(&mut self, stag: u32) -> Result<(), Self::Error>;
+
+    /// Memory of `octets` octets for a Private Buffer. A larger number than before is another
+    /// buffer.
+    fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, Self::Error>;
+
+    /// The machine does not need this Private Buffer any more.
+    fn release(&mut self, buffer: PrivateBuffer);
+
+    /// A message of `octets` octets has arrived in a Private Buffer: calls `handle` with them.
+    fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8]));
+
+    /// Payload of a Send: appended to `head`, or returned as the list to gather it from.
+    fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, Self::Error>;
+
+    /// Payload of an RDMA Write.
+    fn write(&mut self, piece: Piece) -> Result<Payload, Self::Error>;
+
+    /// The sink of an RDMA Read; `None` if there is no such receive.
+    fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, Self::Error>;
+
+    /// The work request with this `wr_id`, perhaps an RDMA Read, has completed.
+    fn completed(&mut self, wr_id: u64);
+
+    /// Copies octets `from..from + len` of a Private Buffer to a receive.
+    fn place(
+        &mut self,
+        buffer: PrivateBuffer,
+        from_len: (u32, u32),
+        receive: ReceiveId,
+        at: u64,
+    ) -> Result<(), Self::Error>;
+}
+
+/// An action for the owner of the Queue Pair.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Nothing is left to be done for this output.
+    Done,
+    /// Post to the Send Queue. `head` goes in front of the payload that is gathered, if any.
+    Send { wr: SendWr, head: Vec<u8> },
+    /// Post to the Receive Queue.
+    Receive(ReceiveWr),
+    /// Send these octets in streaming mode.
+    Streaming(Vec<u8>),
+    /// Attach the stream to the Queue Pair.
+    Start(Box<Start>),
+    /// Report to the user.
+    Event(Event),
+    /// End the connection.
+    Disconnect { abortive: bool },
+}
+
+/// Takes the machine's next output; `None` if there is none.
+pub(crate) fn step<M: Memory>(
+    now: Instant,
+    machine: &mut Connection,
+    memory: &mut M,
+) -> Option<Result<Step, M::Error>> {
+    let output = machine.poll(now, &mut |exposed| memory.register(exposed))?;
+    Some(act(output, memory))
+}
+
+fn act<M: Memory>(output: Output, memory: &mut M) -> Result<Step, M::Error> {
+    let request = |wr_id, operation| Step::Send { wr: SendWr::new(wr_id, operation), head: Vec::new() };
+    Ok(match output {
+        Output::Receive { buffer, octets } => {
+            let scatter = memory.private_buffer(buffer, octets)?;
+            Step::Receive(ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter })
+        }
+        Output::Release(buffer) => {
+            memory.release(buffer);
+            Step::Done
+        }
+        Output::Streaming(octets) => Step::Streaming(octets),
+        Output::Start(start) => Step::Start(start),
+        Output::Send { op, mut head, payload, solicited, invalidate } => {
+            let gather = payload.map(|piece| memory.send(&mut head, piece)).transpose()?.unwrap_or_default();
+            let (payload, head) = match gather.is_empty() {
+                true => (Payload::Inline(head.into()), Vec::new()),
+                false => (Payload::Gather(gather), head),
+            };
+            let wr_id = op.map_or(UNREPORTED, |op| op.0);
+            Step::Send { wr: SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }), head }
+        }
+        Output::Read { op, remote, receive, at, len } => match memory.read(op, receive, at, len)? {
+            Some(local) => request(op.0, Operation::Read { local, remote, invalidate_local: false }),
+            None => Step::Done,
+        },
+        Output::Write { op, data, remote } => {
+            let payload = memory.write(data)?;
+            request(op.0, Operation::Write { payload, remote })
+        }
+        Output::Place { buffer, from, len, receive, at } => {
+            memory.place(buffer, (from, len), receive, at)?;
+            Step::Done
+        }
+        Output::Withdraw { stag } => {
+            memory.withdraw(stag)?;
+            Step::Done
+        }
+        Output::Event(event) => Step::Event(event),
+        Output::Disconnect { abortive } => Step::Disconnect { abortive },
+    })
+}
+
+/// A work request has completed.
+pub(crate) fn complete<M: Memory>(now: Instant, machine: &mut Connection, memory: &mut M, completion: &WorkCompletion) {
+    let is_success = completion.status == CompletionStatus::Success;
+    if completion.operation == CompletedOperation::Receive {
+        if !is_success {
+            return machine.handle_disconnected(now);
+        }
+        let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap_or(u32::MAX));
+        let arrival = Arrival { invalidated: completion.invalidated };
+        let mut handle = |octets: &[u8]| machine.handle_message(now, buffer, octets, arrival);
+        return memory.arrived(buffer, completion.octets, &mut handle);
+    }
+    memory.completed(completion.wr_id);
+    if completion.wr_id != UNREPORTED {
+        machine.handle_completed(now, OpId(completion.wr_id), is_success);
+    } else if !is_success {
+        machine.handle_disconnected(now);
+    }
+}

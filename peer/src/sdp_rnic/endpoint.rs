@@ -1,0 +1,497 @@
+//! One side of a connection: SDP's machine, a software RNIC of its own, and memory that payload is
+//! copied to and from.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::area::{Area, Keys, VA};
+use super::binding::{self, Memory, Step};
+use crate::connection::Transmit;
+use crate::hostile::{Deviations, hook};
+use crate::memory::{Access, PdId};
+use crate::sdp::{
+    Connection, Event, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Region, Role, SendId, Settings, Start,
+};
+use crate::time::Instant;
+use crate::verbs::{
+    CompletedOperation, CompletionStatus, CqHandle, LateSegment, LlpHandle, Node, Operation, Payload, QpHandle, QpInit,
+    QpModify, QpState, Rnic, RnicSettings, SendWr, Sent, Sge,
+};
+use crate::workload::WorkloadError;
+
+/// Octets of payload that a TCP segment carries at most.
+const EMSS: u32 = 1460;
+
+const SENT: Access = Access { local_read: true, remote_read: true, ..Access::LOCAL };
+const RECEIVED: Access = Access { remote_write: true, ..Access::LOCAL };
+
+/// The queues of an endpoint's Queue Pairs.
+#[derive(Debug, Clone, Copy)]
+pub struct Queues {
+    /// Work requests of the Send Queue.
+    pub sends: u32,
+    /// Work requests of the Receive Queue: a change of size may double the Private Buffers for a
+    /// while.
+    pub receives: u32,
+    /// What a segment does that arrives while this side closes.
+    pub late: LateSegment,
+}
+
+/// What [`Endpoint::advance`] did.
+#[derive(Debug)]
+pub enum Progress {
+    /// The endpoint posted a message.
+    Sent {
+        /// Its Message ID.
+        mid: u8,
+        /// Its MSeqAck.
+        mseq_ack: u32,
+    },
+    /// A message of the peer arrived.
+    MessageReceived,
+    /// An event for the user, with the octets of the receive that it ends.
+    Event(Event, Vec<u8>),
+    /// Anything else.
+    Other,
+}
+
+/// See the [module](super).
+#[derive(Debug)]
+pub struct Endpoint {
+    machine: Connection,
+    buffers: Buffers,
+    queues: Queues,
+    cq: CqHandle,
+    qp: QpHandle,
+    /// ORD and IRD.
+    depths: (u32, u32),
+    llp: Option<LlpHandle>,
+    /// What goes out in streaming mode.
+    streaming: VecDeque<Transmit>,
+    next_id: u64,
+    in_queue: u32,
+    /// TCP is to be closed when all that is posted is out.
+    closing: bool,
+    /// TCP has ended.
+    ended: bool,
+    /// This side has reset TCP.
+    reset: bool,
+    /// Of the hostile endpoint.
+    keeps_memory: bool,
+}
+
+/// The RNIC, and the memory of it that the connection uses.
+#[derive(Debug)]
+struct Buffers {
+    rnic: Rnic,
+    keys: Keys,
+    pd: PdId,
+    /// All sends since the start: an endpoint that deviates may send one again.
+    sends: HashMap<SendId, Vec<u8>>,
+    receives: HashMap<ReceiveId, Area>,
+    private: HashMap<PrivateBuffer, Area>,
+    /// Copies of sends that the peer may read, by STag.
+    exposed: HashMap<u32, Area>,
+}
+
+impl Endpoint {
+    /// An endpoint at the start of a TCP connection.
+    ///
+    /// # Errors
+    /// The RNIC cannot create what a connection needs.
+    pub fn new(
+        now: Instant,
+        role: Role,
+        settings: Settings,
+        queues: Queues,
+        deviations: &Deviations,
+    ) -> Result<Self, WorkloadError> {
+        const NAME: &str = "weft0";
+        let (mut rnic, _) = Node::new([NAME])
+            .open(NAME, RnicSettings::default())
+            .map_err(|error| WorkloadError::Local(error.to_string()))?;
+        rnic.deviate(deviations.clone());
+        let pd = rnic.allocate_pd()?;
+        let depths = (settings.ord.into(), settings.ird.into());
+        let (cq, qp) = queue_pair(&mut rnic, pd, queues, depths)?;
+        let buffers = Buffers {
+            rnic,
+            keys: Keys::default(),
+            pd,
+            sends: HashMap::new(),
+            receives: HashMap::new(),
+            private: HashMap::new(),
+            exposed: HashMap::new(),
+        };
+        Ok(Endpoint {
+            machine: Connection::deviating(now, role, settings, deviations.clone()),
+            buffers,
+            queues,
+            cq,
+            qp,
+            depths,
+            llp: None,
+            streaming: VecDeque::new(),
+            next_id: 0,
+            in_queue: 0,
+            closing: false,
+            ended: false,
+            reset: false,
+            keeps_memory: hook::sdp_conduct(deviations).keeps_memory,
+        })
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Connection {
+        &self.machine
+    }
+
+    /// The machine, for commands; [`advance`](Self::advance) acts on them.
+    pub fn machine_mut(&mut self) -> &mut Connection {
+        &mut self.machine
+    }
+
+    /// Sends octets. Returns `false`, and drops them, if the machine takes no more.
+    pub fn send(&mut self, octets: Vec<u8>, urgent: bool) -> bool {
+        let id = SendId(self.next_id);
+        self.next_id += 1;
+        let accepted = self.machine.send(id, octets.len() as u64, urgent).is_ok();
+        if accepted {
+            self.buffers.sends.insert(id, octets);
+        }
+        accepted
+    }
+
+    /// Posts a receive of `len` octets. Returns `false` if that fails.
+    pub fn receive(&mut self, len: u64, wait_for_all: bool) -> bool {
+        let id = ReceiveId(self.next_id);
+        self.next_id += 1;
+        let size = usize::try_from(len).unwrap_or(usize::MAX);
+        let Buffers { rnic, keys, pd, receives, .. } = &mut self.buffers;
+        match Area::new(rnic, keys, *pd, size, RECEIVED) {
+            Ok(area) if self.machine.receive(id, len, wait_for_all).is_ok() => {
+                receives.insert(id, area);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Receives that have not ended.
+    #[must_use]
+    pub fn receives(&self) -> usize {
+        self.buffers.receives.len()
+    }
+
+    /// Acts on one output of the machine or on one completion; `None` if there is neither. Then
+    /// call [`settle`](Self::settle).
+    pub fn advance(&mut self, now: Instant) -> Option<Progress> {
+        match binding::step(now, &mut self.machine, &mut self.buffers) {
+            Some(step) => {
+                let acted = step.and_then(|step| self.act(now, step));
+                Some(acted.unwrap_or_else(|_| {
+                    self.hang_up();
+                    Progress::Other
+                }))
+            }
+            None => self.complete(now),
+        }
+    }
+
+    /// Closes TCP if that is due. Returns `true` if the end of TCP gave the machine more to do.
+    pub fn settle(&mut self, now: Instant) -> bool {
+        let rnic = &mut self.buffers.rnic;
+        if self.closing && self.in_queue == 0 {
+            self.closing = false;
+            if rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing)).is_err() {
+                self.hang_up();
+            }
+        }
+        let state = self.buffers.rnic.query_qp(self.qp).map(|attributes| attributes.state);
+        let is_connected = matches!(state, Ok(QpState::Rts | QpState::Closing | QpState::Terminate));
+        let has_ended = self.llp.is_some() && !is_connected && !self.ended;
+        if has_ended {
+            self.ended = true;
+            self.machine.handle_disconnected(now);
+        }
+        has_ended
+    }
+
+    /// Destroying the Queue Pair resets the connection.
+    fn hang_up(&mut self) {
+        // It may be gone already.
+        let _ = self.buffers.rnic.destroy_qp(self.qp);
+    }
+
+    fn complete(&mut self, now: Instant) -> Option<Progress> {
+        let completion = self.buffers.rnic.poll_cq(self.cq).ok()?;
+        let is_receive = completion.operation == CompletedOperation::Receive;
+        if !is_receive {
+            self.in_queue = self.in_queue.saturating_sub(1);
+        }
+        binding::complete(now, &mut self.machine, &mut self.buffers, &completion);
+        let is_message = is_receive && completion.status == CompletionStatus::Success;
+        Some(if is_message { Progress::MessageReceived } else { Progress::Other })
+    }
+
+    fn act(&mut self, now: Instant, step: Step) -> Result<Progress, WorkloadError> {
+        match step {
+            Step::Done => {}
+            Step::Send { wr, .. } => return Ok(self.post(wr)),
+            Step::Receive(wr) => {
+                // A Queue Pair that has ended takes none.
+                let _ = self.buffers.rnic.post_receive(self.qp, vec![wr]);
+            }
+            Step::Streaming(octets) => self.streaming.push_back(Transmit::Octets(octets.into())),
+            Step::Start(start) => self.start(now, *start)?,
+            Step::Event(event) => return Ok(self.event(event)),
+            Step::Disconnect { abortive } => match self.llp {
+                Some(_) if abortive => self.hang_up(),
+                Some(_) => self.closing = true,
+                None => self.streaming.push_back(if abortive { Transmit::Reset } else { Transmit::Fin }),
+            },
+        }
+        Ok(Progress::Other)
+    }
+
+    /// A Queue Pair in error takes none.
+    fn post(&mut self, wr: SendWr) -> Progress {
+        let progress = match &wr.operation {
+            Operation::Send { payload: Payload::Inline(message), .. } => {
+                let mseq_ack =
+                    message.get(12..16).and_then(|octets| octets.try_into().ok()).map_or(0, u32::from_be_bytes);
+                Progress::Sent { mid: message.get(3).copied().unwrap_or_default(), mseq_ack }
+            }
+            _ => Progress::Other,
+        };
+        if self.buffers.rnic.post_send(self.qp, vec![wr]).is_ok() {
+            self.in_queue += 1;
+        }
+        progress
+    }
+
+    fn start(&mut self, now: Instant, start: Start) -> Result<(), WorkloadError> {
+        let rnic = &mut self.buffers.rnic;
+        let llp = rnic.attach_stream(start.llp(EMSS))?;
+        rnic.handle_octets(now, llp, &start.unread);
+        let stream_message = (!start.last.is_empty()).then(|| start.last.into());
+        let modify = QpModify { llp: Some(llp), stream_message, ..QpModify::to(QpState::Rts) };
+        rnic.modify_qp(now, self.qp, &modify)?;
+        self.llp = Some(llp);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) -> Progress {
+        let Event::Received { receive, octets, .. } = event else { return Progress::Event(event, Vec::new()) };
+        let Some(area) = self.buffers.receives.remove(&receive) else { return Progress::Other };
+        let octets = area.octets(&self.buffers.rnic, 0, usize::try_from(octets).unwrap_or(usize::MAX));
+        if !self.keeps_memory {
+            area.free(&mut self.buffers.rnic);
+        }
+        Progress::Event(event, octets)
+    }
+
+    /// Octets of TCP.
+    pub fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
+        match self.llp {
+            None => self.machine.handle_streaming(now, octets),
+            Some(llp) => self.buffers.rnic.handle_octets(now, llp, octets),
+        }
+    }
+
+    /// The peer's FIN.
+    pub fn handle_fin(&mut self, now: Instant) {
+        match self.llp {
+            None => self.machine.handle_disconnected(now),
+            Some(llp) => self.buffers.rnic.handle_fin(now, llp),
+        }
+    }
+
+    /// The peer's reset.
+    pub fn handle_reset(&mut self, now: Instant) {
+        match self.llp {
+            None => self.machine.handle_disconnected(now),
+            Some(llp) => self.buffers.rnic.handle_reset(now, llp),
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+        if let Some(llp) = self.llp {
+            self.buffers.rnic.handle_timeout(now, llp);
+        }
+    }
+
+    /// The next action on TCP. Octets that leave may complete work requests:
+    /// [`advance`](Self::advance) then.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.reset {
+            return None;
+        }
+        if let Some(transmit) = self.streaming.pop_front() {
+            self.reset = matches!(transmit, Transmit::Reset);
+            return Some(transmit);
+        }
+        let mut octets = Vec::new();
+        let sent = self.buffers.rnic.poll_transmit(now, self.llp?, |slices| {
+            slices.iter().for_each(|slice| octets.extend_from_slice(slice));
+            octets.len()
+        });
+        match sent {
+            Sent::Nothing => None,
+            Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
+            Sent::Fin => Some(Transmit::Fin),
+            Sent::Reset => {
+                self.reset = true;
+                Some(Transmit::Reset)
+            }
+        }
+    }
+
+    /// The next deadline.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let llp = self.llp.and_then(|llp| self.buffers.rnic.poll_timeout(llp));
+        self.machine.poll_timeout().into_iter().chain(llp).min()
+    }
+
+    /// TCP has ended and the connection is suspended: it continues over another TCP connection.
+    #[must_use]
+    pub fn awaits_reconnect(&self) -> bool {
+        self.ended && self.machine.is_suspended()
+    }
+
+    /// Another TCP connection takes the place of the one that has ended, with another Queue Pair.
+    pub fn reconnect(&mut self, now: Instant) {
+        // The old queues have what was flushed.
+        self.hang_up();
+        self.streaming.clear();
+        let Ok((cq, qp)) = queue_pair(&mut self.buffers.rnic, self.buffers.pd, self.queues, self.depths) else {
+            self.streaming.push_back(Transmit::Reset);
+            return;
+        };
+        (self.cq, self.qp) = (cq, qp);
+        (self.llp, self.in_queue) = (None, 0);
+        (self.closing, self.ended, self.reset) = (false, false, false);
+        self.machine.reconnected(now);
+    }
+
+    /// Has this side reset TCP?
+    #[must_use]
+    pub fn has_reset(&self) -> bool {
+        self.reset
+    }
+
+    /// Is the connection over, and everything sent?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let is_stream_over = self.llp.is_none_or(|llp| self.buffers.rnic.is_stream_over(llp));
+        self.reset || self.machine.is_over() && self.streaming.is_empty() && is_stream_over
+    }
+}
+
+impl Memory for Buffers {
+    type Error = WorkloadError;
+
+    fn register(&mut self, exposed: Exposed) -> Option<Region> {
+        match exposed {
+            Exposed::Source(piece) => {
+                let octets = part(&self.sends, piece);
+                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, octets.len(), SENT).ok()?;
+                area.put(&mut self.rnic, 0, octets);
+                self.exposed.insert(area.stag(), area);
+                Some(Region { stag: area.stag(), va: VA })
+            }
+            Exposed::Sink { receive, .. } => Some(Region { stag: self.receives.get(&receive)?.stag(), va: VA }),
+        }
+    }
+
+    fn withdraw(&mut self, stag: u32) -> Result<(), WorkloadError> {
+        if let Some(area) = self.exposed.remove(&stag) {
+            area.free(&mut self.rnic);
+        } else if let Some(area) = self.receives.values_mut().find(|area| area.stag() == stag) {
+            area.withdraw(&mut self.rnic, &mut self.keys, self.pd, RECEIVED)?;
+        }
+        Ok(())
+    }
+
+    fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, WorkloadError> {
+        let size = octets as usize;
+        let area = match self.private.get(&buffer).copied().filter(|area| area.len >= size) {
+            Some(area) => area,
+            None => {
+                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, size, Access::LOCAL)?;
+                if let Some(old) = self.private.insert(buffer, area) {
+                    old.free(&mut self.rnic);
+                }
+                area
+            }
+        };
+        Ok(vec![area.part(0, octets)])
+    }
+
+    fn release(&mut self, buffer: PrivateBuffer) {
+        if let Some(area) = self.private.remove(&buffer) {
+            area.free(&mut self.rnic);
+        }
+    }
+
+    fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
+        // A suspension releases Private Buffers that are still posted.
+        if let Some(area) = self.private.get(&buffer) {
+            handle(&area.octets(&self.rnic, 0, octets as usize));
+        }
+    }
+
+    fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, WorkloadError> {
+        head.extend_from_slice(part(&self.sends, piece));
+        Ok(Vec::new())
+    }
+
+    fn write(&mut self, piece: Piece) -> Result<Payload, WorkloadError> {
+        Ok(Payload::Inline(Bytes::copy_from_slice(part(&self.sends, piece))))
+    }
+
+    fn read(&mut self, _: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, WorkloadError> {
+        Ok(self.receives.get(&receive).map(|area| area.part(at, len)))
+    }
+
+    fn completed(&mut self, _: u64) {}
+
+    fn place(
+        &mut self,
+        buffer: PrivateBuffer,
+        (from, len): (u32, u32),
+        receive: ReceiveId,
+        at: u64,
+    ) -> Result<(), WorkloadError> {
+        if let (Some(private), Some(area)) = (self.private.get(&buffer), self.receives.get(&receive)) {
+            let octets = private.octets(&self.rnic, from as usize, len as usize);
+            area.put(&mut self.rnic, usize::try_from(at).unwrap_or(usize::MAX), &octets);
+        }
+        Ok(())
+    }
+}
+
+/// The CQ and the Queue Pair of one stream.
+fn queue_pair(
+    rnic: &mut Rnic,
+    pd: PdId,
+    queues: Queues,
+    (ord, ird): (u32, u32),
+) -> Result<(CqHandle, QpHandle), WorkloadError> {
+    let Queues { sends, receives, late } = queues;
+    let (cq, _) = rnic.create_cq(sends + receives, None)?;
+    let init = QpInit { ord, ird, max_sq_wrs: sends, max_rq_wrs: receives, late, ..QpInit::new(pd, cq, cq) };
+    Ok((cq, rnic.create_qp(init, None)?.0))
+}
+
+/// Octets of a send, as far as it has them.
+fn part(sends: &HashMap<SendId, Vec<u8>>, piece: Piece) -> &[u8] {
+    let octets = sends.get(&piece.send).map(Vec::as_slice).unwrap_or_default();
+    let from = usize::try_from(piece.from).unwrap_or(usize::MAX).min(octets.len());
+    &octets[from..octets.len().min(from.saturating_add(piece.len as usize))]
+}
