@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     say!("\nNext, try");
     say!("  weft lint CAPTURE.pcap                which rules a capture violates, and where");
     say!("  weft explain CAPTURE.pcap 13          frame 13, field by field");
-    say!("  weft test --list                      the test cases");
+    say!("  weft suite list                       the test cases");
     say!("  weft target --help                    test a NIC, driver or stack of yours");
     Ok(ExitCode::SUCCESS)
 }

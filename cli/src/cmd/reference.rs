@@ -155,7 +155,7 @@ impl<'a> About<'a> {
 
 /// The page of a protocol's cases, with a heading for each script.
 fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
-    let mut page = format!("# Cases: {protocol}\n\n`weft test --show CASE` prints one with its script.\n");
+    let mut page = format!("# Cases: {protocol}\n\n`weft suite show CASE` prints one with its script.\n");
     let mut script = "";
     for case in suites.cases().filter(|case| protocol_of(case) == protocol) {
         if script != case.source.file {

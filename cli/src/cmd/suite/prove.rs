@@ -1,20 +1,63 @@
-//! `weft test --prove`: the kill matrix.
+//! `weft suite prove`: the kill matrix.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_dissector::output::text::counted;
 use weft_suites::Filter;
 use weft_suites::coverage::Proofs;
-use weft_suites::model::{CaseResult, Role};
+use weft_suites::model::{CaseResult, Role, Tier};
 use weft_suites::prove::{Cell, prove};
 use weft_suites::script::Suites;
 
+use super::select;
+use crate::cmd::test::{load, make_folder};
 use crate::exit::{BadInput, say, unwritable};
+use crate::runtime;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    weft suite prove                                          every case; takes minutes\n  \
+    weft suite prove --suites my-suites mpa/7.1.1-too-long    a case of yours\n\n\
+    The exit code is 1 if a case fails against the correct endpoint, a deviation is not caught, or\n\
+    no deviation makes a case fail. The folder prove in the folder of --out gets proofs.csv.")]
+pub(crate) struct Arguments {
+    /// Run only cases that match: a case, requirement, section, tag, or id prefix
+    ///
+    /// Each selected case runs against weft's own responder and initiator, and against each
+    /// deviation that violates one of its requirements. A prefix ends before a `/`. A section is
+    /// mpa/7.1 or MPA-7.1. case[parameter=value] selects one variant.
+    #[arg(value_name = "SELECT")]
+    select: Vec<String>,
+    /// Use the suites of this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Write the results to the folder prove in this folder
+    #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
+    out: PathBuf,
+    /// Run few, more or all variants of each case
+    ///
+    /// smoke runs a few variants, default each pair of parameter values, full every combination.
+    #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
+    tier: Tier,
+    /// Run this many cases at a time; the default is 1
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    select::has_no_target(&arguments.select)?;
+    let suites = load(arguments.suites.as_deref())?;
+    make_folder(&arguments.out)?;
+    let filter = Filter::of(arguments.select.iter().cloned()).tier(arguments.tier);
+    runtime::block_on(judge(&suites, &filter, arguments.jobs, &arguments.out))
+}
 
 /// Prints the matrix; 1 if a case fails against the correct twin, a deviation is uncaught, or a
 /// case is unproven.
-pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
+pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
     let out = out.join("prove");
     let matrix = prove(suites, filter, jobs, &out).await?;
     if matrix.cases.is_empty() {
