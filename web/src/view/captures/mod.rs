@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 
 use askama::Template;
 use weft_core::requirement::Severity;
+use weft_dissector::output::text::counted;
 
 pub(crate) use connections::{connections, ladder};
 pub(crate) use findings::findings;
@@ -98,10 +99,6 @@ pub(crate) fn counts(counts: [u64; 3]) -> Vec<Count> {
     let some = named.filter(|(_, count)| *count > 0);
     some.map(|(severity, count)| Count { class: class(severity), words: counted(count, &severity.to_string()) })
         .collect()
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn class(severity: Severity) -> &'static str {
