@@ -4,6 +4,7 @@
 //! [`Arguments`] lists the codes. Each subcommand is a file of [`cmd`].
 // They panic if the reader closes the output; `exit::say` and `exit::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod allocator;
 mod cmd;
