@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
-        let asked_to_end = signals::interrupted();
+        let end_requested = signals::interrupted();
         // The parent process may be gone; the server continues.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
@@ -83,13 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
-            asked_to_end.await;
+            end_requested.await;
             stop.stop();
         });
         let quiet = arguments.quiet;
-        let served = server.run_telling(move |told| {
+        let served = server.run_telling(move |event| {
             if !quiet {
-                let _ = writeln!(io::stderr(), "{}", line(&told, mangling.as_ref()));
+                let _ = writeln!(io::stderr(), "{}", line(&event, mangling.as_ref()));
             }
         });
         served.await;
@@ -102,9 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A line of the log.
-fn line(told: &Told, mangling: Option<&Mangling>) -> String {
-    let what = match told.what {
-        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(told.number - 1)) {
+fn line(event: &Told, mangling: Option<&Mangling>) -> String {
+    let what = match event.what {
+        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(event.number - 1)) {
             Some(seed) => format!("TCP connected; data to this peer is mangled with seed {seed}"),
             None => "TCP connected".to_owned(),
         },
@@ -114,7 +114,7 @@ fn line(told: &Told, mangling: Option<&Mangling>) -> String {
             format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
         }
     };
-    format!("{:>4}  {}  {what}", told.number, told.peer)
+    format!("{:>4}  {}  {what}", event.number, event.peer)
 }
 
 /// The negotiated parameters.

@@ -21,7 +21,7 @@ use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
 use crate::cmd::suite::{self, select};
 use crate::cmd::web;
-use crate::exit::{self, BadInput, say};
+use crate::exit::{self, BadInput, print_line};
 use crate::input::refused;
 use crate::runtime;
 use crate::secrets::warn_if_readable;
@@ -216,9 +216,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
-        let asked_to_stop = signals::interrupted();
+        let stop_requested = signals::interrupted();
         let interrupted = tokio::spawn(async move {
-            asked_to_stop.await;
+            stop_requested.await;
             if !over_by_then.load(Ordering::Relaxed) {
                 exit::note("stopping; weft keeps the finished results, and --resume continues the run");
             }
@@ -282,8 +282,8 @@ async fn complete_reports(
         return Ok(None);
     }
     report::write_all(&report, out)?;
-    say!("run {} is finished; its reports were incomplete and are written again", report.run.id);
-    say!("report: {}", out.join("report.html").display());
+    print_line!("run {} is finished; its reports were incomplete and are written again", report.run.id);
+    print_line!("report: {}", out.join("report.html").display());
     Ok(Some(report))
 }
 
@@ -327,7 +327,7 @@ async fn in_browser(
     let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
-    say!("the dashboard runs until Ctrl-C");
+    print_line!("the dashboard runs until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)
 }
@@ -386,7 +386,7 @@ pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
-    say!("report: {}", out.join("report.html").display());
+    print_line!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 

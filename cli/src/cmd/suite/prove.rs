@@ -12,7 +12,7 @@ use weft_suites::script::Suites;
 
 use super::select;
 use crate::cmd::test::{load, make_folder};
-use crate::exit::{BadInput, say, unwritable};
+use crate::exit::{BadInput, print_line, unwritable};
 use crate::runtime;
 
 /// The command line.
@@ -68,28 +68,28 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
         .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&proofs, &error))))?;
     for row in matrix.rows.iter().filter(|row| !row.cells.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
-        say!("{}  {}", row.deviation.name, breaks.join(" "));
+        print_line!("{}  {}", row.deviation.name, breaks.join(" "));
         for (case, cell) in &row.cells {
             let word = match cell {
                 Cell::Caught => "caught",
                 Cell::OnTheWay => "also observed",
                 Cell::Missed => "-",
             };
-            say!("    {word:<13} {case}");
+            print_line!("    {word:<13} {case}");
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
     // With few selected cases, nearly all deviations concern other rules.
     if without_case.len() < matrix.rows.len() / 2 {
-        say!("\ndeviations that concern no case:\n    {}", without_case.join("\n    "));
-        say!("\ndeviations that the builtin targets cannot show:");
+        print_line!("\ndeviations that concern no case:\n    {}", without_case.join("\n    "));
+        print_line!("\ndeviations that the builtin targets cannot show:");
         for (deviation, why) in &matrix.beyond {
-            say!("    {}: {why}", deviation.name);
+            print_line!("    {}: {why}", deviation.name);
         }
     }
     for (role, result) in &matrix.broken {
         let CaseResult { key, verdict, explanation, .. } = result;
-        say!("\nnot passed by the correct {role}: {key}: {verdict}: {explanation}");
+        print_line!("\nnot passed by the correct {role}: {key}: {verdict}: {explanation}");
     }
     let uncaught: Vec<String> = matrix.uncaught().map(|row| row.deviation.name.to_owned()).collect();
     let unproven: Vec<String> = matrix.unproven().map(ToString::to_string).collect();
@@ -97,11 +97,11 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
         [("uncaught deviations", &uncaught), ("unproven cases (no deviation makes them fail)", &unproven)]
     {
         if !names.is_empty() {
-            say!("\n{what}:\n    {}", names.join("\n    "));
+            print_line!("\n{what}:\n    {}", names.join("\n    "));
         }
     }
     let of_role = |role| matrix.cases.iter().filter(|case| case.role == role).count();
-    say!(
+    print_line!(
         "\n{} ({} for responders, {} for initiators), {} not applicable to weft's own endpoint\n{}: {} about other \
          rules, {} uncaught; unproven cases: {}",
         counted(matrix.cases.len() as u64, "case"),
@@ -113,7 +113,7 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
         uncaught.len(),
         unproven.len()
     );
-    say!("{} for `weft coverage --from {}`", counted(matrix.proven.len() as u64, "proof"), out.display());
+    print_line!("{} for `weft coverage --from {}`", counted(matrix.proven.len() as u64, "proof"), out.display());
     let complete = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
     Ok(ExitCode::from(u8::from(!complete)))
 }
