@@ -5,8 +5,8 @@
 //! [`Past`](crate::tcp::Past) is dropped, when
 //!
 //! * its ports are used again;
-//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late
-//!   repetitions change nothing.
+//! * it was closed (RST, or FIN from both ends) and [`LINGERING`](limits::LINGERING) others were
+//!   closed since: late repetitions change nothing.
 //!
 //! It is put aside when
 //!
@@ -37,36 +37,27 @@
 mod aside;
 mod connection;
 mod joining;
+mod limits;
+mod owner;
+mod record;
 mod rival;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::dissector::{Sink, Watch, of_segment};
 use crate::dropped::Dropped;
 use crate::ip::Segment;
 use crate::joined::Joined;
+use crate::packet::Packet;
+use crate::parse::Ends;
 use crate::path::Path;
+use crate::sink::Sink;
 use crate::tcp::{Afterwards, Located, Place, Table};
-use crate::unit::Ends;
-use aside::Record;
+use crate::watch::Watch;
 use connection::{Connection, Suspended};
-use joining::Owner;
-
-/// Closed connections that are kept for octets which were captured late.
-const LINGERING: usize = 1024;
-/// Connections that are read at the same time.
-const MOST_OPEN: usize = 8_192;
-/// Bytes of a connection that is being read, without the octets and state that [`MOST_OCTETS`]
-/// limits.
-const CONNECTION: usize = 8 << 10;
-/// Octets that they may keep together.
-const MOST_OCTETS: usize = 64 << 20;
-/// Sequence numbers with a greater distance in two networks belong to two connections. Random ones
-/// are nearer once in 2,048 times, and both directions have to be near.
-const NEAR: u32 = 1 << 20;
-/// Suspended SDP connections that may be resumed by another connection.
-const MOST_SUSPENDED: usize = 64;
+use limits::{CONNECTION, MOST_OCTETS, MOST_OPEN, MOST_SUSPENDED};
+use owner::Owner;
+use record::Record;
 
 /// The connections of a capture.
 #[derive(Default)]
@@ -136,10 +127,10 @@ impl Connections {
         let (slot, of_rival) = match self.owner(segment) {
             Owner::Known(network, Some(Place::Open(slot))) => self.take(slot, network, segment, sink),
             Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
-                Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
+                Afterwards::Nothing => return sink.packet(&Packet::of_segment(segment, past.number)),
                 Afterwards::Late => {
                     self.dropped.late += 1;
-                    return sink.packet(&of_segment(segment, past.number));
+                    return sink.packet(&Packet::of_segment(segment, past.number));
                 }
                 Afterwards::Another if self.may_resume(&past, network, segment) => {
                     let slot = self.go_on(&past, network, segment, sink);
@@ -162,7 +153,7 @@ impl Connections {
             && connection.interrupted.is_some()
             && connection.past(true).sees(segment) == Afterwards::Nothing
         {
-            return sink.packet(&of_segment(segment, connection.number));
+            return sink.packet(&Packet::of_segment(segment, connection.number));
         }
         let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
@@ -171,7 +162,7 @@ impl Connections {
             self.dropped.others += cost.others;
         }
         let target = connection.or_rival(of_rival);
-        sink.packet(&of_segment(segment, target.number));
+        sink.packet(&Packet::of_segment(segment, target.number));
         if let Some(watch) = target.watch.as_mut().filter(|_| resumes) {
             watch.resume();
         }

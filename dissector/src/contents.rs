@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::digits::counted;
 use crate::link::Unread;
-use crate::output::text::counted;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Kind, Unit};
 

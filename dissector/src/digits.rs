@@ -1,5 +1,5 @@
-//! Numbers and octets as text, appended to a buffer that outputs keep. `format!` is too slow for
-//! every field of every unit.
+//! Numbers and octets as text, most of them appended to a buffer that outputs keep: `format!` is
+//! too slow for every field of every unit.
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -65,6 +65,12 @@ pub(crate) fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// A count with its noun, in the singular or plural.
+#[must_use]
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

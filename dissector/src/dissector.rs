@@ -7,167 +7,20 @@ use crate::connections::Connections;
 use crate::contents::hidden;
 use crate::context::Context;
 use crate::dropped::Dropped;
-use crate::fact::Fact;
-use crate::finding::Finding;
-use crate::follow;
 use crate::follow::PortMappers;
-use crate::follow::exchange::{Exchange, Exchanges};
+use crate::follow::exchange::Exchanges;
 use crate::follow::portmap::{PmSeen, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
 use crate::joined::Joined;
 use crate::link::{Unread, UnreadCounts};
-use crate::packet::{Packet, TransportKind};
+use crate::packet::Packet;
+use crate::parse::{self, Ends, Kind, Origin};
 use crate::part::Part;
-use crate::repair::Repairs;
-use crate::rules::{Findings, PendingFindings, PmView, SegmentView, Uncertain, judge_datagram, judge_end, judge_unit};
+use crate::rules::{Findings, PendingFindings, PmView, Uncertain, judge_datagram};
+use crate::sink::Sink;
 use crate::source::Frame;
-use crate::unit::{Ends, Kind, Origin, Unit};
-
-/// A receiver of the dissector's results.
-pub trait Sink {
-    /// A unit. Units of one direction come in stream order.
-    fn unit(&mut self, unit: &Unit<'_>);
-
-    /// A finding. It comes after the unit that shows it, or at the end of the connection. A finding
-    /// about a bad CRC comes when the receiver has acknowledged the unit. A finding about a
-    /// datagram may come seconds later, if no other datagram explains it. [`Dissector::units_only`]
-    /// has none.
-    fn finding(&mut self, finding: &Finding) {
-        let _ = finding;
-    }
-
-    /// A fact that became certain. It comes after the unit that made it certain, or at the end of
-    /// the connection `stream`. [`Dissector::units_only`] has none.
-    fn fact(&mut self, stream: u32, fact: &Fact) {
-        let _ = (stream, fact);
-    }
-
-    /// An exchange of the port mapper. It comes when a connection follows it, which is the last of
-    /// `streams` (or one more than that list can hold). It also comes when it is `over`: dropped,
-    /// or the capture ends.
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        let _ = (exchange, over);
-    }
-
-    /// A connection or the capture ends; `context` is the final state of the connection.
-    fn ended(&mut self, stream: u32, context: &Context) {
-        let _ = (stream, context);
-    }
-
-    /// The packet of a frame. It comes before the units that the frame completes. Frames without
-    /// TCP or UDP have none.
-    fn packet(&mut self, packet: &Packet) {
-        let _ = packet;
-    }
-
-    /// The frame `number` carried a fragment of an IP packet that is not complete yet. The frame
-    /// that completes it has the [`Packet`].
-    fn fragment(&mut self, number: u64) {
-        let _ = number;
-    }
-}
-
-/// The monitor of one connection: its state, and the rules that check it.
-#[derive(Default)]
-pub(crate) struct Watch {
-    state: follow::ConnectionState,
-    /// Empty between units; a field to keep its memory.
-    found: Vec<Finding>,
-    /// Findings about FPDUs that may be retransmitted.
-    repairs: Repairs,
-}
-
-impl Watch {
-    /// Records the flags of a segment.
-    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
-        self.repairs.segment(&mut self.state, direction, segment, &mut self.found);
-        self.state.segment(direction, segment);
-    }
-
-    /// Delivers a unit and the findings of its rules.
-    pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
-        // Findings whose severity the last segments decided.
-        self.hand_out(sink);
-        let view = SegmentView::of(unit);
-        if matches!(unit.kind, Kind::Startup(..)) && self.state.are_of_rejected() {
-            self.state.restart();
-        }
-        self.state.unit(unit, view.as_ref());
-        let with_context;
-        let unit = match self.state.context_of(unit) {
-            Some(context) => {
-                with_context = Unit { context: Some(context), ..*unit };
-                &with_context
-            }
-            None => unit,
-        };
-        sink.unit(unit);
-        if let Some(stream) = unit.stream {
-            self.state.facts().iter().for_each(|fact| sink.fact(stream, fact));
-        }
-        judge_unit(&self.state, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
-        let (direction, frame) = (usize::from(unit.direction), unit.frame);
-        if self.repairs.hold(&self.state, unit, &mut self.found) {
-            self.state.traffic.repair(direction, frame, None);
-        }
-        self.hand_out(sink);
-    }
-
-    /// The connection ends.
-    pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
-        self.state.finish();
-        self.repairs.finish(&mut self.found);
-        judge_end(&self.state, &mut Findings::new(Some(stream), &mut self.found));
-        self.hand_out(sink);
-        self.state.last_facts().for_each(|fact| sink.fact(stream, &fact));
-        sink.ended(stream, self.state.context());
-    }
-
-    /// The connection follows an exchange of the port mapper.
-    pub(crate) fn join(&mut self, exchange: &Exchange) {
-        self.state.join(exchange);
-    }
-
-    /// Does the direction that has no unit now have octets that are not read yet?
-    pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
-        self.state.peer_has_unread = has_unread;
-    }
-
-    /// The connection replaces an SDP connection that was suspended.
-    pub(crate) fn resume(&mut self) {
-        self.state.resume();
-    }
-
-    /// The direction of the SuspComm that was acknowledged, and its port.
-    pub(crate) fn suspended(&self) -> Option<(usize, u16)> {
-        let closing = &self.state.context().sdp.as_deref()?.closing;
-        let of = |local: usize| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[1 - local].is_some());
-        (0..2).find_map(|local| of(local).map(|suspension| (local, suspension.port)))
-    }
-
-    /// Octets of memory that grow with the connection's activity.
-    pub(crate) fn memory(&self) -> usize {
-        self.state.memory() + self.repairs.memory()
-    }
-
-    fn hand_out(&mut self, sink: &mut dyn Sink) {
-        for finding in self.found.drain(..) {
-            sink.finding(&finding);
-        }
-    }
-}
-
-pub(crate) fn of_segment(segment: &Segment<'_>, stream: u32) -> Packet {
-    let Segment { seq, syn, fin, rst, ack_flag: ack, .. } = *segment;
-    let transport = TransportKind::Tcp { stream, seq, syn, fin, rst, ack };
-    Packet { frame: segment.frame, src: segment.src, dst: segment.dst, payload_len: segment.wire_len, transport }
-}
-
-fn of_datagram(datagram: &Datagram<'_>) -> Packet {
-    let Datagram { frame, src, dst, wire_len: payload_len, .. } = *datagram;
-    Packet { frame, src, dst, payload_len, transport: TransportKind::Udp }
-}
+use crate::unit::Unit;
 
 /// A datagram from or to a port mapper is a unit of its own.
 fn port_mapper(
@@ -191,7 +44,7 @@ fn port_mapper(
     let (exchange, forgotten) = exchanges.datagram(datagram);
     let context = exchange.map(|exchange| Context { exchange: Some(exchange.clone()), ..Context::default() });
     let ends = Ends::new(datagram.src, datagram.dst);
-    let unit = Unit {
+    let parsed = parse::Unit {
         stream: None,
         direction: u8::from(datagram.src.port() == PORT),
         ends: &ends,
@@ -201,11 +54,10 @@ fn port_mapper(
         kind: Kind::PortMapper(part),
         origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
         misread: None,
-        context: context.as_ref(),
     };
-    sink.unit(&unit);
+    sink.unit(&Unit { parsed: &parsed, context: context.as_ref() });
     if let Some(judged) = judged {
-        judged.message(datagram, part, &unit, sink);
+        judged.message(datagram, part, &parsed, sink);
     }
     if let Some(exchange) = forgotten {
         sink.exchange(&exchange, true);
@@ -223,7 +75,7 @@ struct JudgedMessages {
 
 impl JudgedMessages {
     /// Checks a datagram, and records it for later checks.
-    fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &Unit<'_>, sink: &mut dyn Sink) {
+    fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &parse::Unit<'_>, sink: &mut dyn Sink) {
         let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
         let Datagram { frame, time, src, dst, .. } = *datagram;
         let seen = raw.map(|raw| PmSeen { raw, src, dst, frame, time });
@@ -352,7 +204,7 @@ impl Dissector {
                 }
             }
             Ok(Some(Transport::Udp(datagram))) => {
-                sink.packet(&of_datagram(datagram));
+                sink.packet(&Packet::of_datagram(datagram));
                 if self.port_mappers.has(datagram) {
                     port_mapper(datagram, &mut self.exchanges, self.judged_messages.as_mut(), sink);
                 }
@@ -407,8 +259,10 @@ impl Dissector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fact::Fact;
+    use crate::finding::Finding;
+    use crate::parse::CrcStatus::{self, Bad, Good};
     use crate::testing::{Wire, fpdu, hex, send_of};
-    use crate::unit::CrcStatus::{self, Bad, Good};
 
     /// The FPDUs' frames and CRCs, and the number of findings and facts.
     #[derive(Default)]
@@ -471,7 +325,7 @@ mod tests {
         let mut wire = Wire::started();
         for msn in 1..=500_u32 {
             let sink = format!("{msn:08x} 0000000000001000 00000008 00000200 0000000000002000");
-            wire.say(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
+            wire.send_ulpdu(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
         }
         let mut kept = Vec::new();
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::output::text::counted;
+use crate::digits::counted;
 
 /// The cost of a capture with very many connections, or with very many bytes that wait for missing
 /// bytes. All counts are zero for any other capture.

@@ -137,8 +137,8 @@ mod tests {
         // Of these, the first segment is not in the capture.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 01020304")]);
         wire.lose(0, &testing::fpdu(&testing::hex("8140 11223344 0000000000001000 01020304")));
-        wire.say(0, "c140 11223344 0000000000001004 0506");
-        wire.say(0, "c140 11223344 0000000000002000 0506");
+        wire.send_ulpdu(0, "c140 11223344 0000000000001004 0506");
+        wire.send_ulpdu(0, "c140 11223344 0000000000002000 0506");
         let expected = [(Opcode::SEND, Some((0, 1)), 4, 1), (Opcode::WRITE, None, 2, 1)];
         assert_eq!(messages(&wire), expected);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-use crate::unit::Located;
+use crate::parse::Located;
 
 /// The result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

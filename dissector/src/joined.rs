@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::output::text::counted;
+use crate::digits::counted;
 
 /// Connections whose segments came from several VLANs, tunnels or interfaces, and which are read as
 /// one each.

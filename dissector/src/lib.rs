@@ -13,7 +13,8 @@
 //! | [`source`] | captures to frames |
 //! | `link`, `ip`, `tcp` | frames to the bytes of each direction of a connection |
 //! | `framing` | bytes to start-up frames, FPDUs and bytes outside them |
-//! | [`mod@unit`] | the protocol units that framing produces |
+//! | [`parse`] | the protocol units that framing produces |
+//! | [`mod@unit`] | the same units with the state of their connection |
 //! | [`grammar`] | a unit's fields: names, values, bytes |
 //! | `follow`, [`fact`] | the monitor's state of a connection, and the facts that it publishes |
 //! | [`context`], [`sdp`], [`exchange`], [`ulp`] | the state that comes with a unit |
@@ -32,8 +33,8 @@
 pub mod browse;
 mod connections;
 pub mod contents;
-pub mod context;
 mod digits;
+mod direction;
 mod dissector;
 mod dropped;
 pub mod fact;
@@ -45,12 +46,15 @@ pub mod grammar;
 mod ip;
 mod joined;
 mod link;
+mod located;
 pub mod output;
 mod packet;
+pub mod parse;
 pub mod part;
 mod path;
 mod repair;
 pub mod rules;
+mod sink;
 pub mod source;
 pub mod stats;
 mod tcp;
@@ -58,12 +62,15 @@ mod tcp;
 mod testing;
 pub mod tree;
 pub mod unit;
+mod watch;
 
-pub use dissector::{Dissector, Sink};
+pub use direction::Direction;
+pub use dissector::Dissector;
 pub use dropped::Dropped;
 pub use finding::Finding;
-pub use follow::{exchange, sdp, ulp};
+pub use follow::{context, exchange, sdp, ulp};
 pub use joined::Joined;
 pub use link::{Unread, reads_link_type};
+pub use located::Located;
 pub use packet::{Packet, TransportKind};
-pub use unit::Located;
+pub use sink::Sink;

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::ip::{Datagram, Segment};
+
 /// The transport header of a frame, or of the datagram that its last fragment completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
@@ -22,7 +24,7 @@ pub struct Packet {
 pub enum TransportKind {
     /// A segment.
     Tcp {
-        /// Number of its connection, as in [`crate::unit::Unit::stream`].
+        /// Number of its connection, as in [`crate::parse::Unit::stream`].
         stream: u32,
         /// Sequence number of the header.
         seq: u32,
@@ -37,4 +39,19 @@ pub enum TransportKind {
     },
     /// A datagram.
     Udp,
+}
+
+impl Packet {
+    /// The packet of a segment of connection `stream`.
+    pub(crate) fn of_segment(segment: &Segment<'_>, stream: u32) -> Self {
+        let Segment { seq, syn, fin, rst, ack_flag: ack, .. } = *segment;
+        let transport = TransportKind::Tcp { stream, seq, syn, fin, rst, ack };
+        Packet { frame: segment.frame, src: segment.src, dst: segment.dst, payload_len: segment.wire_len, transport }
+    }
+
+    /// The packet of a datagram.
+    pub(crate) fn of_datagram(datagram: &Datagram<'_>) -> Self {
+        let Datagram { frame, src, dst, wire_len: payload_len, .. } = *datagram;
+        Packet { frame, src, dst, payload_len, transport: TransportKind::Udp }
+    }
 }

@@ -16,12 +16,13 @@ use std::collections::VecDeque;
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::requirement::Severity;
 
+use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow::tcp::before;
 use crate::follow::{ConnectionState, Fault};
 use crate::ip::Segment;
+use crate::parse::{CrcStatus, Kind, Unit};
 use crate::tcp::Checksum;
-use crate::unit::{CrcStatus, Kind, Unit};
 
 /// FPDUs that wait at a time. Findings about more of them do not wait.
 const MOST: usize = 8;
@@ -31,7 +32,7 @@ const MOST_AGAIN: usize = 16;
 /// A segment that repeats unacknowledged octets.
 #[derive(Debug)]
 struct Again {
-    direction: usize,
+    direction: Direction,
     frame: u64,
     /// Sequence number of its first octet.
     start: u32,
@@ -41,7 +42,7 @@ struct Again {
 /// An FPDU that waits.
 #[derive(Debug)]
 struct Doubtful {
-    direction: usize,
+    direction: Direction,
     frame: u64,
     /// Sequence number of its first octet.
     start: u32,
@@ -108,7 +109,7 @@ impl Repairs {
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
             return false;
         }
-        let (layout, direction) = (&fpdu.layout, usize::from(unit.direction));
+        let (layout, direction) = (&fpdu.layout, unit.direction());
         let (Some(octets), Some(start)) = (unit.stream_octets(layout.start, layout.end), unit.sequence_number()) else {
             return false;
         };
@@ -132,7 +133,7 @@ impl Repairs {
     pub(crate) fn segment(
         &mut self,
         state: &mut ConnectionState,
-        direction: usize,
+        direction: Direction,
         segment: &Segment<'_>,
         found: &mut Vec<Finding>,
     ) {

@@ -375,7 +375,7 @@ impl Wire {
     }
 
     /// `direction` sends the FPDU of a ULPDU in hexadecimal, in one segment.
-    pub(crate) fn say(&mut self, direction: usize, ulpdu: &str) {
+    pub(crate) fn send_ulpdu(&mut self, direction: usize, ulpdu: &str) {
         self.send(direction, &fpdu(&hex(ulpdu)));
     }
 
@@ -474,7 +474,7 @@ impl Wire {
 /// ULPDUs, one after the other.
 pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     let mut wire = Wire::started();
-    ulpdus.iter().for_each(|(direction, ulpdu)| wire.say(*direction, ulpdu));
+    ulpdus.iter().for_each(|(direction, ulpdu)| wire.send_ulpdu(*direction, ulpdu));
     wire
 }
 

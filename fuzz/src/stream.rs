@@ -5,7 +5,7 @@ use weft_core::wire::mpa::{Framing, fpdu};
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Sink};
+use weft_dissector::{Dissector, Sink, parse};
 
 const PORTS: [u16; 2] = [49152, 4210];
 const FIRST: [u32; 2] = [u32::MAX - 700, 5000];
@@ -41,7 +41,8 @@ struct Units {
 impl Sink for Units {
     fn unit(&mut self, unit: &Unit<'_>) {
         let mut out = Vec::new();
-        let unit = Unit { frame: 0, time: 0, ..*unit };
+        let parsed = parse::Unit { frame: 0, time: 0, ..**unit };
+        let unit = Unit { parsed: &parsed, context: unit.context };
         self.json.write(&unit, &mut out).expect("a vector takes everything");
         self.lines[usize::from(unit.direction)].push(String::from_utf8(out).expect("JSON is text"));
     }

@@ -122,7 +122,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         (Target::builtin_initiator(), "initiator"),
     ];
     for (twin, folder) in twins {
-        let role = twin.role;
+        let role = twin.role();
         // The plain twin is for cases that do not apply to the complete one.
         let skipped = std::mem::take(&mut matrix.skipped);
         let (again, skipped): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|_| folder == "plain");

@@ -24,6 +24,7 @@ mod capture;
 mod command;
 mod complete;
 mod entry;
+mod error;
 mod list;
 mod mouse;
 mod run;
@@ -34,41 +35,12 @@ mod theme;
 mod view;
 mod wrap;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use weft_dissector::source::OpenError;
-
-pub use capture::MAX_FRAMES;
+pub use capture::indexer::MAX_FRAMES;
 pub use capture::recording::{Live, Part, Recording};
+pub use error::Error;
 pub use run::{LiveSink, RunSource, Starter, Wish, live};
-
-/// Why a screen cannot be shown.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The capture cannot be read.
-    #[error("{path}: {source}", path = path.display())]
-    Capture {
-        /// Its path.
-        path: PathBuf,
-        /// The reason.
-        source: OpenError,
-    },
-    /// The capture is a pipe or standard input.
-    #[error("{path} is not a file; weft reads the capture more than once, so save it first", path = .0.display())]
-    NotAFile(PathBuf),
-    /// The run cannot be read.
-    #[error("{path}: {what}", path = path.display())]
-    Run {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The terminal cannot be used.
-    #[error("cannot use the terminal: {0}")]
-    Terminal(#[from] io::Error),
-}
 
 /// Shows the capture at `path` until the user quits.
 ///

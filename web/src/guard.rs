@@ -7,7 +7,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::access::Gate;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 
 /// No inline scripts or styles, nothing from other servers, no frames, and forms to this server
 /// only.

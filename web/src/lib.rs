@@ -25,6 +25,10 @@ mod app;
 mod captures;
 mod connections;
 mod crowd;
+mod door;
+mod error;
+mod exports;
+mod failure;
 mod guard;
 mod kept;
 mod live;
@@ -36,17 +40,17 @@ mod store_watch;
 mod tests;
 mod view;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
-use weft_suites::store::{Store, StoreError};
+use weft_suites::store::Store;
 
 pub use access::{Access, Role, Tokens, TokensError};
 pub use captures::CaptureOptions;
+pub use error::WebError;
 pub use live::Live;
 pub use starter::Start;
 
@@ -76,31 +80,6 @@ pub struct WebOptions {
     pub start: Option<Start>,
     /// The captures to show.
     pub captures: CaptureOptions,
-}
-
-/// Why the dashboard cannot start, or stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum WebError {
-    /// Without tokens, other hosts could reach the dashboard.
-    #[error("cannot listen on {0}: it is not a loopback address, and there are no tokens; add --token-file FILE")]
-    NotLoopback(SocketAddr),
-    /// Binding the address failed.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The reason.
-        error: io::Error,
-    },
-    /// The results store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The name of a target cannot be the name of the folder for its runs.
-    #[error("invalid target name {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
-    TargetName(String),
-    /// The system has no random bytes, which sessions need.
-    #[error("the system has no random bytes: {0}")]
-    Random(#[from] getrandom::Error),
 }
 
 /// Serves until `shutdown` is ready. Then it ends event streams and finishes open requests.
@@ -135,7 +114,7 @@ pub async fn serve(
         starter: starter.clone(),
         gate,
         captures,
-        exports: routes::Exports::default(),
+        exports: exports::Exports::default(),
         streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped: stopped.clone(),

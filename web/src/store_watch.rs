@@ -7,14 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{OriginalUri, Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use weft_suites::store::{Store, StoreError};
 
-use crate::app::{App, Failure};
+use crate::failure::Failure;
 
 /// A request that takes longer than this probes the store, repeatedly at this interval.
 const SLOW: Duration = Duration::from_secs(1);
@@ -80,18 +77,5 @@ impl StoreWatch {
                 return;
             }
         }
-    }
-}
-
-/// The middleware of each route that reads the store.
-pub(crate) async fn unless_gone(
-    State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    request: Request,
-    next: Next,
-) -> Response {
-    match app.watch.unless_gone(next.run(request)).await {
-        Ok(response) => response,
-        Err(failure) => failure.answer(uri.path()),
     }
 }

@@ -37,7 +37,7 @@ use self::events::{Events, recorded_run};
 use crate::access::{Access, Gate, Places, STREAMS};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
-use crate::routes::Exports;
+use crate::exports::Exports;
 use crate::starter::Starter;
 use crate::store_watch::StoreWatch;
 use crate::{Live, Start, WebError, WebOptions, routes, serve};

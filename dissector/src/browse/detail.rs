@@ -5,6 +5,7 @@ use std::ops::Range;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
+use super::pass::Collector;
 use crate::output::text;
 use crate::source::Frame;
 use crate::tree::{self, Node};
@@ -95,6 +96,15 @@ pub struct Place {
     pub elsewhere: Vec<u64>,
 }
 
+impl Detail {
+    /// Bytes of memory, approximately.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let fields: usize = self.units.iter().map(|unit| unit.fields.len()).sum();
+        size_of::<Detail>() + self.octets.len() + fields * 256 + self.findings.len() * 512
+    }
+}
+
 impl Place {
     /// The location of octets as seen from `frame`.
     #[must_use]
@@ -137,6 +147,8 @@ impl Place {
 pub struct Details {
     focus: u64,
     neighbours: u64,
+    /// The last frame to read.
+    until: u64,
     frames: Vec<Detail>,
     fields: usize,
     octets: usize,
@@ -146,7 +158,14 @@ impl Details {
     /// Keeps frame `focus` and at most `neighbours` frames on each side of it.
     #[must_use]
     pub fn new(focus: u64, neighbours: u64) -> Self {
-        Details { focus, neighbours, frames: Vec::new(), fields: 0, octets: 0 }
+        Details { focus, neighbours, until: u64::MAX, frames: Vec::new(), fields: 0, octets: 0 }
+    }
+
+    /// In a [`Pass`](super::Pass), reads no frame after `until`. The details of a frame are
+    /// complete when its [`Row::known_at`](super::index::Row::known_at) was read.
+    #[must_use]
+    pub fn until(self, until: u64) -> Self {
+        Details { until, ..self }
     }
 
     /// Registers a frame; call it before the frame is dissected.
@@ -179,6 +198,16 @@ impl Details {
 
     fn find(&mut self, number: u64) -> Option<usize> {
         self.frames.binary_search_by_key(&number, |detail| detail.number).ok()
+    }
+}
+
+impl Collector for Details {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        let is_wanted = frame.number <= self.until;
+        if is_wanted {
+            self.frame(frame);
+        }
+        is_wanted
     }
 }
 

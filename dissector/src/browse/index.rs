@@ -5,17 +5,17 @@
 //! pair of addresses is kept once.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::ops::Range;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
+pub use super::row::{AT_END, Row};
+use super::row::{MOST_WORDS, append_summary};
 use crate::output::text;
 use crate::source::Frame;
 use crate::unit::Unit;
-use crate::{Finding, Packet, Sink, TransportKind};
+use crate::{Finding, Packet, Sink};
 
 /// Default limit on the frames in an index.
 pub const MOST_FRAMES: usize = 2_000_000;
@@ -23,50 +23,8 @@ pub const MOST_FRAMES: usize = 2_000_000;
 pub const MOST_FINDINGS: usize = 100_000;
 /// Octets of the texts of all rows; later rows have no text about their units.
 const MOST_TEXT: usize = 256 << 20;
-/// Characters of a row's text.
-const MOST_WORDS: usize = 240;
 /// Pairs of addresses that are kept; frames with further pairs have no addresses.
 const MOST_PAIRS: usize = 1 << 20;
-/// [`Row::known_at`] of rows that are complete only at the end of the capture.
-pub const AT_END: u64 = u64::MAX;
-
-/// A frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// Its number in the capture, from 1.
-    pub number: u64,
-    /// Nanoseconds since 1970.
-    pub time: u64,
-    /// Octets in the file.
-    pub captured: u32,
-    /// Octets on the wire.
-    pub wire_len: u32,
-    /// Its transport header.
-    pub transport: Option<TransportKind>,
-    /// Payload octets of the transport.
-    pub payload_len: u32,
-    /// Number of units that end in it.
-    pub units: u32,
-    /// Number of findings that it shows.
-    pub findings: u32,
-    /// Their highest severity.
-    pub worst: Option<Severity>,
-    /// The frame after which the row is complete: this one or a later one, or [`AT_END`].
-    pub known_at: u64,
-    pair: Option<u32>,
-    words: Range<usize>,
-}
-
-impl Row {
-    /// Number of its TCP connection.
-    #[must_use]
-    pub fn stream(&self) -> Option<u32> {
-        match self.transport {
-            Some(TransportKind::Tcp { stream, .. }) => Some(stream),
-            _ => None,
-        }
-    }
-}
 
 /// A finding, without its octets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,20 +89,7 @@ impl Index {
             return false;
         }
         self.at = frame.number;
-        self.rows.push(Row {
-            number: frame.number,
-            time: frame.time,
-            captured: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),
-            wire_len: frame.wire_len,
-            transport: None,
-            payload_len: 0,
-            units: 0,
-            findings: 0,
-            worst: None,
-            known_at: frame.number,
-            pair: None,
-            words: 0..0,
-        });
+        self.rows.push(Row::of(frame));
         true
     }
 
@@ -176,7 +121,7 @@ impl Index {
     pub fn words(&self, row: &Row) -> String {
         match self.words.get(row.words.clone()) {
             Some(words) if !words.is_empty() => words.to_owned(),
-            _ => below(row),
+            _ => row.transport_summary(),
         }
     }
 
@@ -225,15 +170,15 @@ impl Sink for Index {
     fn packet(&mut self, packet: &Packet) {
         let pair = self.pair((packet.src, packet.dst));
         if let Some(row) = self.rows.last_mut().filter(|row| row.number == packet.frame) {
-            (row.transport, row.payload_len, row.pair) = (Some(packet.transport), packet.payload_len, pair);
+            row.set_packet(packet);
+            row.pair = pair;
         }
     }
 
     fn unit(&mut self, unit: &Unit<'_>) {
         let Some(place) = self.row_of(unit.frame) else { return };
         let row = &mut self.rows[place];
-        row.units = row.units.saturating_add(1);
-        row.known_at = row.known_at.max(self.at);
+        row.add_unit(self.at);
         let has = self.words.get(row.words.clone()).map_or(0, |words| words.chars().count());
         if has >= MOST_WORDS || self.words.len() + 4 * (MOST_WORDS + 4) > MOST_TEXT {
             return;
@@ -244,10 +189,7 @@ impl Sink for Index {
             self.words.extend_from_within(row.words.clone());
             row.words = start..self.words.len();
         }
-        if has > 0 {
-            self.words.push_str(" | ");
-        }
-        self.words.extend(text::summary(unit).chars().take(MOST_WORDS - has));
+        append_summary(&mut self.words, has, &text::summary(unit));
         row.words.end = self.words.len();
     }
 
@@ -261,25 +203,7 @@ impl Sink for Index {
         }
         let at = self.at;
         let Some(row) = self.row_of(frame).and_then(|place| self.rows.get_mut(place)) else { return };
-        row.findings = row.findings.saturating_add(1);
-        row.worst = row.worst.max(Some(severity));
-        row.known_at = row.known_at.max(at);
-    }
-}
-
-/// A short summary of a frame without units.
-fn below(row: &Row) -> String {
-    match row.transport {
-        Some(TransportKind::Tcp { seq, syn, fin, rst, ack, .. }) => {
-            let mut words = "TCP".to_owned();
-            for (_, flag) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")].iter().filter(|(set, _)| *set) {
-                let _ = write!(words, " {flag}");
-            }
-            let _ = write!(words, "  seq {seq} len {}", row.payload_len);
-            words
-        }
-        Some(TransportKind::Udp) => format!("UDP  {} bytes", row.payload_len),
-        None => "neither TCP nor UDP".to_owned(),
+        row.add_finding(at, severity);
     }
 }
 

@@ -1,14 +1,37 @@
-//! Tools for interactive readers of a capture: an index of all frames, details of a few frames, and
-//! the frames that pass a filter.
+//! Tools for interactive readers of a capture: an index of all frames, details of a few frames, the
+//! frames that pass a filter, statistics and operations.
 //!
-//! Each is a [`Sink`](crate::Sink) that reads a capture from its beginning, because the meaning of
-//! a frame depends on earlier frames. Their memory is bounded, and they report what they left out.
-//! Files, threads and screens are up to the caller.
+//! ```text
+//! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
+//!                      |                                   Entries -> (another thread) PackedIndex
+//!                      +---> Sieve -> FrameList
+//! ```
+//!
+//! Each reads a capture from its beginning, because the meaning of a frame depends on earlier
+//! frames. Their memory is bounded, and they report what they left out. [`read`] reports each frame
+//! to the caller, who may cancel, and [`Tail`] lets the caller decide how far a file that still
+//! grows may be read. Files, threads and screens are up to the caller.
 
+mod codec;
 pub mod detail;
+mod frame_list;
 pub mod index;
+mod operations;
+pub mod packed;
+mod pages;
+mod pass;
+mod row;
 pub mod sieve;
+mod survey;
+mod tail;
 
 pub use detail::Details;
+pub use frame_list::FrameList;
 pub use index::Index;
+pub use operations::{MOST_OPERATIONS, Operations};
+pub use packed::PackedIndex;
+pub use pass::{Collector, Pass, Reader, Stop, read};
+pub use row::OwnedRow;
 pub use sieve::Sieve;
+pub use survey::Survey;
+pub use tail::{Control, Tail};

@@ -1,5 +1,6 @@
 //! The numbers of the frames that pass a display filter.
 
+use super::pass::Reader;
 use crate::filter::{Filter, FilterError, Wanted};
 use crate::output::frames::{Frames, Keep};
 use crate::source::Frame;
@@ -10,6 +11,8 @@ pub struct Sieve {
     filter: Filter,
     dissector: Dissector,
     gather: Gather,
+    /// Frames that a [`read`](super::read) may still read.
+    left: usize,
     /// Frames that passed and were not taken yet. Frames that were found late follow later frames.
     passed: Vec<u64>,
 }
@@ -24,7 +27,13 @@ impl Sieve {
         let filter = Filter::parse(text, &mut wanted)?;
         let dissector = if wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
         let gather = Gather(Frames::new(wanted, Keep::default()));
-        Ok(Sieve { filter, dissector, gather, passed: Vec::new() })
+        Ok(Sieve { filter, dissector, gather, left: usize::MAX, passed: Vec::new() })
+    }
+
+    /// [`read`](super::read) stops after `most` frames.
+    #[must_use]
+    pub fn with_limit(self, most: usize) -> Self {
+        Sieve { left: most, ..self }
     }
 
     /// Reads the next frame.
@@ -65,6 +74,19 @@ impl Sieve {
             }
             self.gather.0.recycle(record);
         }
+    }
+}
+
+impl Reader for Sieve {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        self.left = left;
+        self.frame(frame);
+        true
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
     }
 }
 

@@ -1,52 +1,13 @@
 //! Finishes connections, puts them aside, and resumes them.
 
-use super::connection::{Connection, Direction};
-use super::{Connections, LINGERING};
-use crate::dissector::Sink;
+use super::Connections;
+use super::connection::Connection;
+use super::limits::LINGERING;
 use crate::dropped::Dropped;
-use crate::framing::{Reader, ReaderRecord};
 use crate::ip::Segment;
-use crate::tcp::{Half, HalfRecord, Past};
-use crate::unit::Ends;
-
-/// The record of each direction of a connection with MPA or SDP that was put aside.
-pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
-
-impl Connection {
-    /// It continues from its record, or else from what is known of its past.
-    fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
-        let Some(record) = record else {
-            self.begin([0, 1].map(|direction| past.syn_alone(direction)));
-            self.goes_on = past.has_octets();
-            return;
-        };
-        self.goes_on = true;
-        for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
-            direction.half = Half::resumed(&half, reader.next());
-            let as_sdp = direction.reader.as_sdp;
-            direction.reader = Reader::resumed(reader);
-            direction.reader.as_sdp = as_sdp;
-            direction.fin = direction.half.has_fin();
-        }
-    }
-
-    /// The facts that are kept of it; `aside`: it is open.
-    pub(super) fn past(&self, aside: bool) -> Past {
-        let [forth, back] = &self.directions;
-        Past {
-            aside,
-            number: self.number,
-            first: forth.ends.src,
-            isn: [forth.half.isn(), back.half.isn()],
-            end: [forth.half.end_seq(), back.half.end_seq()],
-            missing: [None; 2],
-        }
-    }
-
-    fn into_record(self) -> Record {
-        self.directions.map(|Direction { half, reader, .. }| (half.record(), reader.record(&half)))
-    }
-}
+use crate::parse::Ends;
+use crate::sink::Sink;
+use crate::tcp::Past;
 
 impl Connections {
     /// Can a connection that was put aside be read as if it never had been? A segment that does not

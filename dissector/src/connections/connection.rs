@@ -2,17 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::CONNECTION;
-use super::rival::Rival;
-use crate::dissector::{Sink, Watch};
+use super::limits::{CONNECTION, NEAR};
+use crate::direction::Direction;
 use crate::dropped::Dropped;
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
+use crate::parse::{Carrier, Ends, Kind, Unit};
+use crate::sink::Sink;
 use crate::tcp::half::ORIGIN;
 use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
-use crate::unit::{Carrier, Ends, Kind, Unit};
-
-use super::NEAR;
+use crate::unit;
+use crate::watch::Watch;
 
 /// Sequence numbers repeat after four times as many octets.
 const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
@@ -26,7 +26,7 @@ pub(super) struct Suspended {
 }
 
 /// One direction of a connection.
-pub(super) struct Direction {
+pub(super) struct DirectionState {
     pub(super) ends: Ends,
     pub(super) half: Half,
     pub(super) reader: Reader,
@@ -38,9 +38,9 @@ pub(super) struct Direction {
     pub(super) prints: Prints,
 }
 
-impl Direction {
+impl DirectionState {
     fn new(src: SocketAddr, dst: SocketAddr) -> Self {
-        Direction {
+        DirectionState {
             ends: Ends::new(src, dst),
             half: Half::default(),
             reader: Reader::default(),
@@ -97,12 +97,20 @@ impl Direction {
     }
 }
 
+/// A connection that begins while another one has its ports.
+pub(super) struct Rival {
+    /// Its direction 0 is that of its first segment.
+    pub(super) connection: Box<Connection>,
+    /// The sequence number after its first segment.
+    pub(super) next: u32,
+}
+
 /// A connection. Direction 0 is that of its first frame.
 pub(super) struct Connection {
     pub(super) number: u32,
     /// Its network, if connections in several networks have its ports.
     pub(super) network: u16,
-    pub(super) directions: [Direction; 2],
+    pub(super) directions: [DirectionState; 2],
     /// Its monitor, if it has one.
     pub(super) watch: Option<Watch>,
     /// Its latest frame.
@@ -132,7 +140,7 @@ impl Connection {
         (first, other): (SocketAddr, SocketAddr),
         watch: Option<Watch>,
     ) -> Self {
-        let directions = [Direction::new(first, other), Direction::new(other, first)];
+        let directions = [DirectionState::new(first, other), DirectionState::new(other, first)];
         Connection {
             number,
             network,
@@ -157,8 +165,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn direction_of(&self, segment: &Segment<'_>) -> usize {
-        usize::from(segment.src != self.directions[0].ends.src)
+    pub(super) fn direction_of(&self, segment: &Segment<'_>) -> Direction {
+        Direction::sent_by(segment.src, self.directions[0].ends.src)
     }
 
     /// Processes a segment. Returns whether the segment closes the connection.
@@ -170,16 +178,16 @@ impl Connection {
         }
         let without_fin = Segment { fin: false, ..*segment };
         let segment = if self.directions[index].drops_fin(segment) { &without_fin } else { segment };
-        if segment.ack_flag && self.directions[1 - index].half.acknowledge(segment.ack) {
-            self.poll(1 - index, sink);
+        if segment.ack_flag && self.directions[index.peer()].half.acknowledge(segment.ack) {
+            self.poll(index.peer(), sink);
         }
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
         }
         self.directions[index].prints.note(segment);
         if segment.ack_flag && !segment.rst {
-            self.directions[1 - index].acked.get_or_insert(segment.ack);
-            self.directions[1 - index].latest_ack = Some(segment.ack);
+            self.directions[index.peer()].acked.get_or_insert(segment.ack);
+            self.directions[index.peer()].latest_ack = Some(segment.ack);
         }
         if let Some(arrived) = self.directions[index].half.arrive(segment) {
             if self.introduced {
@@ -201,7 +209,7 @@ impl Connection {
 
     /// Continues to read in direction `index`, then in the other one, as long as either finds what
     /// the other waits for.
-    fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
+    fn poll(&mut self, mut index: Direction, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
             if self.starts_again() {
@@ -211,11 +219,11 @@ impl Connection {
                 return;
             }
             let view = self.directions[index].as_peer();
-            if self.directions[1 - index].reader.knows(&view) {
+            if self.directions[index.peer()].reader.knows(&view) {
                 self.introduced = self.directions.iter().all(|direction| direction.reader.startup().is_some());
                 return;
             }
-            index = 1 - index;
+            index = index.peer();
         }
     }
 
@@ -227,13 +235,13 @@ impl Connection {
         let again = any && forth.reader.is_rejected() && back.reader.is_rejected();
         if again {
             self.introduced = false;
-            self.directions.iter_mut().for_each(|Direction { half, reader, .. }| reader.restart(half));
+            self.directions.iter_mut().for_each(|DirectionState { half, reader, .. }| reader.restart(half));
         }
         again
     }
 
-    fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
-        let peer = (!self.introduced).then(|| self.directions[1 - index].as_peer());
+    fn poll_direction(&mut self, index: Direction, sink: &mut dyn Sink) {
+        let peer = (!self.introduced).then(|| self.directions[index.peer()].as_peer());
         self.read(index, None, sink, |reader, half, target| {
             if let Some(peer) = &peer {
                 reader.meet(peer);
@@ -245,28 +253,28 @@ impl Connection {
     /// Lets the reader of direction `index` read; its units go to the monitor and `sink`.
     fn read(
         &mut self,
-        index: usize,
+        index: Direction,
         arrived: Option<&Arrived<'_>>,
         sink: &mut dyn Sink,
         read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
     ) {
         let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
-        let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
-        let peer_startup_follows_hole = self.directions[1 - index].reader.startup_follows_hole();
+        let peer_without_crc = self.directions[index.peer()].reader.is_without_crc_fields();
+        let peer_startup_follows_hole = self.directions[index.peer()].reader.startup_follows_hole();
         if let Some(watch) = &mut self.watch {
-            watch.peer_has_unread(self.directions[1 - index].half.has_unread());
+            watch.peer_has_unread(self.directions[index.peer()].half.has_unread());
         }
-        let Direction { ends, half, reader, .. } = &mut self.directions[index];
+        let DirectionState { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
         reader.peer_startup_follows_hole = peer_startup_follows_hole;
         let mut hand = |unit: &Unit<'_>| {
             self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
             match &mut self.watch {
-                _ if assumes_sdp && is_assumed(unit) => sink.unit(unit),
+                _ if assumes_sdp && is_assumed(unit) => sink.unit(&without_context(unit)),
                 watch => hand_out(watch, unit, sink),
             }
         };
-        let direction = u8::from(index == 1);
+        let direction = u8::from(index);
         read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
     }
 
@@ -279,10 +287,10 @@ impl Connection {
         }
         // In the first round each direction learns whether it has a start-up frame. The second
         // round resumes a direction that waited for the other.
-        for index in [0, 1, 0, 1] {
+        for index in [Direction::BOTH; 2].into_iter().flatten() {
             self.poll(index, sink);
         }
-        for index in [0, 1] {
+        for index in Direction::BOTH {
             self.read(index, None, sink, |reader, half, target| reader.finish(half, target));
         }
         if let Some(watch) = &mut self.watch {
@@ -298,12 +306,12 @@ impl Connection {
     /// Where it continues, if both ends have agreed to suspend it.
     pub(super) fn suspended(&self) -> Option<Suspended> {
         let (local, port) = self.watch.as_ref()?.suspended()?;
-        let address = |direction: usize| self.directions[direction].ends.src.ip();
-        Some(Suspended { peer: address(1 - local), at: SocketAddr::new(address(local), port) })
+        let address = |direction: Direction| self.directions[direction].ends.src.ip();
+        Some(Suspended { peer: address(local.peer()), at: SocketAddr::new(address(local), port) })
     }
 
     pub(super) fn has_unread(&self) -> bool {
-        let has_unread = |Direction { half, reader, .. }: &Direction| {
+        let has_unread = |DirectionState { half, reader, .. }: &DirectionState| {
             half.has_unread() || half.awaits_octets_before_fin() || reader.has_passed()
         };
         self.directions.iter().any(has_unread) || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
@@ -316,10 +324,15 @@ impl Connection {
     }
 }
 
+/// The unit for sinks, without the monitor's knowledge.
+fn without_context<'a>(parsed: &'a Unit<'a>) -> unit::Unit<'a> {
+    unit::Unit { parsed, context: None }
+}
+
 fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     match watch {
         Some(watch) => watch.unit(unit, sink),
-        None => sink.unit(unit),
+        None => sink.unit(&without_context(unit)),
     }
 }
 

@@ -1,56 +1,12 @@
 //! Equal ports in several networks: decides whether a segment of another VLAN, tunnel or interface
 //! belongs to a known connection.
 
-use super::connection::Connection;
-use super::{Connections, NEAR};
+use super::Connections;
+use super::limits::NEAR;
+use super::owner::Owner;
+use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::tcp::{Located, Place};
-
-/// The connection that a segment belongs to.
-pub(super) enum Owner {
-    /// A known connection in its network.
-    Known(u16, Option<Place>),
-    /// A new connection, whose SYNs may be known.
-    New(u16, [Option<u32>; 2]),
-}
-
-impl Connection {
-    /// Is a segment of another network a copy of one of this connection's segments (`Some(true)`)?
-    /// `Some(false)`: it is of another connection. `None`: its numbers fit this connection.
-    fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
-        let mine = self.direction_of(segment);
-        let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
-        if let Some(is_copy) = own.compare(segment) {
-            return Some(is_copy);
-        }
-        let fits = if segment.syn {
-            match own.half.isn() {
-                Some(isn) => isn == segment.seq,
-                None if segment.ack_flag => other.half.isn().is_some_and(|isn| isn.wrapping_add(1) == segment.ack),
-                None => own.begins_with(segment.seq),
-            }
-        } else {
-            let near = own.is_near(segment.seq);
-            let acknowledges = if segment.ack_flag { other.is_near(segment.ack) } else { None };
-            near.or(acknowledges) == Some(true) && acknowledges != Some(false)
-        };
-        if fits { None } else { Some(false) }
-    }
-
-    /// The SYNs that were captured before a segment of another network turned out to belong to
-    /// another connection.
-    fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
-        let mine = self.direction_of(segment);
-        let near = |direction: usize, number: u32| {
-            let isn = self.directions[direction].half.isn();
-            isn.filter(|isn| number.wrapping_sub(*isn) < NEAR)
-        };
-        let mut syns = [None; 2];
-        syns[mine] = near(mine, segment.seq);
-        syns[1 - mine] = near(1 - mine, segment.ack).filter(|_| segment.ack_flag);
-        syns
-    }
-}
 
 impl Connections {
     /// Which connection a segment is of, by its ports and its network.
@@ -104,7 +60,7 @@ impl Connections {
         }
     }
 
-    /// Like [`Connection::recognises`]; a connection that is over is recognised by its sequence
+    /// Like `Connection::recognises`; a connection that is over is recognised by its sequence
     /// numbers alone.
     fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
         match place {
@@ -128,7 +84,7 @@ impl Connections {
         connection.map_or([None; 2], |it| {
             let [forth, back] = it.syns(segment);
             // Direction 0 of the new one is that of the segment.
-            if it.direction_of(segment) == 0 { [forth, back] } else { [back, forth] }
+            if it.direction_of(segment) == Direction::Forward { [forth, back] } else { [back, forth] }
         })
     }
 }

@@ -8,10 +8,12 @@
 //! The rival replaces the connection when its SYN is answered, or when octets continue where its
 //! first segment ended.
 
-use super::connection::{Connection, Direction};
-use super::{Connections, NEAR};
-use crate::dissector::Sink;
+use super::Connections;
+use super::connection::{Connection, DirectionState, Rival};
+use super::limits::NEAR;
+use crate::direction::Direction;
 use crate::ip::Segment;
+use crate::sink::Sink;
 use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
 
 /// The relation of a segment to a connection with its ports.
@@ -29,14 +31,6 @@ pub(super) enum Claim {
     Proves,
 }
 
-/// A connection that begins while another one has its ports.
-pub(super) struct Rival {
-    /// Its direction 0 is that of its first segment.
-    pub(super) connection: Box<Connection>,
-    /// The sequence number after its first segment.
-    next: u32,
-}
-
 impl Rival {
     pub(super) fn new(connection: Box<Connection>, first: &Segment<'_>) -> Self {
         let next = first.seq.wrapping_add(u32::from(first.syn)).wrapping_add(first.wire_len);
@@ -46,7 +40,7 @@ impl Rival {
     /// Is it the SYN with which the rival began?
     fn begins_with(&self, segment: &Segment<'_>) -> bool {
         segment.syn
-            && self.connection.direction_of(segment) == 0
+            && self.connection.direction_of(segment) == Direction::Forward
             && self.connection.directions[0].half.isn() == Some(segment.seq)
     }
 
@@ -55,7 +49,7 @@ impl Rival {
         let [first, other] = &self.connection.directions;
         let acknowledged = first.half.isn().map(|isn| isn.wrapping_add(1));
         let answers = syn.ack_flag && acknowledged == Some(syn.ack);
-        self.connection.direction_of(syn) == 1 && (answers || other.begins_with(syn.seq))
+        self.connection.direction_of(syn) == Direction::Reverse && (answers || other.begins_with(syn.seq))
     }
 
     /// The relation of a segment to the rival of `holder`; `None`: none.
@@ -64,9 +58,9 @@ impl Rival {
             let proves = self.is_answered_by(segment) || self.begins_with(segment) && holder.closed;
             return if proves { Some(Claim::Proves) } else { self.begins_with(segment).then_some(Claim::OfRival) };
         }
-        let is_first_end = self.connection.direction_of(segment) == 0;
+        let is_first_end = self.connection.direction_of(segment) == Direction::Forward;
         let number = if is_first_end { segment.seq } else { Some(segment.ack).filter(|_| segment.ack_flag)? };
-        let index = usize::from(self.connection.directions[0].ends.src != holder.directions[0].ends.src);
+        let index = Direction::sent_by(self.connection.directions[0].ends.src, holder.directions[0].ends.src);
         let held = &holder.directions[index];
         let is_mine = match held.half.end_seq().or(held.acked) {
             // A segment that repeats or continues octets of the holder belongs to it.
@@ -101,11 +95,11 @@ impl Connection {
     fn is_foreign(&self, segment: &Segment<'_>) -> bool {
         let mine = self.direction_of(segment);
         if !segment.syn {
-            let Direction { half, fin, .. } = &self.directions[mine];
+            let DirectionState { half, fin, .. } = &self.directions[mine];
             let far = if *fin || self.closed { FAR_AFTER_CLOSE } else { FAR };
             return !segment.rst && half.end_seq().is_some_and(|end| is_far(end, segment.seq, far));
         }
-        let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);
+        let (own, other) = (&self.directions[mine].half, &self.directions[mine.peer()].half);
         match own.isn() {
             Some(isn) => isn != segment.seq,
             None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,

@@ -7,7 +7,6 @@ use std::ops::Range;
 use crate::finding::Finding;
 use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
-use crate::output::json::kind_name;
 use crate::packet::{Packet, TransportKind};
 use crate::source::Comments;
 use crate::unit::{CrcStatus, Kind, Unit};
@@ -125,7 +124,7 @@ impl Wanted {
         };
         for (fact, slot) in &self.unit_facts {
             match (fact, &unit.kind) {
-                (Fact::Kind, kind) => values.add(*slot, Held::Word(kind_name(kind))),
+                (Fact::Kind, kind) => values.add(*slot, Held::Word(kind.name())),
                 (Fact::Direction, _) => values.add(*slot, Held::Number(u64::from(unit.direction))),
                 (Fact::Incomplete, _) if unit.incomplete => values.add(*slot, Held::Number(1)),
                 (Fact::Len, Kind::Streaming { len, .. } | Kind::Gap { len } | Kind::Unparsed { len }) => {

@@ -4,8 +4,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::KEY_LEN;
 
 use super::startup::StartupSeen;
+use crate::direction::Direction;
 use crate::ip::Segment;
-use crate::unit::{Carrier, Kind, Located, Unit};
+use crate::parse::{Carrier, Kind, Located, Unit};
 
 /// The first unit of a direction if it is not a start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) struct Connection {
     /// Was the SYN of this direction captured?
     pub syn: [bool; 2],
     /// The direction of the SYN without ACK.
-    pub opener: Option<usize>,
+    pub opener: Option<Direction>,
     /// The frame of the first FIN.
     pub fin: [Option<u64>; 2],
     /// The frame of the first RST.
@@ -36,7 +37,7 @@ pub(crate) struct Connection {
     /// How the direction began, if it began with octets outside MPA and all of them were captured.
     pub beginning: [Option<Beginning>; 2],
     /// The direction that sent an SDP Hello in streaming mode. Start-up frames may then be absent.
-    pub streaming_hello: Option<usize>,
+    pub streaming_hello: Option<Direction>,
     /// Does it replace an SDP connection that was suspended?
     pub resumes: bool,
     /// When its last segment was captured, in nanoseconds since 1970.
@@ -52,7 +53,7 @@ impl Connection {
     }
 
     /// Records the flags of a segment.
-    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.syn[direction] |= segment.syn;
         if segment.syn && !segment.ack_flag {
             self.opener = Some(direction);
@@ -68,7 +69,7 @@ impl Connection {
 
     /// Records what a unit shows of the connection.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         let first = self.units[direction] == 0;
         self.units[direction] += 1;
         match &unit.kind {
@@ -83,22 +84,23 @@ impl Connection {
     }
 
     /// The direction that sent the MPA Request; derived from the Reply if no Request was found.
-    pub(crate) fn initiator(&self) -> Option<usize> {
-        let of = |kind: StartupKind| (0..2).find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
-        of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(|responder| 1 - responder))
+    pub(crate) fn initiator(&self) -> Option<Direction> {
+        let of =
+            |kind: StartupKind| Direction::BOTH.into_iter().find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
+        of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(Direction::peer))
     }
 
     /// Request and Reply, if both were found and came from different ends.
     pub(crate) fn pair(&self) -> Option<Pair<'_>> {
         let initiator = self.initiator()?;
-        let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[1 - initiator].as_ref()?);
+        let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[initiator.peer()].as_ref()?);
         let kinds = (request.kind, reply.kind) == (StartupKind::Request, StartupKind::Reply);
-        kinds.then_some(Pair { request, reply, initiator, responder: 1 - initiator })
+        kinds.then_some(Pair { request, reply, initiator, responder: initiator.peer() })
     }
 
     /// The start-up frame of the end that receives what `direction` sends.
-    pub(crate) fn peer_startup(&self, direction: usize) -> Option<&StartupSeen> {
-        self.startup[1 - direction].as_ref()
+    pub(crate) fn peer_startup(&self, direction: Direction) -> Option<&StartupSeen> {
+        self.startup[direction.peer()].as_ref()
     }
 }
 
@@ -110,9 +112,9 @@ pub(crate) struct Pair<'c> {
     /// The Reply.
     pub reply: &'c StartupSeen,
     /// The direction of the Request.
-    pub initiator: usize,
+    pub initiator: Direction,
     /// The direction of the Reply.
-    pub responder: usize,
+    pub responder: Direction,
 }
 
 impl Pair<'_> {

@@ -5,7 +5,7 @@
 //! completely after the other.
 
 use super::message::At;
-use crate::rules::SegmentView;
+use crate::parse::SegmentView;
 
 /// What a response names of its request: the sink of a Read, or the identifier of an atomic
 /// operation.

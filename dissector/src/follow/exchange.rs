@@ -70,7 +70,8 @@ pub struct Exchange {
     /// Where a Linux daemon's client will connect from.
     pub connecting_mapped: Option<SocketAddr>,
     /// ApIPAddr and ApPort of the Request.
-    pub asked: Option<SocketAddr>,
+    #[serde(rename = "asked")]
+    pub requested: Option<SocketAddr>,
     /// ApIPAddr and ApPort of the Accept: the address to connect to.
     pub mapped: Option<SocketAddr>,
     /// PmTime of the Accept.
@@ -112,7 +113,7 @@ impl Exchange {
             handle,
             connecting,
             connecting_mapped: None,
-            asked: None,
+            requested: None,
             mapped: None,
             pm_time: None,
             request: None,
@@ -131,7 +132,7 @@ impl Exchange {
         let accepting = SocketAddr::new(message.addresses.accepting(), message.ap_port);
         let (first, index) = match message.message_type {
             MessageType::PM_REQ => {
-                self.asked.get_or_insert(accepting);
+                self.requested.get_or_insert(accepting);
                 let family = message.addresses.ipv();
                 self.connecting_mapped = message.mapped.map(|it| SocketAddr::new(address(family, it.ip_addr), it.port));
                 (&mut self.request, 0)
@@ -179,10 +180,10 @@ impl Exchanges {
         let Some(message) = Message::parse(datagram.octets).ok().filter(|_| complete) else { return (None, None) };
         let connecting = SocketAddr::new(message.addresses.connecting(), message.cp_port);
         let tuple = (message.assoc_handle, connecting);
-        let asks = (message.message_type == MessageType::PM_REQ)
+        let requested = (message.message_type == MessageType::PM_REQ)
             .then(|| SocketAddr::new(message.addresses.accepting(), message.ap_port));
         let known = self.by_tuple.get(&tuple).copied().filter(|number| {
-            let same = |kept: &Exchange| kept.asked.is_none() || asks.is_none() || kept.asked == asks;
+            let same = |kept: &Exchange| kept.requested.is_none() || requested.is_none() || kept.requested == requested;
             self.get(*number).is_some_and(same)
         });
         let mut forgotten = None;

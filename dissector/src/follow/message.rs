@@ -10,14 +10,15 @@ use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, What};
-use crate::rules::{SegmentView, ULPDU_AT, queue_of};
-use crate::unit::Located;
+use crate::direction::Direction;
+use crate::parse::Located;
+use crate::parse::{SegmentView, ULPDU_AT, queue_of};
 
 /// Where and when a segment is observed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
     /// 0 or 1.
-    pub direction: usize,
+    pub direction: Direction,
     /// Frame.
     pub frame: u64,
     /// In nanoseconds since 1970.

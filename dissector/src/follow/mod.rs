@@ -5,6 +5,7 @@
 
 mod backlog;
 mod connection;
+pub mod context;
 mod early;
 pub mod exchange;
 mod message;
@@ -39,11 +40,12 @@ pub(crate) use traffic::{Fault, Traffic};
 
 use weft_core::wire::sdp::{RawBsdh, RawHeader};
 
-use crate::context::Context;
+use crate::direction::Direction;
 use crate::fact::Fact;
 use crate::ip::Segment;
-use crate::rules::SegmentView;
-use crate::unit::{Carrier, Kind, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{Carrier, Kind, Unit};
+use context::Context;
 
 /// The complete state of one connection.
 #[derive(Debug, Default)]
@@ -66,7 +68,7 @@ pub(crate) struct ConnectionState {
 
 impl ConnectionState {
     /// Records the flags of a segment.
-    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.connection.segment(direction, segment);
         self.mpa.segment(direction, segment);
         if (segment.fin || segment.rst)
@@ -84,7 +86,7 @@ impl ConnectionState {
         // Without CRC, an FPDU may be read only when the next one is there, after its answer.
         let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         if let Some(sdp) = &mut self.context.sdp {
             match (&unit.kind, view) {
                 (Kind::Fpdu(_), Some(view)) => {
@@ -94,7 +96,7 @@ impl ConnectionState {
                             && !read.atomic
                             && read.len > 0
                         {
-                            sdp.answered(usize::from(read.direction));
+                            sdp.answered(read.direction.into());
                         }
                     }
                 }
@@ -126,13 +128,13 @@ impl ConnectionState {
                     &self.connection,
                 ),
             }
-            self.mpa.limit_sdp_reads([0, 1].map(|direction| sdp.ends[direction].setup));
+            self.mpa.limit_sdp_reads(Direction::BOTH.map(|direction| sdp.ends[direction].setup));
         }
     }
 
     /// Is it certain where markers of `direction` are due? Without both start-up frames that is a
     /// guess until a marker is found there.
-    pub(crate) fn markers_are_certain(&self, direction: usize) -> bool {
+    pub(crate) fn markers_are_certain(&self, direction: Direction) -> bool {
         self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
     }
 
@@ -193,7 +195,7 @@ impl ConnectionState {
 
     /// No more units follow.
     pub(crate) fn finish(&mut self) {
-        for direction in 0..2 {
+        for direction in Direction::BOTH {
             if self.mpa.tcp[direction].lacks_its_end() {
                 self.mpa.streams[direction].broken = true;
                 self.traffic.lose(direction);

@@ -7,9 +7,10 @@ use super::sdp::Setup;
 use super::stream::Stream;
 use super::tcp::{self, TcpFacts};
 use super::window::Window;
+use crate::direction::Direction;
 use crate::ip::Segment;
-use crate::rules::SegmentView;
-use crate::unit::{Kind, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{Kind, Unit};
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
@@ -37,29 +38,29 @@ impl MpaState {
     }
 
     /// Records the header of a segment.
-    pub(super) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+    pub(super) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.tcp[direction].segment(segment);
         if segment.ack_flag && !segment.rst {
-            self.tcp[1 - direction].acknowledged(segment.ack, segment.frame);
+            self.tcp[direction.peer()].acknowledged(segment.ack, segment.frame);
         }
-        let scale = tcp::window_scale(&self.tcp[direction], &self.tcp[1 - direction]);
+        let scale = tcp::window_scale(&self.tcp[direction], &self.tcp[direction.peer()]);
         self.windows[direction].segment(segment, scale);
     }
 
     /// Could the sender of `direction` know, in its frame `at`, what its peer sent in `frame`, up
     /// to stream position `end`? Not if it acknowledges less. If its acknowledgement is not known,
     /// the order of frames decides.
-    pub(crate) fn may_know(&self, direction: usize, at: u64, frame: u64, end: u64) -> bool {
-        at > frame && self.tcp[direction].had_received(at, &self.tcp[1 - direction], end) != Some(false)
+    pub(crate) fn may_know(&self, direction: Direction, at: u64, frame: u64, end: u64) -> bool {
+        at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }
 
     /// Records a unit; `connection` has already recorded it.
     pub(super) fn unit(&mut self, connection: &Connection, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         let tcp = &self.tcp;
         let stream = &mut self.streams[direction];
         let (index, was_broken) = (stream.fpdus, stream.broken);
-        stream.unit(unit, view, self.due_version, [&tcp[direction], &tcp[1 - direction]]);
+        stream.unit(unit, view, self.due_version, [&tcp[direction], &tcp[direction.peer()]]);
         if let Kind::Startup(..) = unit.kind {
             self.due_version = connection.pair().map(|pair| u8::from(!pair.is_rdmac()));
             self.limit_reads(connection);
@@ -79,9 +80,9 @@ impl MpaState {
 
     /// LocORD and LocIRD of each SDP peer limit the Read Requests as well.
     pub(super) fn limit_sdp_reads(&mut self, setups: [Option<Setup>; 2]) {
-        for (direction, reads) in self.reads.iter_mut().enumerate() {
+        for (direction, reads) in Direction::BOTH.into_iter().zip(&mut self.reads) {
             reads.loc_ord.most = setups[direction].map(|setup| u32::from(setup.loc_ord));
-            reads.loc_ird.most = setups[1 - direction].map(|setup| u32::from(setup.loc_ird));
+            reads.loc_ird.most = setups[direction.peer()].map(|setup| u32::from(setup.loc_ird));
         }
     }
 

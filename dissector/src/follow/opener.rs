@@ -4,8 +4,8 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::stream::Ending;
-use crate::rules::SegmentView;
-use crate::unit::Unit;
+use crate::parse::SegmentView;
+use crate::parse::Unit;
 
 /// The first segment of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

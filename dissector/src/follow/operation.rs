@@ -18,7 +18,7 @@ use super::backlog::Backlog;
 use super::early::{Early, Key};
 use super::message::At;
 use crate::fact::Operation;
-use crate::unit::Located;
+use crate::parse::Located;
 
 /// Requests without response that are kept for each requester.
 const MOST: usize = 4096;

@@ -8,8 +8,8 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::{SegmentView, ULPDU_AT};
-use crate::unit::{Kind, Located, Unit};
+use crate::parse::{Kind, Located, Unit};
+use crate::parse::{SegmentView, ULPDU_AT};
 
 /// More unanswered requests than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Reads {
 
 /// Records a unit; `reads` are those of direction 0 and 1.
 pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&SegmentView<'_>>, is_ready_to_receive: bool) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let lost = matches!(unit.kind, Kind::Gap { .. } | Kind::Unparsed { .. }) || unit.incomplete;
     let Some(view) = view.filter(|_| !lost) else {
         if lost || matches!(unit.kind, Kind::Fpdu(_)) {
@@ -106,7 +106,7 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
             own.limits().into_iter().for_each(|limit| limit.requested(unit, outstanding));
         }
         Opcode::READ_RESPONSE if view.last() => {
-            let other = &mut reads[1 - direction];
+            let other = &mut reads[direction.peer()];
             other.outstanding -= 1;
             other.limits().into_iter().for_each(|limit| limit.answered(unit.frame));
         }

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::unit::Located;
+use crate::direction::Direction;
+use crate::parse::Located;
 
 /// A remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(crate) struct Remark {
     /// What does not fit.
     pub what: What,
     /// The direction of the end that caused it.
-    pub direction: usize,
+    pub direction: Direction,
     /// The octets that show it, in coordinates of the current unit; empty if they are in an earlier
     /// unit.
     pub range: Range<usize>,

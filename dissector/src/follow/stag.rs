@@ -12,8 +12,9 @@ use zerocopy::FromBytes;
 
 use super::message::{At, Place};
 use super::remark::{Remark, What};
+use crate::direction::Direction;
 use crate::fact::Stag;
-use crate::rules::SegmentView;
+use crate::parse::SegmentView;
 
 /// STags that are followed on a connection.
 const MOST: usize = 4096;
@@ -38,7 +39,7 @@ pub(crate) struct Stags {
 impl Stags {
     /// The different STags that direction `owner` advertised in Read Requests, in that order with
     /// their frames; only the first few.
-    pub(crate) fn advertised(&self, owner: usize) -> &[(u32, u64)] {
+    pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, u64)] {
         &self.in_order[owner]
     }
 
@@ -57,7 +58,7 @@ impl Stags {
         peer_latest: Option<u64>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Stag> {
-        let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));
+        let (own, peer) = (u8::from(at.direction), u8::from(at.direction.peer()));
         match (view.opcode(), view.segment) {
             // The STag of a zero-length message need not be valid.
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))

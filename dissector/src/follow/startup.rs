@@ -4,8 +4,8 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, RawEnhanced, RawStartup};
 use zerocopy::FromBytes;
 
+use crate::parse::{Located, Unit};
 use crate::part::Part;
-use crate::unit::{Located, Unit};
 
 /// A start-up frame that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

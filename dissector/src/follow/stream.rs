@@ -8,8 +8,8 @@ use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use super::tcp::{self, TcpFacts};
-use crate::rules::SegmentView;
-use crate::unit::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
 
 /// The first unit after a direction's own start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{HeaderControl, Opcode, RawTerminate, RawTerminateParts, TerminateError};
 use zerocopy::FromBytes;
 
-use crate::rules::{SegmentView, ULPDU_AT};
-use crate::unit::{Located, Unit};
+use crate::parse::{Located, Unit};
+use crate::parse::{SegmentView, ULPDU_AT};
 
 /// Headers that are kept of each direction.
 const MOST: usize = 256;

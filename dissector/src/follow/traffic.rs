@@ -12,10 +12,11 @@ use super::operation::Operations;
 use super::remark::{Remark, What};
 use super::stag::Stags;
 use super::terminate::{Log, TerminateSeen};
+use crate::direction::Direction;
 use crate::fact::{Complaint, Fact, Message};
+use crate::parse::{CrcStatus, Fpdu, Kind, Unit};
+use crate::parse::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 use crate::part::Part;
-use crate::rules::{SegmentView, ULPDU_AT, is_trusted, queue_of};
-use crate::unit::{CrcStatus, Fpdu, Kind, Unit};
 
 /// The IRD and ORD value for "not negotiated" (RFC 6581 section 9.1).
 const NOT_NEGOTIATED: u16 = 0x3fff;
@@ -89,7 +90,7 @@ impl Traffic {
 
     /// The Terminate in `unit`, if it is the first of its direction.
     pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
-        self.sides[usize::from(unit.direction)].terminate.as_ref().filter(|seen| seen.is(unit))
+        self.sides[unit.direction()].terminate.as_ref().filter(|seen| seen.is(unit))
     }
 
     /// Do both start-up frames turn CRCs off?
@@ -121,7 +122,7 @@ impl Traffic {
     ) {
         self.facts.clear();
         self.in_step = in_step;
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         match &unit.kind {
             Kind::Startup(kind, part) => {
                 if let Some(header) = part.get(0..HEADER_LEN) {
@@ -157,7 +158,7 @@ impl Traffic {
 
     /// Records IRD and ORD of a start-up frame. Each side may have as many requests outstanding as
     /// the other's IRD.
-    fn depth(&mut self, direction: usize, part: Part<'_>) {
+    fn depth(&mut self, direction: Direction, part: Part<'_>) {
         let Some(header) = part.get(0..HEADER_LEN) else { return };
         if header[16] & FLAG_S == 0 || header[17] < 2 {
             return;
@@ -167,8 +168,8 @@ impl Traffic {
         self.depths[direction] = Some((ird, ord));
         // Without an enhanced frame of the other side nothing was negotiated.
         let [Some(_), Some(_)] = self.depths else { return };
-        for requester in 0..2 {
-            let limit = self.depths[1 - requester].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
+        for requester in Direction::BOTH {
+            let limit = self.depths[requester.peer()].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
             if let Some(limit) = limit {
                 self.sides[requester].operations.limit(u32::from(limit));
             }
@@ -177,7 +178,7 @@ impl Traffic {
 
     /// The FPDU of `direction` with a bad CRC in `frame` was retransmitted with a correct one.
     /// `next` is the next FPDU with a bad CRC.
-    pub(crate) fn repair(&mut self, direction: usize, frame: u64, next: Option<Fault>) {
+    pub(crate) fn repair(&mut self, direction: Direction, frame: u64, next: Option<Fault>) {
         let bad_crc = &mut self.sides[direction].bad_crc;
         if bad_crc.is_some_and(|bad| bad.frame == frame) {
             *bad_crc = next;
@@ -185,17 +186,17 @@ impl Traffic {
     }
 
     /// Octets of `direction` are missing or not trustworthy.
-    pub(super) fn lose(&mut self, direction: usize) {
+    pub(super) fn lose(&mut self, direction: Direction) {
         let side = &mut self.sides[direction];
         side.lost = true;
         side.messages.lose();
         side.log.lose();
         self.sides[direction].operations.lose(true);
-        self.sides[1 - direction].operations.lose(false);
+        self.sides[direction.peer()].operations.lose(false);
     }
 
     fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         let header = ULPDU_AT..ULPDU_AT + view.map_or(0, |view| view.header_len);
         let at = At { direction, frame: unit.frame, time: unit.time, header: unit.locate_first(header) };
         let fault = |number: u64| Fault { frame: unit.frame, number, end: fpdu.layout.end };
@@ -234,14 +235,14 @@ impl Traffic {
             remarks.push(at.remark(What::AfterTerminate(view.opcode()), 3..4));
         }
         let before = remarks.len();
-        let sink = self.sides[1 - direction].operations.next_sink();
+        let sink = self.sides[direction.peer()].operations.next_sink();
         let place = self.sides[direction].messages.segment(at, view, sink, remarks);
         if breaks_header(view, version) || remarks[before..].iter().any(is_fault) {
             self.sides[direction].fault.get_or_insert(fault(number));
         }
         self.message(at, view, place);
         self.operation(at, unit, view, place, remarks);
-        let peer_latest = self.sides[1 - direction].fpdus.filter(|_| self.is_complete()).map(|(_, latest)| latest);
+        let peer_latest = self.sides[direction.peer()].fpdus.filter(|_| self.is_complete()).map(|(_, latest)| latest);
         if let Some(stag) = self.stags.segment(at, view, place, peer_latest, remarks) {
             self.facts.push(Fact::Stag(stag));
         }
@@ -254,7 +255,7 @@ impl Traffic {
             Segment::Untagged(header, _) => Some((header.qn.get(), header.msn.get())),
         };
         self.facts.push(Fact::Message(Message {
-            direction: u8::from(at.direction == 1),
+            direction: u8::from(at.direction),
             opcode: view.opcode(),
             queue,
             len: ended.len,
@@ -266,7 +267,7 @@ impl Traffic {
 
     fn operation(&mut self, at: At, unit: &Unit<'_>, view: &SegmentView<'_>, place: Place, remarks: &mut Vec<Remark>) {
         let [forth, back] = &mut self.sides;
-        let (own, peer) = if at.direction == 0 { (forth, back) } else { (back, forth) };
+        let (own, peer) = if at.direction == Direction::Forward { (forth, back) } else { (back, forth) };
         let done = match (view.opcode(), view.segment) {
             (Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let end = if let Kind::Fpdu(fpdu) = &unit.kind { fpdu.layout.end } else { 0 };
@@ -287,7 +288,7 @@ impl Traffic {
             (Opcode::TERMINATE, Segment::Untagged(..)) if own.terminate.is_none() => {
                 own.terminate = TerminateSeen::read(unit, view, &peer.log);
                 if let Some(seen) = &own.terminate {
-                    let direction = u8::from(at.direction == 1);
+                    let direction = u8::from(at.direction);
                     let target = seen.target().map(|logged| logged.frame);
                     let complaint = Complaint { direction, frame: at.frame, error: seen.error, target };
                     self.facts.push(Fact::Complaint(complaint));

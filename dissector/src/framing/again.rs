@@ -5,9 +5,8 @@ use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_
 use weft_core::wire::mpa::{RawStartup, StartupKind};
 use zerocopy::FromBytes;
 
+use super::reader::{Reader, State};
 use crate::tcp::{Half, Later};
-
-use super::{Reader, State};
 
 impl Reader {
     /// Skips octets after a rejection, up to a segment that begins with a start-up frame.

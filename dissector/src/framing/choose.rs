@@ -15,9 +15,8 @@ use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::{Piece, header_position};
 use weft_core::wire::rdmap::Control as RdmapControl;
 
+use super::reader::Reader;
 use crate::tcp::{Half, Later};
-
-use super::Reader;
 
 /// Octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request, RFC 7306
 /// section 5.2.1).

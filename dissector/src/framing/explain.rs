@@ -7,12 +7,11 @@ use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, header_position, pad_len};
 
-use crate::tcp::{Half, Later};
-use crate::unit::Misread;
-
-use super::Reader;
 use super::again::may_begin;
 use super::choose::{crc_good, plausible};
+use super::reader::Reader;
+use crate::parse::Misread;
+use crate::tcp::{Half, Later};
 
 /// Octets that `ULPDU_Length` may wrongly include: itself, CRC, both, PAD, markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];

@@ -1,12 +1,11 @@
 //! The start of the FPDUs is known, but the peer's start-up frame is not in the capture: the first
 //! FPDU decides.
 
-use crate::tcp::{Half, Later};
-
 use super::choose::plausible;
-use super::emit::Target;
-use super::settings::negotiate;
-use super::{PeerView, Reader, State, WAIT};
+use super::reader::{Reader, State, WAIT};
+use super::settings::{PeerView, negotiate};
+use super::target::Target;
+use crate::tcp::{Half, Later};
 
 impl Reader {
     pub(super) fn start(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {

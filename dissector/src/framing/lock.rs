@@ -5,10 +5,9 @@ use weft_core::marker::INTERVAL;
 use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::Piece;
 
-use crate::tcp::{Half, Later};
-
-use super::Reader;
 use super::choose::{check_markers, crc_good, header_at, plausible};
+use super::reader::Reader;
+use crate::tcp::{Half, Later};
 
 /// FPDUs of a row that are checked to distinguish settings.
 const LONGEST_ROW: u32 = 64;

@@ -1,9 +1,10 @@
 //! The record of a direction whose reading is interrupted: its settings, without octets.
 
-use crate::tcp::Half;
-
 use super::effort::Effort;
-use super::{Hello, OwnStartup, Reader, Settings, State};
+use super::hello::Hello;
+use super::reader::{Reader, State};
+use super::settings::{OwnStartup, Settings};
+use crate::tcp::Half;
 
 /// Enough for [`Reader::resumed`] to continue.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! Finds where FPDUs continue after framing was lost: at the first one that proves itself by its
 //! CRC, its markers, or the segment that it fills.
 
-use crate::tcp::{Half, Later};
-
-use super::Reader;
 use super::choose::{check_markers, crc_good, header_at};
+use super::reader::Reader;
+use crate::tcp::{Half, Later};
 
 impl Reader {
     /// The position of the first proven FPDU after the octets that are read; `None` if there is

@@ -3,11 +3,11 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
+use super::target::Target;
+use crate::located::Placed;
+use crate::parse::{Carrier, Fpdu, Kind, StreamOrigin};
 use crate::part::Part;
 use crate::tcp::Half;
-use crate::unit::{Carrier, Fpdu, Kind, Placed, StreamOrigin};
-
-use super::emit::Target;
 
 /// Octets of one message that are kept. An SDP message is not longer than a Private Buffer; longer
 /// messages than this are dropped.

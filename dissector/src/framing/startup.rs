@@ -1,108 +1,19 @@
 //! Finds a direction's own start-up frame, at its first octet or after streaming data.
 
 use memchr::memmem;
-use weft_core::wire::mpa::startup::{
-    ENHANCED_LEN, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION,
-};
+use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
-use weft_core::wire::sdp::{FieldOrder, Hello as SdpHello, Mid, RawBsdh, RawHeader, RawHello};
 use zerocopy::FromBytes;
 
+use super::hello::{HELLO_LEN, Hello, hello_order, private_at, streaming_hello};
+use super::reader::{Reader, State, WAIT};
+use super::settings::{OwnStartup, PeerView, negotiate};
+use super::target::Target;
+use crate::parse::{Carrier, Kind};
 use crate::tcp::{Half, Later};
-use crate::unit::{Carrier, Kind};
-
-use super::emit::Target;
-use super::settings::negotiate;
-use super::{Hello, PeerView, Reader, State, WAIT};
 
 /// The common start of both keys: "MPA ID Re".
 const KEY_START: &[u8] = b"MPA ID Re";
-/// Octets of an SDP Hello in streaming mode.
-pub(super) const HELLO_LEN: u64 = 32;
-
-/// A start-up frame that was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OwnStartup {
-    /// Request or Reply.
-    pub kind: StartupKind,
-    /// Its 20 octets.
-    pub header: RawStartup,
-}
-
-impl OwnStartup {
-    /// M.
-    #[must_use]
-    pub(crate) fn wants_markers(&self) -> bool {
-        self.header.flags & FLAG_M != 0
-    }
-
-    /// C.
-    #[must_use]
-    pub(crate) fn wants_crc(&self) -> bool {
-        self.header.flags & FLAG_C != 0
-    }
-
-    /// R.
-    #[must_use]
-    pub(crate) fn rejects(&self) -> bool {
-        self.header.flags & FLAG_R != 0
-    }
-}
-
-/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Returns the order of its
-/// fields.
-fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
-    let octets = octets.get(..HELLO_LEN as usize)?;
-    if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
-        return [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order));
-    }
-    if octets[3] == 0 {
-        return Some(FieldOrder::Figure);
-    }
-    FieldOrder::of_hello(octets)
-        .or_else(|| [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order)))
-}
-
-/// Is it a Hello except for one fixed field of its BSDH?
-fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
-    let Some((bsdh, rest)) = RawBsdh::read(octets, order) else { return false };
-    let fixed = [
-        bsdh.mid() == Mid::HELLO,
-        bsdh.flags == 0,
-        bsdh.len.get() == HELLO_LEN as u32,
-        bsdh.mseq.get() == 0,
-        bsdh.mseq_ack.get() == 0,
-    ];
-    let wrong = fixed.into_iter().filter(|right| !right).count();
-    let version = |raw: RawHello| (raw.adverts.version.majv(), raw.adverts.version.minv(), raw.adverts.rsvd);
-    wrong == 1
-        && bsdh.bufs.get() > 0
-        && RawHello::read(rest, order).is_some_and(|(raw, _)| version(raw) == (1, 1, 0))
-        && SdpHello::parse(rest, order).is_ok()
-}
-
-/// The SDP Hello at the beginning of the unread octets.
-pub(super) fn streaming_hello(half: &Half) -> Option<Hello> {
-    let order = hello_order(half.contiguous(half.consumed()));
-    order.map(|order| Hello { carrier: Carrier::Streaming, order })
-}
-
-/// The SDP Hello in the private data of a Request at the beginning of the unread octets.
-pub(super) fn private_hello(half: &Half) -> Option<Hello> {
-    let octets = half.contiguous(half.consumed());
-    let (header, private) = RawStartup::ref_from_prefix(octets).ok()?;
-    if StartupKind::of_key(&header.key) != Some(StartupKind::Request) {
-        return None;
-    }
-    let order = hello_order(private.get(private_at(header)..)?);
-    order.map(|order| Hello { carrier: Carrier::PrivateData, order })
-}
-
-/// Octets of the private data that RFC 6581 uses.
-fn private_at(header: &RawStartup) -> usize {
-    if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
-}
-
 impl Reader {
     /// There is no own start-up frame yet: looks for one, then for FPDUs that prove themselves.
     pub(super) fn search(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
@@ -289,6 +200,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
     use crate::testing::sdp::{Talk, hello_ack, ordered};

@@ -6,11 +6,10 @@
 
 use weft_core::wire::mpa::Layout;
 
-use crate::tcp::{Arrived, Half};
-
 use super::choose::{Chosen, crc_good};
-use super::emit::Target;
-use super::{Reader, State};
+use super::reader::{Reader, State};
+use super::target::Target;
+use crate::tcp::{Arrived, Half};
 
 impl Reader {
     /// Reads FPDUs of `arrived` while the next octets begin one that is complete there, with a good

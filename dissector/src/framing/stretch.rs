@@ -1,10 +1,10 @@
 //! Octets that are not part of a start-up frame or FPDU: what is kept of them until their unit is
 //! delivered.
 
+use super::target::Target;
+use crate::located::Placed;
+use crate::parse::{Kind, Misread, STREAMING_HEAD};
 use crate::tcp::Half;
-use crate::unit::{Kind, Misread, Placed, STREAMING_HEAD};
-
-use super::emit::Target;
 
 /// A captured or missing piece.
 #[derive(Debug, Clone, Copy)]

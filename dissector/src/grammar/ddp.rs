@@ -2,10 +2,11 @@
 
 use weft_core::wire::rdmap::Opcode;
 
+use super::reader::Reader;
 use crate::part::Part;
 
 use super::field::{Base, Field, Group, Visitor, fields};
-use super::{Reader, rdmap};
+use super::rdmap;
 
 /// A tagged header.
 pub static TAGGED: Group = Group { name: "iwarp_ddp", label: "DDP Tagged Segment", section: "RFC 5041 4.2" };

@@ -7,7 +7,7 @@
 //!
 //! **Unit coordinates.** Ranges count octets of the unit. A start-up frame is counted from its key,
 //! an FPDU from `ULPDU_Length`. In an FPDU, markers are left out; the CRC field follows PAD, and
-//! the markers follow the CRC field, in stream order. [`Unit::locate`](crate::unit::Unit::locate)
+//! the markers follow the CRC field, in stream order. [`Unit::locate`](crate::parse::Unit::locate)
 //! turns ranges into frames of the capture.
 //!
 //! This module does not judge values.

@@ -3,11 +3,12 @@
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, FLAG_S, HEADER_LEN, KEY_LEN};
 
+use super::reader::Reader;
 use crate::part::Part;
 use crate::unit::Fpdu;
 
+use super::ddp;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
-use super::{Reader, ddp};
 
 /// A start-up frame.
 pub static REQUEST: Group = Group { name: "iwarp_mpa.req", label: "MPA Request Frame", section: "RFC 5044 7.1.1" };

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use weft_core::wire::portmap::{Cache, MessageType, PmTime};
 
+use super::reader::Reader;
 use crate::follow::exchange::Exchange;
 
-use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 pub use weft_core::wire::portmap::UDP_PORT as PORT;
@@ -70,7 +70,7 @@ pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor
 pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_SO_FAR, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
-    if let Some(requested) = exchange.asked {
+    if let Some(requested) = exchange.requested {
         visitor.field(&REQUESTED_ADDR, Value::Address(requested.ip()), at..at);
         visitor.field(&REQUESTED_PORT, Value::Uint(u64::from(requested.port())), at..at);
     }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
-use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
+use super::reader::Reader;
 
 /// A Read Request header.
 pub static READ_REQUEST: Group = Group { name: "iwarp_rdma", label: "RDMAP Read Request", section: "RFC 5040 4.4" };
@@ -196,7 +196,7 @@ fn terminate_fields<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
         // Only the first of the two octets was captured: it has the flags, but not all reserved
         // bits.
         for field in [&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R] {
-            reader.derived(field, super::Value::Uint(u64::from(flags & field.mask != 0)), 1);
+            reader.derived(field, super::field::Value::Uint(u64::from(flags & field.mask != 0)), 1);
         }
         reader.skip(2);
     }

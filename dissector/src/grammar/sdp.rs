@@ -5,10 +5,10 @@
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
+use super::reader::Reader;
 use crate::part::Part;
 use crate::unit::Carrier;
 
-use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 /// An SDP message.

@@ -31,7 +31,7 @@ fields! { 5:
 /// Visits the state of the sender of the last message.
 pub(super) fn visit<V: Visitor>(connection: &SdpState, at: usize, visitor: &mut V) {
     let latest = &connection.latest;
-    let (own, peer) = (latest.direction, 1 - latest.direction);
+    let (own, peer) = (latest.direction, latest.direction.peer());
     let (end, closing) = (&connection.ends[own], &connection.closing);
     visitor.enter(&STATE_SO_FAR, at..at);
     let mut report = |field: &'static Field, value: Value<'_>| visitor.field(field, value, at..at);

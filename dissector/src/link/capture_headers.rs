@@ -1,7 +1,8 @@
 //! Headers that a capture program puts before the frame: per-packet information (PPI), Apple's
 //! pktap, Linux' netfilter log, Endace's ERF.
 
-use super::{Header, Step, Unread, u8_at};
+use super::header::{Header, Step, u8_at};
+use super::unread::Unread;
 
 /// Length of its header, and the link type after it; both little-endian.
 pub(super) fn ppi(bytes: &[u8]) -> Step {

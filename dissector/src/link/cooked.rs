@@ -1,6 +1,7 @@
 //! Linux "cooked" captures, version 1 and 2 (capture on the device `any`).
 
-use super::{Step, ethernet, u16_at};
+use super::ether_type;
+use super::header::{Step, u16_at};
 
 /// Protocol numbers below the EtherTypes: Ethernet frames of raw 802.3, and 802.2.
 const LLC: u16 = 4;
@@ -15,8 +16,8 @@ pub(super) fn read_v2(bytes: &[u8]) -> Step {
 
 fn protocol(number: u16, at: usize) -> Step {
     match number {
-        LLC => Ok((super::Header::Llc, at)),
-        small if small < 0x0600 => Err(super::Unread::EtherType(small)),
-        ether_type => ethernet::named(ether_type, at),
+        LLC => Ok((super::header::Header::Llc, at)),
+        small if small < 0x0600 => Err(super::unread::Unread::EtherType(small)),
+        ether_type => ether_type::named(ether_type, at),
     }
 }

@@ -1,43 +1,17 @@
 //! Ethernet II, IEEE 802.3 with 802.2 and SNAP; VLAN tags (802.1Q, 802.1ad) and backbone tags
-//! (802.1ah); what an EtherType names.
+//! (802.1ah); the header that an EtherType names.
 
-use super::{Header, Step, Unread, macsec, nsh, ppp, u16_at};
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const VLAN: u16 = 0x8100;
-const PROVIDER_BRIDGING: u16 = 0x88a8;
-/// Tags of double tagging before 802.1ad.
-const QINQ: [u16; 2] = [0x9100, 0x9200];
-/// 802.1ah: a service tag of four bytes, then a complete Ethernet frame.
-pub(super) const BACKBONE: u16 = 0x88e7;
-pub(super) const TRANSPARENT_BRIDGING: u16 = 0x6558;
-const MPLS_UNICAST: u16 = 0x8847;
-const MPLS_MULTICAST: u16 = 0x8848;
-const PPPOE_SESSION: u16 = 0x8864;
-const PPP: u16 = 0x880b;
-const MACSEC: u16 = 0x88e5;
-const NSH: u16 = 0x894f;
-/// A smaller value is a length (IEEE 802.3, 3.2.6).
-const SMALLEST_ETHER_TYPE: u16 = 0x0600;
-
-/// Does the EtherType announce a VLAN tag?
-pub(super) fn is_vlan(ether_type: u16) -> bool {
-    matches!(ether_type, VLAN | PROVIDER_BRIDGING) || QINQ.contains(&ether_type)
-}
+use super::ether_type::{
+    BACKBONE, IPV4, IPV6, MACSEC, MPLS_MULTICAST, MPLS_UNICAST, NSH, PPP, PPPOE_SESSION, TRANSPARENT_BRIDGING, is_vlan,
+    named,
+};
+use super::header::{Header, Step, u16_at};
+use super::unread::Unread;
+use super::{macsec, nsh, ppp};
 
 /// Destination, source, EtherType.
 pub(super) fn read(bytes: &[u8]) -> Step {
     named(u16_at(bytes, 12)?, 14)
-}
-
-/// What an EtherType or length names; it begins at `at`.
-pub(super) fn named(ether_type: u16, at: usize) -> Step {
-    match ether_type {
-        IPV4 | IPV6 => Ok((Header::Ip, at)),
-        length if length < SMALLEST_ETHER_TYPE => Ok((Header::Llc, at)),
-        other => Ok((Header::EtherType(other), at)),
-    }
 }
 
 /// The header that an EtherType names, other than IP.
@@ -65,19 +39,4 @@ pub(super) fn llc(bytes: &[u8]) -> Step {
         [_, _, _, ..] => Err(Unread::Llc),
         _ => Err(Unread::Truncated),
     }
-}
-
-/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For positions where
-/// no field names the type.
-pub(super) fn is_plausible(bytes: &[u8]) -> bool {
-    let (mut kind, mut at) = (12, 14);
-    for _ in 0..4 {
-        match u16_at(bytes, kind) {
-            Ok(IPV4) => return bytes.get(at).is_some_and(|first| first >> 4 == 4),
-            Ok(IPV6) => return bytes.get(at).is_some_and(|first| first >> 4 == 6),
-            Ok(VLAN | PROVIDER_BRIDGING) => (kind, at) = (at + 2, at + 4),
-            _ => return false,
-        }
-    }
-    false
 }

@@ -1,6 +1,8 @@
 //! GENEVE (RFC 8926).
 
-use super::{Step, Unread, ethernet, u8_at, u16_at};
+use super::ether_type;
+use super::header::{Step, u8_at, u16_at};
+use super::unread::Unread;
 
 /// Its UDP port.
 pub(crate) const PORT: u16 = 6081;
@@ -20,6 +22,6 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     let at = FIXED_LEN + usize::from(first & 0x3f) * 4;
     match u16_at(bytes, 2)? {
         small if small < 0x0600 => Err(Unread::EtherType(small)),
-        ether_type => ethernet::named(ether_type, at),
+        ether_type => ether_type::named(ether_type, at),
     }
 }

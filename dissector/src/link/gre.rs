@@ -1,7 +1,9 @@
 //! GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and ERSPAN I to III
 //! (draft-foschiano-erspan).
 
-use super::{Header, Step, Unread, ethernet, u8_at, u16_at};
+use super::ether_type;
+use super::header::{Header, Step, u8_at, u16_at};
+use super::unread::Unread;
 
 const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;
@@ -31,14 +33,14 @@ pub(super) fn read(bytes: &[u8]) -> Step {
         ERSPAN => Ok((Header::Ethernet, at + ERSPAN_2_LEN)),
         ERSPAN_3 => erspan_3(bytes, at),
         small if small < 0x0600 => Err(Unread::TunnelControl),
-        ether_type => ethernet::named(ether_type, at),
+        ether_type => ether_type::named(ether_type, at),
     }
 }
 
 /// Where NVGRE's number of the network is (RFC 7637 section 3.2: the upper 24 bits of the key).
 pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     let flags = u16_at(bytes, 0).ok()?;
-    let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ethernet::TRANSPARENT_BRIDGING;
+    let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ether_type::TRANSPARENT_BRIDGING;
     is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
 }
 

@@ -1,6 +1,7 @@
 //! GTP-U (3GPP TS 29.281): user data of mobile networks.
 
-use super::{Header, Step, Unread, u8_at};
+use super::header::{Header, Step, u8_at};
+use super::unread::Unread;
 
 /// Its UDP port.
 pub(crate) const PORT: u16 = 2152;

@@ -4,7 +4,9 @@
 //! or a global route header (40 bytes). The file does not name the variant, so the first position
 //! at which an IP packet begins is used.
 
-use super::{Header, Step, Unread, ethernet, u16_at};
+use super::ethernet;
+use super::header::{Header, Step, u16_at};
+use super::unread::Unread;
 
 const LEN: usize = 4;
 const BEFORE: [usize; 3] = [0, 20, 40];

@@ -1,6 +1,8 @@
 //! MACsec (IEEE 802.1AE): frames that are authenticated only are read, encrypted ones are counted.
 
-use super::{Step, Unread, ethernet, u8_at, u16_at};
+use super::ether_type;
+use super::header::{Step, u8_at, u16_at};
+use super::unread::Unread;
 
 /// TAG control information: an explicit identifier of the channel (SCI), encryption, changed text.
 const HAS_CHANNEL: u8 = 0x20;
@@ -16,5 +18,5 @@ pub(super) fn read(bytes: &[u8]) -> Step {
         return Err(Unread::MacsecEncrypted);
     }
     let at = TAG_LEN + if control & HAS_CHANNEL == 0 { 0 } else { CHANNEL_LEN };
-    ethernet::named(u16_at(bytes, at)?, at + 2)
+    ether_type::named(u16_at(bytes, at)?, at + 2)
 }

@@ -9,90 +9,30 @@
 
 mod capture_headers;
 mod cooked;
+mod ether_type;
 mod ethernet;
 mod geneve;
 mod gre;
 mod gtp;
+mod header;
 mod ipoib;
 mod macsec;
 mod mpls;
 mod network;
 mod nsh;
 mod ppp;
+mod types;
 mod unread;
 mod vxlan;
 mod wifi;
 
+pub(crate) use header::{Header, Step};
 pub(crate) use network::tag;
 pub use unread::Unread;
 pub(crate) use unread::UnreadCounts;
 
-/// Link types as <https://www.tcpdump.org/linktypes.html> numbers them.
-mod types {
-    pub(super) const NULL: u16 = 0;
-    pub(super) const ETHERNET: u16 = 1;
-    pub(super) const PPP: u16 = 9;
-    pub(super) const PPP_HDLC: u16 = 50;
-    pub(super) const PPP_ETHER: u16 = 51;
-    pub(super) const C_HDLC: u16 = 104;
-    pub(super) const IEEE802_11: u16 = 105;
-    pub(super) const LOOP: u16 = 108;
-    pub(super) const LINUX_SLL: u16 = 113;
-    pub(super) const PRISM: u16 = 119;
-    pub(super) const RADIOTAP: u16 = 127;
-    pub(super) const AVS: u16 = 163;
-    pub(super) const PPP_PPPD: u16 = 166;
-    pub(super) const PPI: u16 = 192;
-    pub(super) const ERF: u16 = 197;
-    pub(super) const PPP_WITH_DIR: u16 = 204;
-    pub(super) const MPLS: u16 = 219;
-    pub(super) const NFLOG: u16 = 239;
-    pub(super) const IPOIB: u16 = 242;
-    pub(super) const PKTAP: u16 = 258;
-    pub(super) const LINUX_SLL2: u16 = 276;
-    /// Raw IP has several numbers.
-    pub(super) const RAW: [u16; 5] = [12, 14, 101, 228, 229];
-}
-
-/// The kind of a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Header {
-    /// The first header of a frame of this link type.
-    Link(u16),
-    /// Ethernet II or IEEE 802.3.
-    Ethernet,
-    /// The header that an EtherType names.
-    EtherType(u16),
-    /// IEEE 802.2.
-    Llc,
-    /// PPP, with or without address and control fields.
-    Ppp,
-    /// IEEE 802.11, and whether its header is padded to a multiple of four bytes.
-    Wifi { padded: bool },
-    /// MPLS labels.
-    Mpls,
-    /// GRE.
-    Gre,
-    /// VXLAN.
-    Vxlan,
-    /// VXLAN with a next protocol (VXLAN-GPE).
-    VxlanGpe,
-    /// GENEVE.
-    Geneve,
-    /// GTP-U.
-    Gtp,
-    /// EtherIP (RFC 3378).
-    EtherIp,
-    /// IPv4 or IPv6.
-    Ip,
-}
-
 /// MPLS in UDP (RFC 7510).
 const MPLS_PORT: u16 = 6635;
-
-/// The next header and its offset from the start of the current one, or the reason why nothing
-/// after it is read.
-pub(crate) type Step = Result<(Header, usize), Unread>;
 
 /// Can frames of this link type be read?
 #[must_use]
@@ -181,15 +121,4 @@ fn first(link_type: u16, bytes: &[u8]) -> Step {
         types::IPOIB => ipoib::read(bytes),
         unknown => Err(Unread::LinkType(unknown)),
     }
-}
-
-/// Two bytes at `at`, big-endian.
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Unread> {
-    let field = bytes.get(at..at + 2).ok_or(Unread::Truncated)?;
-    Ok(u16::from_be_bytes([field[0], field[1]]))
-}
-
-/// The byte at `at`.
-fn u8_at(bytes: &[u8], at: usize) -> Result<u8, Unread> {
-    bytes.get(at).copied().ok_or(Unread::Truncated)
 }

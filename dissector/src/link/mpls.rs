@@ -1,6 +1,8 @@
 //! MPLS label stacks (RFC 3032) and Ethernet pseudowires (RFC 4448).
 
-use super::{Header, Step, Unread, ethernet, u8_at};
+use super::ether_type;
+use super::header::{Header, Step, u8_at};
+use super::unread::Unread;
 
 const LABEL_LEN: usize = 4;
 /// Labels that one packet has at most; real stacks have less than ten.
@@ -23,8 +25,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
 
 fn payload(bytes: &[u8]) -> Step {
     match u8_at(bytes, 0)? >> 4 {
-        0 if ethernet::is_plausible(&bytes[4.min(bytes.len())..]) => Ok((Header::Ethernet, 4)),
-        _ if ethernet::is_plausible(bytes) => Ok((Header::Ethernet, 0)),
+        0 if ether_type::is_plausible(&bytes[4.min(bytes.len())..]) => Ok((Header::Ethernet, 4)),
+        _ if ether_type::is_plausible(bytes) => Ok((Header::Ethernet, 0)),
         4 | 6 => Ok((Header::Ip, 0)),
         0 => Ok((Header::Ethernet, 4)),
         1 => Err(Unread::TunnelControl),

@@ -1,19 +1,20 @@
 //! The number of a network that a header has.
 
+use super::header::{Header, u16_at};
 use crate::path::Tag;
 
-use super::{Header, ethernet, gre, types, u16_at};
+use super::{ether_type, gre, types};
 
 /// The network that the header at the beginning of `bytes` names.
 pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
     match header {
-        Header::EtherType(ether_type) if ethernet::is_vlan(ether_type) => {
+        Header::EtherType(ether_type) if ether_type::is_vlan(ether_type) => {
             // 0 is a priority without a VLAN (IEEE 802.1Q, 9.6).
             let number = u16_at(bytes, 0).ok()? & 0x0fff;
             (number > 0).then_some(Tag::Vlan(number))
         }
         // A byte of flags precedes the I-SID.
-        Header::EtherType(ethernet::BACKBONE) => Some(Tag::Virtual(u24_at(bytes, 1)?)),
+        Header::EtherType(ether_type::BACKBONE) => Some(Tag::Virtual(u24_at(bytes, 1)?)),
         Header::Vxlan | Header::VxlanGpe | Header::Geneve => Some(Tag::Virtual(u24_at(bytes, 4)?)),
         Header::Gre => Some(Tag::Virtual(u24_at(bytes, gre::vsid(bytes)?)?)),
         Header::Link(types::LINUX_SLL2) => {

@@ -1,6 +1,7 @@
 //! The Network Service Header (RFC 8300).
 
-use super::{Header, Step, Unread, u8_at};
+use super::header::{Header, Step, u8_at};
+use super::unread::Unread;
 
 pub(super) fn read(bytes: &[u8]) -> Step {
     let words = u8_at(bytes, 1)? & 0x3f;

@@ -1,6 +1,8 @@
 //! PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), Cisco HDLC.
 
-use super::{Header, Step, Unread, ethernet, u8_at, u16_at};
+use super::ether_type;
+use super::header::{Header, Step, u8_at, u16_at};
+use super::unread::Unread;
 
 const IPV4: u16 = 0x0021;
 const IPV6: u16 = 0x0057;
@@ -39,6 +41,6 @@ pub(super) fn session(bytes: &[u8]) -> Step {
 pub(super) fn read_cisco(bytes: &[u8]) -> Step {
     match u16_at(bytes, 2)? {
         small if small < 0x0600 => Err(Unread::EtherType(small)),
-        ether_type => ethernet::named(ether_type, 4),
+        ether_type => ether_type::named(ether_type, 4),
     }
 }

@@ -1,6 +1,8 @@
 //! VXLAN (RFC 7348) and its extension by a next protocol (draft-ietf-nvo3-vxlan-gpe).
 
-use super::{Header, Step, Unread, nsh, u8_at};
+use super::header::{Header, Step, u8_at};
+use super::nsh;
+use super::unread::Unread;
 
 /// UDP ports: IANA's, and Linux' before there was one.
 pub(crate) const PORTS: [u16; 2] = [4789, 8472];

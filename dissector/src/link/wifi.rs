@@ -1,7 +1,8 @@
 //! IEEE 802.11 data frames, and the headers that capture programs put before them (radiotap, Prism,
 //! AVS).
 
-use super::{Header, Step, Unread, u8_at};
+use super::header::{Header, Step, u8_at};
+use super::unread::Unread;
 
 const PRISM_LEN: usize = 144;
 /// Prism's message code; an AVS header may be in its place.

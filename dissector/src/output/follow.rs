@@ -4,9 +4,9 @@
 //! The caller decides how pieces are shown: `weft follow` prints them, the terminal screen makes
 //! lines of them.
 
-use crate::dissector::Sink;
 use crate::exchange::Exchange;
 use crate::packet::{Packet, TransportKind};
+use crate::sink::Sink;
 use crate::unit::{Kind, Unit};
 
 use super::messages::{Message, Messages};

@@ -8,14 +8,15 @@
 
 use std::collections::VecDeque;
 
-use crate::filter::{FrameFacts, Values, Wanted};
+use crate::filter::{FrameFacts, Wanted};
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::source::Frame;
 use crate::tree::tree;
 use crate::unit::Unit;
 
-use super::layers::{Layer, layers};
+use super::layers::layers;
+pub use super::record::{Record, UnitKept};
 use super::text;
 
 /// Maximum number of frames that wait.
@@ -36,40 +37,6 @@ pub struct Keep {
     pub layers: bool,
     /// Findings.
     pub findings: bool,
-}
-
-/// A frame with all its units and findings.
-#[derive(Debug, Default)]
-pub struct Record {
-    /// Facts about the frame.
-    pub facts: FrameFacts,
-    /// Its link type.
-    pub link_type: u16,
-    /// Number of the interface in the capture.
-    pub interface: u32,
-    /// The TCP connection of its packet; if no packet is known, that of a unit or finding.
-    pub stream: Option<u32>,
-    /// It carries a fragment of an IP packet that was not complete yet.
-    pub fragment: bool,
-    /// The wanted fields.
-    pub values: Values,
-    /// Its octets, when they are kept.
-    pub octets: Vec<u8>,
-    /// Its units, as far as they are kept.
-    pub units: Vec<UnitKept>,
-    /// Findings at it.
-    pub findings: Vec<Finding>,
-}
-
-/// The kept parts of a unit.
-#[derive(Debug, Default)]
-pub struct UnitKept {
-    /// A short summary.
-    pub summary: String,
-    /// Its fields, as lines.
-    pub tree: String,
-    /// Its layers.
-    pub layers: Vec<Layer>,
 }
 
 /// The records that wait.

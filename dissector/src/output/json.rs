@@ -14,8 +14,6 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use weft_core::wire::mpa::StartupKind;
-
 use crate::digits;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
@@ -125,16 +123,7 @@ impl JsonWriter {
 /// The name of a unit's kind in JSON.
 #[must_use]
 pub fn kind_name(kind: &Kind<'_>) -> &'static str {
-    match kind {
-        Kind::Startup(StartupKind::Request, _) => "mpa_request",
-        Kind::Startup(StartupKind::Reply, _) => "mpa_reply",
-        Kind::Fpdu(_) => "fpdu",
-        Kind::Sdp(..) => "sdp",
-        Kind::PortMapper(_) => "sdp_pm",
-        Kind::Streaming { .. } => "streaming",
-        Kind::Gap { .. } => "gap",
-        Kind::Unparsed { .. } => "unparsed",
-    }
+    kind.name()
 }
 
 impl Visitor for JsonWriter {

@@ -24,6 +24,7 @@ pub mod messages;
 pub mod packets;
 pub mod pcapng;
 pub mod pdml;
+mod record;
 pub mod senders;
 pub mod story;
 pub mod text;

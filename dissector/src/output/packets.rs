@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::filter::{Known, Slot};
 use crate::packet::TransportKind;
 
-use super::frames::Record;
 use super::layers::Layer;
+use super::record::Record;
 
 /// Writes the array, one element for each frame.
 pub struct PacketsWriter {

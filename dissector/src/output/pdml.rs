@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use crate::packet::TransportKind;
 
-use super::frames::Record;
 use super::layers::{Layer, Shown};
+use super::record::Record;
 
 /// Writes the head of the document.
 ///

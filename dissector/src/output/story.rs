@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use crate::dissector::Sink;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
+use crate::sink::Sink;
 use crate::unit::{Carrier, CrcStatus, Kind, Unit};
 use weft_core::requirement::Severity;
 

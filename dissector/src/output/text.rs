@@ -13,10 +13,11 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 use zerocopy::FromBytes;
 
 use self::sdp::{portmap_summary, sdp_summary};
+pub use crate::digits::counted;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::grammar::rdmap::error_name;
-use crate::output::frames::Record;
+use crate::output::record::Record;
 use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
@@ -78,12 +79,6 @@ pub fn summary(unit: &Unit<'_>) -> String {
 pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.ulp_message.as_ref()
-}
-
-/// A count with its noun, in the singular or plural.
-#[must_use]
-pub fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The fields of an enhanced start-up frame (RFC 6581) before the private data, each flag next to
@@ -276,7 +271,7 @@ pub fn exchange_line(exchange: &Exchange) -> String {
         "port mapper exchange {}: {} requests {}, {}",
         exchange.exchange,
         exchange.connecting,
-        address(exchange.asked),
+        address(exchange.requested),
         exchange.state().name()
     );
     if exchange.mapped.is_some() {

@@ -5,9 +5,10 @@ use std::ops::Range;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
+use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow::Remark;
-use crate::unit::{Located, Unit};
+use crate::parse::{Located, Unit};
 
 /// How severe a breach is, beside the level of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl<'f> Findings<'f> {
     pub(crate) fn in_frame(
         &mut self,
         requirement: RequirementId,
-        direction: usize,
+        direction: Direction,
         evidence: impl Into<Evidence>,
         expected: &str,
         found: String,
@@ -94,7 +95,7 @@ impl<'f> Findings<'f> {
                 (located.frame, Some(located).filter(|located| located.len > 0).into_iter().collect())
             }
         };
-        self.push(requirement, u8::from(direction == 1), frame, (0..0, located), expected, found);
+        self.push(requirement, u8::from(direction), frame, (0..0, located), expected, found);
     }
 
     /// Octets `range` of `unit` violate each of `requirements`.

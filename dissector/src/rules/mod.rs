@@ -16,54 +16,19 @@ mod odd_tests;
 mod p2p;
 mod portmap;
 mod rdmap;
+mod rule;
 mod sdp;
-mod view;
 
 pub(crate) use findings::Findings;
 pub(crate) use portmap::{PendingFindings, PmView, Uncertain};
-pub(crate) use sdp::SdpView;
-pub(crate) use view::{SegmentView, ULPDU_AT, is_trusted, queue_of};
+pub use rule::Rule;
 
 use std::sync::LazyLock;
 
-use weft_core::RequirementId;
-
 use crate::follow::{ConnectionState, Remark};
-use crate::unit::{Fpdu, Kind, Unit};
-
-/// One rule.
-pub struct Rule {
-    /// The requirements that the rule judges.
-    pub requirements: &'static [RequirementId],
-    /// When it is called, and its function.
-    pub(crate) judge: Judge,
-}
-
-/// When a rule is called, and with what. The connection's state already includes the unit.
-#[derive(Clone, Copy)]
-pub(crate) enum Judge {
-    /// At each start-up frame.
-    Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU, in any state.
-    Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
-    /// At each DDP segment whose header was captured and whose FPDU can be trusted.
-    Segment(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each such segment with an unusual bit or field, apart from STag, TO, MSN, MO and payload
-    /// ([`SegmentView::is_ordinary`]).
-    Header(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each such segment whose opcode has its bit in the mask (bit 0: RDMA Write).
-    Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each remark that the connection's state makes while it takes a unit in.
-    Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
-    /// At every other unit.
-    Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each SDP message whose BSDH was captured and whose octets can be trusted.
-    Sdp(fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
-    /// At each datagram from or to a port mapper.
-    PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
-    /// When the connection or the capture ends.
-    End(fn(&ConnectionState, &mut Findings<'_>)),
-}
+use crate::parse::{Fpdu, Kind, SegmentView, Unit};
+use rule::Judge;
+use sdp::SdpView;
 
 /// Every rule.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -1,7 +1,8 @@
 //! Endace's extensible record format: records without a file header. Lengths are big-endian, times
 //! little-endian.
 
-use super::{Format, Media, Next};
+use super::format::{Format, Next};
+use super::media::Media;
 
 pub(super) const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;

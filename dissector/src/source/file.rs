@@ -6,12 +6,14 @@ use std::path::Path;
 
 use super::buffer::{Buffer, LONGEST_RECORD};
 use super::comments::Comments;
+use super::compressed;
 use super::erf::Erf;
+use super::format::{Format, Next};
+use super::frame::Frame;
 use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap};
 use super::pcapng::PcapNg;
 use super::snoop::{self, Snoop};
-use super::{Format, Frame, Next, compressed};
 
 /// The first bytes of a file, which identify its format.
 const HEAD: usize = 4096;

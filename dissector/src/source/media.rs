@@ -17,7 +17,7 @@ const SNOOP: u16 = 0x8100;
 const NETMON: u16 = 0x9000;
 
 impl Media {
-    /// Its number in [`Frame`](super::Frame). Types that are too large for their range have its
+    /// Its number in [`Frame`](super::frame::Frame). Types that are too large for their range have its
     /// last number.
     pub(crate) fn link_type(self) -> u16 {
         match self {

@@ -5,7 +5,8 @@
 //! Wireshark write them. Times are in the zone of the capturing host, which version 1 does not
 //! name; they are taken as UTC.
 
-use super::{Format, Media, Next};
+use super::format::{Format, Next};
+use super::media::Media;
 
 pub(super) const HEADER_LEN: usize = 128;
 

@@ -1,7 +1,7 @@
 //! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format,
 //! whose records have more fields.
 
-use super::{Format, Next};
+use super::format::{Format, Next};
 
 /// Magic numbers.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;

@@ -4,7 +4,7 @@
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
-use super::{Format, Next};
+use super::format::{Format, Next};
 
 /// The major version that is read. Minor versions keep the layout of blocks.
 const MAJOR_VERSION: u16 = 1;

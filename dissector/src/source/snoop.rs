@@ -1,6 +1,7 @@
 //! The snoop format of Solaris (RFC 1761), version 2. All fields are big-endian.
 
-use super::{Format, Media, Next};
+use super::format::{Format, Next};
+use super::media::Media;
 
 pub(super) const HEADER_LEN: usize = 16;
 const MAGIC: &[u8] = b"snoop\0\0\0\0\0\0\x02";

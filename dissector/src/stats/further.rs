@@ -1,6 +1,6 @@
 //! Connections beyond those that are kept: their number, and their part of the totals.
 
-use super::DirectionStats;
+use super::connection::DirectionStats;
 use crate::unit::Unit;
 
 /// The sum of such connections.

@@ -21,7 +21,7 @@ fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {
         // The Initiator begins.
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
     }
     for msn in 1..=READS {
         wire.send(requester, &request(msn));

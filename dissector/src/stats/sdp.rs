@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use weft_core::wire::sdp::Mode;
 
+use crate::direction::Direction;
 use crate::sdp::{Adverts, Profile, SdpState};
 
 /// An SDP connection.
@@ -91,12 +92,12 @@ impl SdpConnectionStats {
         let closing = &sdp.closing;
         SdpConnectionStats {
             profile: sdp.profile.map(Profile::name),
-            connecting: sdp.connecting,
+            connecting: sdp.connecting.into(),
             state: closing.state().name(),
-            graceful: [closing.graceful(0), closing.graceful(1)],
+            graceful: Direction::BOTH.map(|direction| closing.graceful(direction)),
             suspended_to: closing.susp_comm.iter().flatten().next().map(|suspension| suspension.port),
             certain: sdp.certain,
-            halves: [HalfStats::of(sdp, 0), HalfStats::of(sdp, 1)],
+            halves: Direction::BOTH.map(|direction| HalfStats::of(sdp, direction)),
         }
     }
 
@@ -121,8 +122,8 @@ impl SdpConnectionStats {
 }
 
 impl HalfStats {
-    fn of(sdp: &SdpState, direction: usize) -> Self {
-        let (source, sink) = (&sdp.ends[direction], &sdp.ends[1 - direction]);
+    fn of(sdp: &SdpState, direction: Direction) -> Self {
+        let (source, sink) = (&sdp.ends[direction], &sdp.ends[direction.peer()]);
         let (credits, changes) = (&sdp.credits[direction], &sdp.changes[direction]);
         let name = |mode: Mode| mode.to_string();
         let sure = |adverts: &Adverts| sdp.certain.then(|| AdvertStats::of(adverts));

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::{ConnectionStats, DirectionStats, Latencies};
-use crate::output::text::counted;
+use super::connection::{ConnectionStats, DirectionStats};
+use super::latency::Latencies;
+use crate::digits::counted;
 
 impl fmt::Display for ConnectionStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::connection::DirectionStats;
 use super::text::{findings, list};
-use super::{DirectionStats, Stats};
-use crate::output::text::counted;
+use crate::digits::counted;
 
 /// The sum over the connections with iWARP or SDP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -48,27 +48,6 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-impl Stats {
-    /// All connections together.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        let mut totals = Totals {
-            connections: self.connections.len() as u64 + self.further.count(),
-            further_connections: self.further.count(),
-            other_connections: self.others(),
-            port_mapper: self.port_mapper,
-            further_exchanges: self.further_exchanges,
-            findings: self.findings,
-            ..Totals::default()
-        };
-        for connection in self.connections.values() {
-            connection.directions.iter().for_each(|side| totals.add(side));
-        }
-        totals.add(self.further.sum());
-        totals
-    }
-}
-
 impl Totals {
     /// Is there neither a connection nor a finding to report?
     #[must_use]
@@ -76,7 +55,7 @@ impl Totals {
         self.connections == 0 && self.findings == [0; 3]
     }
 
-    fn add(&mut self, side: &DirectionStats) {
+    pub(super) fn add(&mut self, side: &DirectionStats) {
         self.fpdus += side.fpdus;
         self.ulpdu_octets += side.ulpdu_octets;
         self.payload_octets += side.payload_octets;

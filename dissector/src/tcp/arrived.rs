@@ -1,6 +1,6 @@
 //! The octets of one segment at their place in the stream, before they are kept.
 
-use crate::unit::{Located, Placed};
+use crate::located::{Located, Placed};
 
 use super::run::Source;
 

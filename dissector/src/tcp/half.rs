@@ -31,6 +31,7 @@
 //! row of FPDUs that the reader checks.
 
 mod closing;
+mod fin;
 mod reading;
 mod waiting;
 
@@ -85,7 +86,7 @@ pub(crate) struct Half {
     base: Option<u32>,
     /// Sequence number of the first FIN.
     fin: Option<u32>,
-    closing: Option<closing::Closing>,
+    closing: Option<fin::Closing>,
     /// Last position, for unwrapping sequence numbers.
     last: u64,
     /// Captured octets before `settled`.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::unit::{Located, Placed};
+use crate::located::{Located, Placed};
 
 /// Which frame supplied a stretch of octets.
 #[derive(Debug, Clone, Copy)]

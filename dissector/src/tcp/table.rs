@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
+use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::path::Path;
 
@@ -101,7 +102,7 @@ pub(crate) enum Afterwards {
 
 impl Past {
     pub(crate) fn sees(&self, segment: &Segment<'_>) -> Afterwards {
-        let direction = usize::from(segment.src != self.first);
+        let direction = Direction::sent_by(segment.src, self.first);
         if segment.syn {
             return match self.isn[direction] {
                 Some(isn) if isn == segment.seq => Afterwards::Nothing,
@@ -128,27 +129,29 @@ impl Past {
     /// May a segment of another network belong to this connection? It may if its numbers are at
     /// most `most` from the known ones.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
-        let direction = usize::from(segment.src != self.first);
-        let near = |direction: usize, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
-        let numbers = near(direction, segment.seq) && (!segment.ack_flag || near(1 - direction, segment.ack));
+        let direction = Direction::sent_by(segment.src, self.first);
+        let near = |direction: Direction, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
+        let numbers = near(direction, segment.seq) && (!segment.ack_flag || near(direction.peer(), segment.ack));
         (segment.syn || numbers) && self.sees(segment) != Afterwards::Another
     }
 
     /// Is the segment the SYN-ACK of a connection that was put aside after its SYN?
     fn is_answered_by(&self, segment: &Segment<'_>) -> bool {
-        let direction = usize::from(segment.src != self.first);
-        let acknowledged = self.isn[1 - direction].map(|isn| isn.wrapping_add(1));
+        let direction = Direction::sent_by(segment.src, self.first);
+        let acknowledged = self.isn[direction.peer()].map(|isn| isn.wrapping_add(1));
         self.aside && segment.ack_flag && self.end[direction].is_none() && acknowledged == Some(segment.ack)
     }
 
     /// The sequence number of the SYN of `direction` if only the SYN was captured of it.
-    pub(crate) fn syn_alone(&self, direction: usize) -> Option<u32> {
+    pub(crate) fn syn_alone(&self, direction: Direction) -> Option<u32> {
         self.isn[direction].filter(|isn| self.end[direction] == Some(isn.wrapping_add(1)))
     }
 
     /// Were octets of either direction captured?
     pub(crate) fn has_octets(&self) -> bool {
-        (0..2).any(|direction| self.end[direction].is_some() && self.syn_alone(direction).is_none())
+        Direction::BOTH
+            .into_iter()
+            .any(|direction| self.end[direction].is_some() && self.syn_alone(direction).is_none())
     }
 }
 
@@ -419,7 +422,10 @@ mod tests {
         assert_eq!(aside.sees(&back(7, 101)), Afterwards::Continues);
         assert_eq!(aside.sees(&back(7, 102)), Afterwards::Another);
         assert_eq!(Past { aside: false, ..aside }.sees(&back(7, 101)), Afterwards::Another);
-        assert_eq!((aside.syn_alone(0), aside.has_octets(), PAST.has_octets()), (Some(100), false, true));
+        assert_eq!(
+            (aside.syn_alone(Direction::Forward), aside.has_octets(), PAST.has_octets()),
+            (Some(100), false, true)
+        );
     }
 
     #[test]

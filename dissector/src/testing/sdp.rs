@@ -154,7 +154,7 @@ impl Talk {
         self.reads[direction] += 1;
         let msn = self.reads[direction];
         let sink = format!("{:08x} 0000000000000000", 0x5100 + msn);
-        self.wire.say(
+        self.wire.send_ulpdu(
             direction,
             &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink} {len:08x} {stag:08x} {to:016x}"),
         );

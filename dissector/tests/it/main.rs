@@ -7,6 +7,7 @@ mod files;
 mod filters_doc;
 mod framing;
 mod habits;
+mod layers;
 mod links;
 mod metamorphic;
 mod networks;

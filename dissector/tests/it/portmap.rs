@@ -75,7 +75,7 @@ fn its_exchanges_are_reported() {
     let exchanges: Vec<_> = read()
         .exchanges
         .iter()
-        .map(|exchange| (exchange.state(), exchange.asked.unwrap().port(), exchange.repeats[0]))
+        .map(|exchange| (exchange.state(), exchange.requested.unwrap().port(), exchange.repeats[0]))
         .collect();
     use State::{Acknowledged, Denied, Requested};
     let expected = [

@@ -21,7 +21,7 @@ use crate::model::{
 use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
 use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
-use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target, TargetKind};
+use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
 
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;
@@ -141,9 +141,10 @@ impl Site {
             wire.begin();
         }
         let service = self.target.service_for(&case.info.capabilities);
-        let asks_enhanced = case.info.capabilities.contains(&Capability::Revision2);
-        let asks_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
-        let target = Arc::new(Target { service, asks_enhanced, asks_markers, ..Target::clone(&self.target) });
+        let mut target = self.target.with_service(service);
+        target.options.requests_enhanced = case.info.capabilities.contains(&Capability::Revision2);
+        target.options.requests_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
+        let target = Arc::new(target);
         let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
         let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         if afterwards.restarted && !played.stage.log.alive_before {
@@ -240,7 +241,8 @@ impl Site {
     /// After a case that did not show the target alive: is it? And if not, and its file says how,
     /// it is brought back.
     async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
-        let Some(restart) = target.restart.as_ref().filter(|_| !log.alive_after) else {
+        let Some(restart) = target.remote().and_then(|remote| remote.restart.as_ref()).filter(|_| !log.alive_after)
+        else {
             return Ok(Afterwards::default());
         };
         // A stage that nobody listens to.
@@ -279,20 +281,20 @@ impl Site {
 
     /// Why the target cannot be judged by this case, if it cannot.
     fn not_applicable(&self, case: &CaseInfo) -> Option<String> {
-        if !case.roles.iter().any(|role| self.target.role.plays(*role)) {
+        if !case.roles.iter().any(|role| self.target.role().plays(*role)) {
             let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
-            let (role, judged) = (self.target.role, judged.join(" or "));
+            let (role, judged) = (self.target.role(), judged.join(" or "));
             return Some(format!("The target's role is {role}, and the case judges a target that is {judged}."));
         }
         let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
-        let service = self.target.service;
+        let service = self.target.service();
         if !of_sdp && service.driver().protocol() != Protocol::Iwarp {
             return Some(format!("The target's service is {}, and the case judges iWARP alone.", service.as_str()));
         }
         let asks_markers = |capabilities: &[Capability]| capabilities.contains(&Capability::AsksForMarkers);
         let has_fpdus = service.driver().operates();
-        let is_ours = self.target.kind != TargetKind::Tcp;
-        if has_fpdus && !is_ours && asks_markers(&self.target.capabilities) && !asks_markers(&case.capabilities) {
+        let is_ours = self.target.remote().is_none();
+        if has_fpdus && !is_ours && asks_markers(self.target.capabilities()) && !asks_markers(&case.capabilities) {
             return Some("The target asks for markers, and the case sends FPDUs without them.".to_owned());
         }
         let has = |capability: &Capability| match capability {
@@ -302,7 +304,7 @@ impl Site {
             Capability::Operation => service.driver().operates(),
             other => match Service::of_capability(*other) {
                 Some(service) => self.target.offers(service),
-                None => self.target.capabilities.contains(other),
+                None => self.target.capabilities().contains(other),
             },
         };
         let missing = case.capabilities.iter().find(|capability| !has(capability))?;
@@ -326,7 +328,8 @@ fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Durat
         Some(Start::Asker { .. } | Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
     };
     // A slow target's answers are waited for longer.
-    let own = Duration::try_from_secs_f64(limit.as_secs_f64() * target.time_scale.max(1.0)).unwrap_or(Duration::MAX);
+    let own =
+        Duration::try_from_secs_f64(limit.as_secs_f64() * target.options.time_scale.max(1.0)).unwrap_or(Duration::MAX);
     own.saturating_add(wait.saturating_mul(MOST_CONNECTIONS))
 }
 
@@ -369,7 +372,11 @@ mod tests {
         let awaiting = Awaiting::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let person = Start::Person { name: "nic".into() };
         let command = Start::Command { argv: vec!["rping".into()], awaiting: Some(awaiting) };
-        let time = |time_scale, start| script_time(limit, &Target { time_scale, ..Target::builtin() }, start).as_secs();
+        let time = |time_scale, start| {
+            let mut target = Target::builtin();
+            target.options.time_scale = time_scale;
+            script_time(limit, &target, start).as_secs()
+        };
         assert_eq!(time(1.0, None), 300);
         assert_eq!(time(0.5, None), 300);
         assert_eq!(time(4.0, None), 1200);

@@ -53,12 +53,12 @@ impl Site {
     ) -> Result<String, RunError> {
         let lengths = stage.log.control.lengths.clone();
         let has_startup = stage.log.control.has_startup;
-        let has_fpdus = !lengths.is_empty() && target.service.driver().has_plain_exchange();
+        let has_fpdus = !lengths.is_empty() && target.service().driver().has_plain_exchange();
         if !stage.log.has_failed() || lengths.is_empty() && !has_startup {
             return Ok(String::new());
         }
         if !has_startup && !has_fpdus {
-            let service = target.service.as_str();
+            let service = target.service().as_str();
             return Ok(format!(" No control was run: a target with the service {service} sends no answers."));
         }
         let reached = self.live.link(target)?;

@@ -15,7 +15,7 @@ use super::case::Site;
 use super::excuse;
 use crate::model::{CaseInfo, CaseKey, Event, EventSink, ProgramEnd};
 use crate::stage::{EndedProgram, Stage};
-use crate::targets::{CRASHED_SECONDS, Start, Target, TargetKind};
+use crate::targets::{CRASHED_SECONDS, Start, Target};
 
 impl Site {
     /// Records how the programs ended that were started as the target. Fails a case whose target
@@ -28,7 +28,7 @@ impl Site {
         stage: &mut Stage,
         is_script_wrong: bool,
     ) -> Result<(), RunError> {
-        if target.kind != TargetKind::Tcp {
+        if target.remote().is_none() {
             return Ok(());
         }
         let ended = stage.ended_programs().await;
@@ -56,8 +56,8 @@ impl Site {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
             // A service that did not work before the stimulus did not die of it: such a case showed
             // start-up alone.
-            let service = if stage.log.has_worked { target.service } else { target.service.of_startup() };
-            let seen = Arc::new(Target { service, ..Target::clone(target) });
+            let service = if stage.log.has_worked { target.service() } else { target.service().of_startup() };
+            let seen = Arc::new(target.with_service(service));
             let mut look = Stage::new(seen, reached, key.clone(), quiet);
             let alive = look.good_exchange(Vec::new(), None).await.is_ok();
             look.leave().await;
@@ -76,7 +76,7 @@ impl Site {
 /// What the command `crashed` prints; none where there is no such command, and where it says that
 /// the target lives.
 async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
-    let (ended, printed) = target.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
+    let (ended, printed) = target.remote()?.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
     ended.is_ok().then_some(printed)
 }
 

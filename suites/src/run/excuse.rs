@@ -41,7 +41,7 @@ pub(super) async fn excuse(
     if host_is_there(target, state).await {
         return None;
     }
-    if let Some(crashed) = &target.crashed
+    if let Some(crashed) = target.remote().and_then(|remote| remote.crashed.as_ref())
         && crashed.run(target.scaled(CRASHED_SECONDS)).await.is_ok()
     {
         return None;

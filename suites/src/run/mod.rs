@@ -34,7 +34,7 @@ use crate::folder::Held;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
-use crate::targets::{Live, OpenError, Target, TargetKind, differences_of};
+use crate::targets::{Live, OpenError, Target, differences_of};
 use recorder::{Patience, Recorder, RunClock};
 
 /// How often a run shows in the store that its process lives.
@@ -133,7 +133,7 @@ pub async fn run_with(
     let began = Instant::now();
     let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
     let held = Held::take(&out)?;
-    let wire = target.capture.as_deref().map(evidence::Wire::open).transpose()?;
+    let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
     let live = Live::open(&target).await?;
     let store = match &schedule.store {
         Some(url) => Store::connect(url).await?,
@@ -178,7 +178,7 @@ pub async fn run_with(
         sink: sink.clone(),
         absent: OnceLock::new(),
         silence: case::Silence::default(),
-        standstill: (target.kind == TargetKind::Tcp).then(Standstill::watch),
+        standstill: target.remote().map(|_| Standstill::watch()),
         gone: OnceLock::new(),
         basics: control::Basics::default(),
     };
@@ -223,7 +223,7 @@ pub async fn run_with(
         status = RunStatus::Cancelled;
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
-    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.choices_of(id));
+    let (expected, stale) = baseline::judge(&target.description.baseline, &results, status, |id| known.variants_of(id));
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { declared_otherwise, ..summary };

@@ -205,7 +205,7 @@ impl Stage {
     /// The plain exchanges of a control, which end the case.
     async fn instead(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
-        let outcome = self.target.service.driver().plain_exchanges(self, number, &expectation).await?;
+        let outcome = self.target.service().driver().plain_exchanges(self, number, &expectation).await?;
         Err(self.control_is_over(outcome, at))
     }
 
@@ -235,12 +235,12 @@ impl Stage {
     ) -> Result<Result<(), String>, Stop> {
         if self.start.is_some() {
             return match self.welcome(number, legal, expectation).await? {
-                Ok(opened) => self.target.service.driver().serve(self, number, &opened, expectation).await,
+                Ok(opened) => self.target.service().driver().serve(self, number, &opened, expectation).await,
                 Err(why) => Ok(Err(why)),
             };
         }
         match self.start_up(number, legal, expectation).await? {
-            Ok(started) => self.target.service.driver().work(self, number, &started, expectation).await,
+            Ok(started) => self.target.service().driver().work(self, number, &started, expectation).await,
             Err(why) => Ok(Err(why)),
         }
     }

@@ -74,7 +74,7 @@ impl Stage {
     async fn exchange(&mut self, shows: Vec<RequirementId>, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let within = self.target.scaled(ANSWER_SECONDS);
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
-        self.target.service.driver().good_exchange(self, &expectation).await
+        self.target.service().driver().good_exchange(self, &expectation).await
     }
 
     /// Ends the connection of a good exchange that worked, and decides the case if it did not.
@@ -104,9 +104,9 @@ impl Stage {
         if self.start.is_some() {
             return self.exchange_as_responder(number, expectation).await;
         }
-        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        let request = Message::new("MPA Request", correct::startup(&self.target.description.request));
         match self.start_up(number, &request, expectation).await? {
-            Ok(started) => self.target.service.driver().work(self, number, &started, expectation).await,
+            Ok(started) => self.target.service().driver().work(self, number, &started, expectation).await,
             Err(why) => Ok(Err(why)),
         }
     }
@@ -120,14 +120,14 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Operation, Stop> {
         let begun = match self.start_up(number, request, expectation).await? {
-            Ok(started) => self.target.service.driver().operate(self, number, &started, expectation).await?,
+            Ok(started) => self.target.service().driver().operate(self, number, &started, expectation).await?,
             Err(why) => Err(why),
         };
         if let Ok(operation) = &begun {
             self.conn(number, expectation.at.as_ref())?.place.buffer = operation.buffer;
             self.log.operates();
             // siw loses what arrives right behind its first echo, too: about one time in twenty.
-            let settled = self.link.now() + self.target.settle;
+            let settled = self.link.now() + self.target.options.settle;
             self.link.pause(settled).await;
         }
         begun.map_err(|why| self.undecided(expectation, "Full Operation", &why))
@@ -201,13 +201,13 @@ impl Stage {
     /// place their own, so only in cases that are about that; where nothing is known above MPA no
     /// exchange has FPDUs.
     pub(super) fn sends_markers(&self) -> bool {
-        self.target.asks_markers || !self.target.service.driver().has_fpdus()
+        self.target.options.requests_markers || !self.target.service().driver().has_fpdus()
     }
 
     /// Some implementations lose what arrives right behind their Reply until more arrives; see
     /// `settle_ms`. Nothing may come meanwhile.
     async fn settle(&mut self, number: u32, expectation: &Expectation) -> Result<bool, Stop> {
-        let settled = self.link.now() + self.target.settle;
+        let settled = self.link.now() + self.target.options.settle;
         Ok(self.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
     }
 

@@ -238,7 +238,7 @@ impl Stage {
             if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
                 let rest = unread.split_off(whole);
                 let frame = std::mem::replace(unread, rest);
-                let settled = self.link.now() + self.target.settle;
+                let settled = self.link.now() + self.target.options.settle;
                 let conn = self.conn(number, at)?;
                 conn.settled = Some(settled);
                 conn.place.started(&frame);

@@ -269,9 +269,9 @@ impl Stage {
             cp_port: own.port().into(),
             assoc_handle: handle.into(),
             cp_ip_addr: padded(connecting),
-            ap_ip_addr: padded(self.target.mapped),
+            ap_ip_addr: padded(self.target.description.mapper.mapped),
         };
-        let asked = request(MessageType::PM_REQ, self.target.mapped.port());
+        let asked = request(MessageType::PM_REQ, self.target.description.mapper.mapped.port());
         self.mapper_put(socket, &Message::new("PMReq", asked.as_bytes().to_vec()), at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
         let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };

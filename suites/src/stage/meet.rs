@@ -113,7 +113,7 @@ impl Stage {
     /// What a right Reply to the last Request holds.
     pub(crate) fn right_reply(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<StartupFields, Stop> {
         let request = self.request_on(number, at)?;
-        Ok(correct::reply_to(&request, &self.target.request))
+        Ok(correct::reply_to(&request, &self.target.description.request))
     }
 
     /// Waits for the Request of the target's next connection.
@@ -173,7 +173,7 @@ impl Stage {
                 }
             }
         }
-        let service = self.target.service.driver();
+        let service = self.target.service().driver();
         if !service.opens_with_send() {
             return Ok(Ok(opened));
         }
@@ -221,6 +221,6 @@ impl Stage {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        self.target.service.driver().serve(self, number, &opened, expectation).await
+        self.target.service().driver().serve(self, number, &opened, expectation).await
     }
 }

@@ -129,7 +129,7 @@ impl Stage {
         sink: Arc<dyn EventSink>,
     ) -> Self {
         let mut log = Log::default();
-        if !target.capabilities.contains(&Capability::Revision2) {
+        if !target.capabilities().contains(&Capability::Revision2) {
             log.invited.extend(OF_ENHANCED_RESPONDERS);
         }
         Stage {
@@ -173,7 +173,7 @@ impl Stage {
     /// A TCP connection and no more: to a responder, or from an initiator, which is started for it.
     /// Gives its number, from 1.
     pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
-        if self.target.service == Service::Agent {
+        if self.target.service() == Service::Agent {
             return self.agent_connection(at).await;
         }
         if self.start.is_some() {

@@ -16,7 +16,7 @@ mod sdp;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Live, OpenError, Service, Target, TargetKind};
+use super::{Live, OpenError, Service, Target};
 use crate::model::{Capability, CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
@@ -39,16 +39,18 @@ pub struct Probe {
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
     // Its good exchange has the markers that the file says it asks for.
-    let asks_markers = target.kind == TargetKind::Tcp && target.capabilities.contains(&Capability::AsksForMarkers);
-    let target = &Target { asks_markers, ..target.clone() };
-    let mut looker = Looker { live, target: Arc::new(target.clone()), sink, probes: Vec::new() };
+    let requests_markers = target.remote().is_some() && target.capabilities().contains(&Capability::AsksForMarkers);
+    let mut target = target.clone();
+    target.options.requests_markers = requests_markers;
+    let target = Arc::new(target);
+    let mut looker = Looker { live, target: target.clone(), sink, probes: Vec::new() };
     let (works, there) = looker.good_exchanges().await?;
-    let service = target.service;
+    let service = target.service();
     if !there {
         looker.agent().await?;
         return Ok(looker.probes);
     }
-    if target.role == Role::Initiator {
+    if target.role() == Role::Initiator {
         // What asks a port mapper has no Request.
         if works && service != Service::PortMapper {
             looker.request_of_target().await?;
@@ -111,7 +113,7 @@ impl Looker {
             let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
             let text = match done {
                 Ok(()) => "works".to_owned(),
-                Err(_) if stage.log.connections == 0 && self.target.role != Role::Initiator => {
+                Err(_) if stage.log.connections == 0 && self.target.role() != Role::Initiator => {
                     let why = why.unwrap_or_else(|| "it was not reached".into());
                     format!("{why}; is it running, and does it listen there?")
                 }
@@ -138,7 +140,7 @@ impl Looker {
             let text = format!(
                 "takes a byte after `rping_size` = {} bytes: set `rping_size` to the value of -S of its server, \
                  or it does not check bounds",
-                self.target.rping_size
+                self.target.description.rping_size
             );
             self.add("its buffer", None, text);
         }
@@ -147,21 +149,21 @@ impl Looker {
 
     /// If the target's echo does not work, is it rping's server, and the other way round?
     async fn other_service(&mut self) -> Result<(), OpenError> {
-        let other = match self.target.service {
+        let other = match self.target.service() {
             Service::Echo => Service::Rping,
             Service::Rping => Service::Echo,
             _ => return Ok(()),
         };
-        if self.target.role == Role::Initiator {
+        if self.target.role() == Role::Initiator {
             return Ok(());
         }
-        let target = Arc::new(Target { service: other, ..Target::clone(&self.target) });
+        let target = Arc::new(self.target.with_service(other));
         let link = self.live.link(&target)?;
         let mut stage = Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone());
         let works = stage.good_exchange(Vec::new(), None).await.is_ok();
         stage.leave().await;
         if works {
-            let (declared, other) = (self.target.service.as_str(), other.as_str());
+            let (declared, other) = (self.target.service().as_str(), other.as_str());
             self.add("its service", Some(false), format!("it is {other}, not {declared}: service = \"{other}\""));
         }
         Ok(())

@@ -25,16 +25,16 @@ pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<Strin
 /// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases
 /// tell of that.
 pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
-    if target.agent.is_none() {
+    if target.remote().is_none_or(|remote| remote.agent.is_none()) {
         return Ok(Vec::new());
     }
-    let target = Arc::new(Target { service: Service::Agent, ..target.clone() });
+    let target = Arc::new(target.with_service(Service::Agent));
     let reached = live.link(&target)?;
     let mut stage = Stage::new(target.clone(), reached, CaseKey::new("target/device"), Arc::new(|_: &Event| {}));
     let device = stage.agent_done(Action::Device, None).await;
     stage.leave().await;
     Ok(match device {
-        Ok(Done::Device(device)) => differences(&target.capabilities, &device),
+        Ok(Done::Device(device)) => differences(target.capabilities(), &device),
         _ => Vec::new(),
     })
 }

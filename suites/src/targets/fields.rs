@@ -18,22 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 
-use super::Service;
+use super::{KindName, Service};
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role};
 use crate::stage::SdpStart;
-
-/// How a target is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetKind {
-    /// weft's own responder, in process, with a virtual clock.
-    Builtin,
-    /// weft's own responder behind a loopback TCP port.
-    BuiltinTcp,
-    /// Any TCP address.
-    Tcp,
-}
 
 /// The fields of a target file. A field that is not listed here is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +30,7 @@ pub struct TargetFile {
     /// A name for reports, of letters, digits, `.`, `_` and `-`; it does not begin with `.`.
     pub name: String,
     /// How it is reached.
-    pub kind: TargetKind,
+    pub kind: KindName,
     /// Defaults for what is known about an implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
     #[serde(default)]
     pub preset: Option<String>,

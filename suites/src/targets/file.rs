@@ -2,7 +2,6 @@
 //! the error says what does not.
 
 use std::io::Read;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,11 +9,8 @@ use weft_core::wire::mpa::startup::{ENHANCED_LEN, NOT_NEGOTIATED};
 use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
-use super::token::EnvironmentToken;
-use super::{
-    AgentField, LocalCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetKind, start,
-};
-use crate::agent::{AgentAt, Way};
+use super::description::SdpFacts;
+use super::{Description, MapperTable, PRESETS, Preset, Target, TargetError, TargetFile, TargetOptions};
 use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
 use crate::model::{Role, Verdict};
@@ -67,47 +63,15 @@ impl Target {
         if !(0.1..=1000.0).contains(&time_scale) {
             return Err(wrong(format!("time_scale = {time_scale}: expected 0.1 to 1000")));
         }
-        let rping_size =
-            fields.rping_size.unwrap_or(if fields.kind == TargetKind::Tcp { 64 } else { RpingServer::SIZE });
-        if !(64..=RpingServer::SIZE).contains(&rping_size) {
-            return Err(wrong(format!("rping_size = {rping_size}: expected 64 to {}", RpingServer::SIZE)));
-        }
         let revision = fields.startup.revision.unwrap_or(1);
-        let is_tcp = fields.kind == TargetKind::Tcp;
         let initiates = fields.role == Role::Initiator;
         if fields.role == Role::Both {
             return Err(wrong("role = \"both\": write a file for each role".into()));
         }
-        if (is_tcp && !initiates) != fields.address.is_some() {
-            return Err(wrong(
-                "a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into(),
-            ));
-        }
-        if (is_tcp && initiates) != fields.listen.is_some() {
-            return Err(wrong(
-                "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into(),
-            ));
-        }
-        if !fields.start.is_empty() && (fields.listen.is_none() || fields.start[0].is_empty()) {
-            return Err(wrong("start: expected a command, and an initiator of kind = \"tcp\"".into()));
-        }
-        if let Some(slip) = start::wrong_placeholder(&fields.start, fields.service == Some(Service::PortMapper)) {
-            return Err(wrong(slip));
-        }
-        let listen = match fields.listen.as_deref().map(str::parse) {
-            Some(Err(_)) => {
-                return Err(wrong(
-                    "listen: expected an address of this machine and a port, as 192.0.2.2:7174 or [2001:db8::2]:0"
-                        .into(),
-                ));
-            }
-            Some(Ok(listen)) => Some(listen),
-            None => None,
-        };
-        if let Some(address) = fields.address.as_deref().filter(|address| !is_host_and_port(address)) {
-            return Err(wrong(format!(
-                "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
-            )));
+        let facts = (fields.kind.kind().read)(&fields).map_err(wrong)?;
+        let rping_size = fields.rping_size.unwrap_or(facts.rping_size);
+        if !(64..=RpingServer::SIZE).contains(&rping_size) {
+            return Err(wrong(format!("rping_size = {rping_size}: expected 64 to {}", RpingServer::SIZE)));
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
             return Err(wrong(format!(
@@ -123,45 +87,6 @@ impl Target {
         if let Some(entry) = fields.baseline.iter().find(alone) {
             return Err(wrong(format!("baseline: {}: a pass is as expected without an entry", entry.case)));
         }
-        let command = |field: &str, words: &[String]| match words.split_first() {
-            Some((program, _)) if program.is_empty() || !is_tcp => {
-                Err(wrong(format!("{field}: expected a command, and kind = \"tcp\"")))
-            }
-            Some((program, arguments)) => {
-                Ok(Some(LocalCommand { program: program.clone(), arguments: arguments.to_vec() }))
-            }
-            None => Ok(None),
-        };
-        let restart = command("restart", &fields.restart)?;
-        let crashed = command("crashed", &fields.crashed)?;
-        if fields.capture.as_ref().is_some_and(|interface| !is_tcp || interface.is_empty()) {
-            return Err(wrong(
-                "capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into(),
-            ));
-        }
-        let agent = match fields.agent {
-            None => None,
-            Some(_) if !is_tcp => {
-                return Err(wrong("agent: builtin targets have their own; kind = \"tcp\" takes one".into()));
-            }
-            Some(AgentField::Address(address)) if is_host_and_port(&address) => Some(Way::Tcp(address)),
-            Some(AgentField::Command(words)) if words.first().is_some_and(|word| !word.is_empty()) => {
-                Some(Way::Command(words))
-            }
-            Some(_) => return Err(wrong("agent: expected host:port, or a command as a list of words".into())),
-        };
-        let place = fields.agent_at;
-        let agent = match (agent, fields.agent_token) {
-            (None, _) => None,
-            (Some(way), Some(token)) => {
-                let token = Some(token).filter(|token| !token.is_empty());
-                Some(AgentAt { way, place, token_in_file: token.is_some(), token })
-            }
-            (Some(way), None) => {
-                let token = EnvironmentToken::read().for_agent(&way).map_err(wrong)?;
-                Some(AgentAt { way, place, token, token_in_file: false })
-            }
-        };
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
@@ -174,17 +99,6 @@ impl Target {
             }
             None => None,
         };
-        let own = Self::builtin();
-        let (mapped, unmapped, mapper_v6) = match (fields.kind, fields.portmap.service) {
-            (TargetKind::Tcp, Some(service)) => {
-                let unmapped = fields.portmap.unmapped.unwrap_or(SocketAddr::new(service.ip(), 9));
-                (service, unmapped, fields.portmap.v6.map(|[mapper, service]| (mapper, service)))
-            }
-            (TargetKind::Tcp, None) if fields.service == Some(Service::PortMapper) && !initiates => {
-                return Err(wrong("portmap.service: expected address and port of a service that it maps".into()));
-            }
-            _ => (own.mapped, own.unmapped, own.mapper_v6.filter(|_| !is_tcp)),
-        };
         if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
             return Err(wrong(format!(
                 "service = \"{}\" with role = \"initiator\": SDP is judged of a socket that accepts, with role = \"responder\" and its address; an \
@@ -195,63 +109,40 @@ impl Target {
         if initiates && fields.portmap != MapperTable::default() {
             return Err(wrong("portmap: an initiator asks for services of the tester's".into()));
         }
-        let asks = initiates && fields.service == Some(Service::PortMapper);
-        if asks && listen.is_some_and(|listen: SocketAddr| listen.ip().is_unspecified()) {
-            return Err(wrong("listen: expected the address that port mapper and services have for the target".into()));
-        }
-        if is_tcp && matches!(fields.service, Some(Service::SdpConnect | Service::SdpDrive)) {
-            return Err(wrong("service: sdp-connect and sdp-drive are the builtin targets' alone".into()));
-        }
         let most = preset.private_data;
         let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };
         let private_data = hexadecimal(&fields.startup.private_data)
             .filter(|data| data.len() <= room)
             .ok_or_else(|| wrong(format!("startup.private_data: expected hexadecimal for at most {room} octets")))?;
-        let target = Target {
-            name: fields.name,
-            kind: fields.kind,
-            address: fields.address,
-            role: fields.role,
-            service: fields.service.unwrap_or(if is_tcp { Service::None } else { Service::Echo }),
-            capabilities: fields.capabilities.unwrap_or_else(|| preset.capabilities.to_vec()),
-            time_scale,
-            request: StartupFields {
-                revision,
-                crc: fields.startup.crc.unwrap_or(true),
-                enhanced,
-                private_data,
-                ..StartupFields::REQUEST
-            },
-            settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
-            rping_size,
-            baseline: fields.baseline,
-            restart,
-            crashed,
-            sdp_start: fields.sdp.start,
-            sdp_order: if fields.sdp.mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure },
-            mapped,
-            unmapped,
-            mapper_v6,
-            listen,
-            start: fields.start,
-            agent,
-            capture: fields.capture,
-            ..Self::builtin()
+        let request = StartupFields {
+            revision,
+            crc: fields.startup.crc.unwrap_or(true),
+            enhanced,
+            private_data,
+            ..StartupFields::REQUEST
         };
+        let order = if fields.sdp.mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure };
+        let description = Description {
+            name: fields.name,
+            role: fields.role,
+            service: fields.service.unwrap_or(facts.service),
+            capabilities: fields.capabilities.unwrap_or_else(|| preset.capabilities.to_vec()),
+            request,
+            rping_size,
+            sdp: SdpFacts { start: fields.sdp.start, order },
+            mapper: facts.mapper,
+            baseline: fields.baseline,
+        };
+        let options = TargetOptions {
+            time_scale,
+            settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
+            capture: fields.capture,
+            ..TargetOptions::default()
+        };
+        let target = Target { description, reach: facts.reach, options };
         let names = fields.deviations.iter().map(String::as_str);
         target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
     }
-}
-
-/// Whether there is such a host is found out when a run begins.
-fn is_host_and_port(address: &str) -> bool {
-    let Some((host, port)) = address.rsplit_once(':') else { return false };
-    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_host = match literal {
-        Some(literal) => literal.split('%').next().is_some_and(|ip| ip.parse::<std::net::Ipv6Addr>().is_ok()),
-        None => !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '[' | ']')),
-    };
-    is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 fn hexadecimal(text: &str) -> Option<Vec<u8>> {
@@ -283,6 +174,7 @@ fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Service;
     use super::*;
     use crate::model::Capability;
 
@@ -337,20 +229,20 @@ mod tests {
     #[test]
     fn four_lines_are_a_target() {
         let target = Target::from_toml("t.toml", GOOD).unwrap();
-        assert_eq!((target.service, target.settle), (Service::None, Duration::from_millis(20)));
+        assert_eq!((target.service(), target.options.settle), (Service::None, Duration::from_millis(20)));
         assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174");
     }
 
     #[test]
     fn an_interface_is_captured_on() {
-        let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap().capture;
+        let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap().options.capture;
         assert_eq!((of("capture = \"eth1\"\n"), of("")), (Some("eth1".into()), None));
     }
 
     #[test]
     fn startup_settings_reach_the_request() {
         let text = format!("{GOOD}[startup]\nrevision = 2\ncrc = false\nprivate_data = \"00 01 00 01\"\n");
-        let request = Target::from_toml("t.toml", &text).unwrap().request;
+        let request = Target::from_toml("t.toml", &text).unwrap().description.request;
         assert_eq!((request.revision, request.crc, request.private_data), (2, false, vec![0, 1, 0, 1]));
     }
 
@@ -358,25 +250,24 @@ mod tests {
     fn a_preset_gives_defaults_that_the_file_overrides() {
         let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap();
         let siw = of("preset = \"siw\"\n");
-        assert_eq!((siw.settle, siw.capabilities.contains(&Capability::Revision2)), (Duration::from_millis(200), true));
+        assert_eq!(
+            (siw.options.settle, siw.capabilities().contains(&Capability::Revision2)),
+            (Duration::from_millis(200), true)
+        );
         let other = of("preset = \"siw\"\ncapabilities = []\ntime_scale = 2.5\n[startup]\nsettle_ms = 1\n");
-        assert_eq!((other.settle, other.capabilities.len(), other.time_scale), (Duration::from_millis(1), 0, 2.5));
-        assert_eq!(of("").capabilities, []);
+        assert_eq!(
+            (other.options.settle, other.capabilities().len(), other.options.time_scale),
+            (Duration::from_millis(1), 0, 2.5)
+        );
+        assert_eq!(of("").capabilities(), []);
     }
 
     #[test]
     fn an_enhanced_request_asks_for_what_the_table_offers() {
         let text = format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ ord = 4, rtr = [\"write\", \"read\"] }}\n");
-        let words = Target::from_toml("t.toml", &text).unwrap().request.enhanced.unwrap();
+        let words = Target::from_toml("t.toml", &text).unwrap().description.request.enhanced.unwrap();
         assert_eq!((words.ird, words.ord, words.peer_to_peer), (1, 4, true));
         assert_eq!((words.rtr_send, words.rtr_write, words.rtr_read), (false, true, true));
-    }
-
-    #[test]
-    fn names_and_literals_are_addresses() {
-        for address in ["nic-17.example:1", "[2001:db8::1]:65535", "[fe80::1%eth0]:7174", "127.0.0.1:7174"] {
-            assert!(is_host_and_port(address), "{address}");
-        }
     }
 
     #[test]

@@ -7,9 +7,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use weft_dissector::Dissector;
-use weft_dissector::browse;
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::browse::{self, Pass};
 
 use super::recording::Recording;
 
@@ -85,34 +84,27 @@ enum Read {
 }
 
 fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Option<Request>) -> Read {
-    let mut dissector = Dissector::default();
-    let mut keep = browse::Details::new(request.frame, NEIGHBOURS);
+    let mut pass = Pass::new(browse::Details::new(request.frame, NEIGHBOURS).until(request.until));
     let mut instead = None;
-    let mut past = false;
-    let ended = recording.read(
+    let read = recording.read(
         false,
         || false,
-        |frame, _| {
-            if frame.number % LOOK == 0 {
+        &mut pass,
+        |_, number, _| {
+            if number.is_multiple_of(LOOK) {
                 instead = newer();
             }
-            past = frame.number > request.until;
-            if past || instead.is_some() {
-                return false;
-            }
-            keep.frame(frame);
-            dissector.frame(frame, &mut keep);
-            true
+            instead.is_none()
         },
     );
     if let Some(instead) = instead {
         return Read::Newer(instead);
     }
-    let error = ended.as_ref().err().map(ToString::to_string);
-    if !past && ended.is_ok_and(|ended| ended.is_complete) {
-        dissector.finish(&mut keep);
+    let error = read.as_ref().err().map(ToString::to_string);
+    if read.is_ok_and(|end| end.is_complete) {
+        pass.finish();
     }
-    Read::Done(Answer { frames: keep.into_frames(), error })
+    Read::Done(Answer { frames: pass.into_collector().into_frames(), error })
 }
 
 #[cfg(test)]

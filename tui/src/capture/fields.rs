@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use weft_core::requirement::Severity;
+use weft_dissector::TransportKind;
+use weft_dissector::browse::OwnedRow;
 use weft_dissector::browse::detail::{Detail, Place};
 
-use super::head::Carries;
-use super::index::Row;
 use crate::list::List;
 
 /// One line of the tree.
@@ -54,7 +54,7 @@ impl Fields {
 
     /// Shows another frame, or more of the same one. If the frame has the chosen field, it stays
     /// selected.
-    pub(crate) fn show(&mut self, row: &Row, detail: Option<&Detail>) {
+    pub(crate) fn show(&mut self, row: &OwnedRow, detail: Option<&Detail>) {
         self.lines = lines(row, detail);
         self.arrange();
         let chosen = self.chosen.as_deref();
@@ -136,7 +136,7 @@ impl Fields {
     }
 }
 
-fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
+fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
     let mut lines = Vec::new();
     about_frame(row, &mut lines);
     let Some(detail) = detail else { return lines };
@@ -188,7 +188,7 @@ fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
     lines
 }
 
-fn about_frame(row: &Row, lines: &mut Vec<Line>) {
+fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
     let branch = if row.units > 0 { FRAME } else { BARE_FRAME };
     let mut add = |depth: usize, name: &str, text: String| {
         lines.push(Line {
@@ -201,27 +201,30 @@ fn about_frame(row: &Row, lines: &mut Vec<Line>) {
             place: Place::default(),
         });
     };
-    add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire, row.head.summary()));
-    add(1, "captured", format!("captured: {} of {} bytes", row.captured, row.wire));
+    add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire_len, row.transport_summary()));
+    add(1, "captured", format!("captured: {} of {} bytes", row.captured, row.wire_len));
     add(1, "time", format!("time: {}.{:09} s since 1970", row.time / 1_000_000_000, row.time % 1_000_000_000));
-    if let Some((src, dst)) = row.head.ends {
+    if let Some((src, dst)) = row.ends {
         add(1, "source", format!("from: {src}"));
         add(1, "destination", format!("to: {dst}"));
     }
-    if let Carries::Tcp(tcp) = row.head.carries {
-        add(1, "flags", format!("TCP flags: {}", tcp.flags()));
-        add(1, "seq", format!("sequence number: {}", tcp.seq));
-        add(1, "len", format!("payload: {} bytes", tcp.len));
+    if let Some(TransportKind::Tcp { seq, .. }) = row.transport {
+        add(1, "flags", format!("TCP flags: {}", row.tcp_flags()));
+        add(1, "seq", format!("sequence number: {seq}"));
+        add(1, "len", format!("payload: {} bytes", row.payload_len));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use weft_dissector::source::Frame;
+
     use super::*;
 
     #[test]
     fn reports_how_many_units_are_not_listed() {
-        let row = Row::new(1, 0, 60, 60);
+        let frame = Frame { number: 1, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+        let row = OwnedRow::of(&frame);
         let last = |left_out| lines(&row, Some(&Detail { left_out, ..Detail::default() })).pop().map(|line| line.text);
         assert_eq!(last(3).unwrap(), "3 more units end here; weft explain shows all of them");
         assert!(!last(0).unwrap().contains("more units"));

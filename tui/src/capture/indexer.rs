@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use weft_dissector::output::text;
-use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::browse::packed::{Entries, Entry};
+use weft_dissector::browse::{Pass, Stop};
 
 use super::feed::{Feed, Source, feed};
-use super::head::{self, Head};
-use super::index::{AT_END, Entry, ListedFinding, MAX_FRAMES, Row};
-use super::recording::Recording;
+use super::recording::{End, Recording};
+
+/// The maximum number of frames in an index; further ones are not read.
+pub const MAX_FRAMES: usize = 20_000_000;
 
 /// A message of the indexer.
 #[derive(Debug)]
@@ -43,81 +43,42 @@ pub(crate) fn start(recording: &Recording) -> Indexing {
     let (source, news) = feed();
     let position = Arc::new(AtomicU64::new(0));
     let (recording, read) = (recording.clone(), Arc::clone(&position));
-    thread::spawn(move || index(&recording, &source, &read, MAX_FRAMES));
+    thread::spawn(move || index(&recording, source, &read, MAX_FRAMES));
     Indexing { news, position }
 }
 
-/// The dissector's sink.
-struct Entries {
-    /// The frame that is being read.
-    at: u64,
-    /// The index of its row in `entries`.
-    row: usize,
-    entries: Vec<Entry>,
-}
-
-impl Sink for Entries {
-    fn packet(&mut self, packet: &Packet) {
-        if let Some(Entry::Row(row)) = self.entries.get_mut(self.row) {
-            (row.head, row.stream) = (Head::of(packet), head::stream(packet));
-        }
-    }
-
-    fn unit(&mut self, unit: &Unit<'_>) {
-        let summary = text::summary(unit);
-        self.entries.push(Entry::Unit { frame: unit.frame, at: self.at, stream: unit.stream, summary });
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        let Finding { requirement, severity, stream, frame, .. } = *finding;
-        let finding = ListedFinding { frame, stream, requirement, severity };
-        self.entries.push(Entry::Finding { finding, at: self.at });
-    }
-}
-
-fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, most: usize) {
-    let mut dissector = Dissector::default();
-    let mut sink = Entries { at: 0, row: 0, entries: Vec::new() };
+fn index(recording: &Recording, source: Source<News>, position: &AtomicU64, most: usize) {
+    let mut pass = Pass::new(Entries::with_room(most));
     let mut news = Vec::new();
-    let mut frames = 0;
-    let mut is_full = false;
-    let ended = recording.read(true, source.gone(), |frame, octets| {
-        if frames == most {
-            is_full = true;
-            return false;
-        }
-        frames += 1;
-        sink.at = frame.number;
-        let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
-        sink.row = sink.entries.len();
-        sink.entries.push(Entry::Row(Row::new(frame.number, frame.time, captured, frame.wire_len)));
-        dissector.frame(frame, &mut sink);
+    let read = recording.read(true, source.gone(), &mut pass, |pass, _, octets| {
         position.store(octets, Relaxed);
-        news.extend(sink.entries.drain(..).map(News::Entry));
+        news.extend(pass.collector_mut().take().map(News::Entry));
         source.send(&mut news)
     });
-    sink.at = AT_END;
-    dissector.finish(&mut sink);
-    news.extend(sink.entries.drain(..).map(News::Entry));
-    let note = match ended {
-        _ if is_full => Some(format!("only the first {most} frames are shown, the limit of the index")),
-        Ok(ended) => ended.note,
+    pass.finish();
+    news.extend(pass.collector_mut().take().map(News::Entry));
+    let note = match read {
+        Ok(End { stop: Stop::HasEnough, .. }) => {
+            Some(format!("only the first {most} frames are shown, the limit of the index"))
+        }
+        Ok(end) => end.note,
         Err(error) => Some(error.to_string()),
     };
-    news.push(News::End { note, remarks: dissector.remarks() });
-    // The screen may be gone.
-    source.send(&mut news);
+    news.push(News::End { note, remarks: pass.remarks() });
+    source.finish(news);
 }
 
 #[cfg(test)]
 mod tests {
+    use weft_dissector::browse::OwnedRow;
+
     use super::*;
     use crate::testing::capture_path;
 
     /// All rows, and the note of the end.
-    fn indexed(name: &str, most: usize) -> (Vec<Row>, Option<String>) {
+    fn indexed(name: &str, most: usize) -> (Vec<OwnedRow>, Option<String>) {
         let (source, news) = feed();
-        index(&Recording::file(&capture_path(name)), &source, &AtomicU64::new(0), most);
+        index(&Recording::file(&capture_path(name)), source, &AtomicU64::new(0), most);
         let (mut rows, mut ends) = (Vec::new(), Vec::new());
         for item in news.take(usize::MAX) {
             match item {
@@ -139,11 +100,11 @@ mod tests {
     #[test]
     fn frames_without_units_have_a_summary() {
         let (rows, _) = indexed("rping-crc.pcap", MAX_FRAMES);
-        assert_eq!((rows[0].head.ends, rows[0].stream), (None, None), "an ARP request");
-        let (src, dst) = rows[2].head.ends.unwrap();
+        assert_eq!((rows[0].ends, rows[0].stream()), (None, None), "an ARP request");
+        let (src, dst) = rows[2].ends.unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
-        assert_eq!((rows[2].head.summary().as_str(), rows[2].stream), ("TCP SYN  seq 590143516 len 0", Some(0)));
-        assert!(rows[3].head.summary().starts_with("TCP SYN ACK"));
+        assert_eq!((rows[2].words().as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0)));
+        assert!(rows[3].words().starts_with("TCP SYN ACK"));
     }
 
     #[test]
@@ -157,6 +118,6 @@ mod tests {
     fn a_screen_that_is_gone_ends_the_thread() {
         let (source, news) = feed();
         drop(news);
-        index(&Recording::file(&capture_path("host-matrix.pcap")), &source, &AtomicU64::new(0), MAX_FRAMES);
+        index(&Recording::file(&capture_path("host-matrix.pcap")), source, &AtomicU64::new(0), MAX_FRAMES);
     }
 }

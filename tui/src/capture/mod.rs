@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The tree shows the selected packet, and the bytes of the selected field are marked. Moving in
-//! the bytes selects the field. In memory are the index ([`index`]) and the details of a window of
-//! frames ([`details`]).
+//! the bytes selects the field. In memory are the index ([`PackedIndex`]) and the details of a
+//! window of frames ([`details`]).
 //!
 //! A live capture is the same screen with a [`recording`] that grows. The newest packet stays
 //! selected until the user moves away from it.
@@ -20,11 +20,8 @@ pub(crate) mod details;
 mod feed;
 pub(crate) mod fields;
 pub(crate) mod filtered;
-pub(crate) mod head;
 mod hunt;
-pub(crate) mod index;
-mod indexer;
-mod pages;
+pub(crate) mod indexer;
 mod places;
 mod pointed;
 pub(crate) mod recording;
@@ -34,23 +31,25 @@ mod study;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::TryRecvError;
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::browse::{OwnedRow, PackedIndex};
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
+use crate::error::Error;
 use crate::list::List;
 use crate::mouse::Mouse;
 use crate::theme::Theme;
-use crate::{Error, terminal, view};
+use crate::{terminal, view};
 use details::{Details, Request};
+use feed::FAILED;
 use fields::Fields;
 use filtered::Filtered;
 use hunt::Hunt;
-pub use index::MAX_FRAMES;
-use index::{Index, Row};
 use indexer::{Indexing, News};
 use recording::{Live, Recording};
 use sheet::Sheet;
@@ -94,7 +93,7 @@ pub(crate) struct Screen {
     recording: Recording,
     pub(crate) name: String,
     pub(crate) theme: Theme,
-    pub(crate) index: Index,
+    pub(crate) index: PackedIndex,
     /// Present at the end of the capture: why it was not read completely, if so.
     pub(crate) end: Option<Option<String>>,
     /// At the end: reports on connections that were joined or dropped, and frames that were not
@@ -157,7 +156,7 @@ impl Screen {
         Screen {
             name,
             theme: Theme::of_environment(),
-            index: Index::default(),
+            index: PackedIndex::default(),
             end: None,
             remarks: Vec::new(),
             tails: live.is_some(),
@@ -197,7 +196,7 @@ impl Screen {
     }
 
     /// Are the details of the row complete?
-    fn is_known(&self, row: &Row) -> bool {
+    fn is_known(&self, row: &OwnedRow) -> bool {
         self.known.get(&row.number).is_some_and(|detail| {
             detail.units.len() as u64 + detail.left_out >= u64::from(row.units)
                 && detail.findings.len() as u64 >= u64::from(row.findings)
@@ -299,7 +298,12 @@ impl Screen {
             if self.tails && self.quiet == QUIET {
                 self.show();
             }
-            return false;
+            let has_failed = self.end.is_none() && self.indexing.news.has_failed();
+            if has_failed {
+                self.end = Some(Some(FAILED.to_owned()));
+                self.tails = false;
+            }
+            return has_failed;
         }
         self.quiet = 0;
         let before = self.row().map(|row| (row.number, row.units, row.findings));
@@ -325,6 +329,28 @@ impl Screen {
             self.show();
         }
         true
+    }
+
+    /// Takes answers of the details thread; `true` if there were any.
+    fn take_details(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            match self.details.answers.try_recv() {
+                Ok(answer) => {
+                    self.trouble = answer.error;
+                    self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();
+                    if self.trouble.is_none() {
+                        self.show();
+                    }
+                    changed = true;
+                }
+                Err(TryRecvError::Disconnected) if self.trouble.is_none() => {
+                    self.trouble = Some(FAILED.to_owned());
+                    return true;
+                }
+                Err(_) => return changed,
+            }
+        }
     }
 
     fn take_live(&mut self) -> bool {
@@ -361,15 +387,7 @@ impl terminal::Screen for Screen {
         while self.sheet.as_mut().is_some_and(Sheet::poll) {
             changed = true;
         }
-        while let Ok(answer) = self.details.answers.try_recv() {
-            self.trouble = answer.error;
-            self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();
-            if self.trouble.is_none() {
-                self.show();
-            }
-            changed = true;
-        }
-        changed
+        changed | self.take_details()
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {
@@ -412,8 +430,8 @@ impl terminal::Screen for Screen {
             Command::Theme => self.theme = self.theme.next(),
             // Commands of runs.
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
-            Command::NextMarked => self.jump(Index::next_marked),
-            Command::PreviousMarked => self.jump(Index::previous_marked),
+            Command::NextMarked => self.jump(PackedIndex::next_marked),
+            Command::PreviousMarked => self.jump(PackedIndex::previous_marked),
         }
         true
     }

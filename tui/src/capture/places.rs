@@ -1,9 +1,11 @@
 //! Selecting a packet: the list with or without a filter, jumps, input lines, lists over the
 //! panels.
 
+use weft_dissector::browse::{OwnedRow, PackedIndex};
+
+use super::feed::FAILED;
 use super::filtered::Filtered;
 use super::hunt::{Hunt, Hunted};
-use super::index::{Index, Row};
 use super::sheet::{Kind, Sheet};
 use super::{Panel, Screen};
 use crate::command::Command;
@@ -15,30 +17,30 @@ impl Screen {
         let last = self.paused.unwrap_or(u64::MAX).min(self.index.last());
         match &self.filtered {
             // The filter may have read more than the indexer.
-            Some(filtered) => filtered.len(last),
+            Some(filtered) => filtered.frames().len_until(last),
             None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
             None => self.index.len(),
         }
     }
 
     /// The row at an index of the list.
-    pub(crate) fn listed_row(&self, at: usize) -> Option<Row> {
+    pub(crate) fn listed_row(&self, at: usize) -> Option<OwnedRow> {
         let place = match &self.filtered {
-            Some(filtered) => filtered.number(at).and_then(|number| self.index.find(number))?,
+            Some(filtered) => filtered.frames().get(at).and_then(|number| self.index.find(number))?,
             None => at,
         };
         self.index.row(place)
     }
 
     /// The row of the selected frame.
-    pub(crate) fn row(&self) -> Option<Row> {
+    pub(crate) fn row(&self) -> Option<OwnedRow> {
         self.listed_row(self.packets.selected)
     }
 
     /// The place in the list of the row at `place` of the index.
     fn place_in_list(&self, place: usize) -> Option<usize> {
         match &self.filtered {
-            Some(filtered) => self.index.row(place).and_then(|row| filtered.find(row.number)),
+            Some(filtered) => self.index.row(place).and_then(|row| filtered.frames().find(row.number)),
             None => Some(place),
         }
     }
@@ -72,7 +74,7 @@ impl Screen {
     }
 
     /// Selects a listed row with a finding.
-    pub(super) fn jump(&mut self, step: fn(&Index, usize) -> Option<usize>) {
+    pub(super) fn jump(&mut self, step: fn(&PackedIndex, usize) -> Option<usize>) {
         let mut at = self.row().and_then(|row| self.index.find(row.number)).unwrap_or(0);
         // At most one round.
         for _ in 0..self.index.marked() {
@@ -128,7 +130,9 @@ impl Screen {
     /// Continues a search; `true` if there is one.
     pub(super) fn poll_hunt(&mut self) -> bool {
         let Some(mut hunt) = self.hunt.take() else { return false };
-        let has = |at: usize| self.listed_row(at).is_some_and(|row| row.text().to_lowercase().contains(&self.searched));
+        let has = |at: usize| {
+            self.listed_row(at).is_some_and(|row| search_text(&row).to_lowercase().contains(&self.searched))
+        };
         match hunt.on(has) {
             Hunted::NotYet => self.hunt = Some(hunt),
             Hunted::At(at) => {
@@ -189,11 +193,14 @@ impl Screen {
         let before = self.row().map(|row| row.number);
         let Some(filtered) = &mut self.filtered else { return false };
         let changed = filtered.poll(most);
+        if changed && filtered.has_failed {
+            self.notice = Some(FAILED.to_owned());
+        }
         if self.tails {
             self.packets.selected = self.listed().saturating_sub(1);
         } else if let Some(anchor) = filtered.anchor {
-            self.packets.selected = filtered.near(anchor);
-        } else if let Some(at) = before.and_then(|number| filtered.find(number)) {
+            self.packets.selected = filtered.frames().near(anchor);
+        } else if let Some(at) = before.and_then(|number| filtered.frames().find(number)) {
             // A late result moves the others.
             self.packets.selected = at;
         }
@@ -208,7 +215,7 @@ impl Screen {
         let frame = self.row().map_or(0, |row| row.number);
         // The connection of the selected line in a list, otherwise that of the packet.
         let line = self.sheet.as_ref().and_then(|sheet| sheet.lines.get(sheet.list.selected));
-        let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream));
+        let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream()));
         self.sheet = match (kind, stream) {
             (Kind::Findings, _) => Some(Sheet::findings(self.index.findings(), self.index.counts().2, frame)),
             (Kind::Ladder | Kind::Messages | Kind::Payload, None) => {
@@ -241,4 +248,11 @@ impl Screen {
         }
         true
     }
+}
+
+/// The text of a row that a search compares.
+fn search_text(row: &OwnedRow) -> String {
+    let ends = row.ends.map_or_else(String::new, |(src, dst)| format!("{src} → {dst} "));
+    let worst = row.worst.map_or_else(String::new, |severity| format!("[{severity}] "));
+    ends + &worst + &row.words()
 }

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use weft_dissector::source::{Capture, Frame, OpenError};
+use weft_dissector::browse::{self, Control, Reader, Stop, Tail};
+use weft_dissector::source::{Capture, OpenError};
 
 /// How often a waiting reader checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(100);
@@ -174,18 +175,19 @@ impl Recording {
         }
     }
 
-    /// Calls `visit` for each frame, with the number of bytes that were read so far, until it
-    /// returns `false`. `follow`: waits for more while the capture is running, unless `gone`
-    /// returns `true`.
+    /// Hands the frames to `reader` while it needs more. After each frame, calls `goes_on` with the
+    /// number of the frame and the number of bytes that were read so far; `false` cancels reading.
+    /// `follow`: waits for more while the capture is running, unless `gone` returns `true`.
     ///
     /// # Errors
     /// The first file cannot be read.
-    pub(crate) fn read(
+    pub(crate) fn read<R: Reader>(
         &self,
         follow: bool,
         gone: impl Fn() -> bool + Send + Clone + 'static,
-        mut visit: impl FnMut(&Frame<'_>, u64) -> bool,
-    ) -> Result<Ended, OpenError> {
+        reader: &mut R,
+        mut goes_on: impl FnMut(&mut R, u64, u64) -> bool,
+    ) -> Result<End, OpenError> {
         let read = Arc::new(AtomicU64::new(0));
         let mut next = Some(0);
         let mut note = None;
@@ -200,32 +202,31 @@ impl Recording {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let limit = if follow && octets.is_some() { None } else { octets };
-            let tail = Tail {
-                recording: self.clone(),
-                before: part.before,
+            let tail = Tail::new(
                 file,
-                at: 0,
-                limit,
-                follows: follow && octets.is_some(),
-                gone: Box::new(gone.clone()),
-                read: Arc::clone(&read),
-            };
+                Readable {
+                    recording: self.clone(),
+                    before: part.before,
+                    limit: if follow { None } else { octets },
+                    follows: follow && octets.is_some(),
+                    gone: Box::new(gone.clone()),
+                    read: Arc::clone(&read),
+                },
+            );
             let mut capture = match Capture::from_reader(Box::new(tail)) {
                 Ok(capture) => capture,
                 Err(OpenError::Empty) if is_live => break,
                 Err(error) => return Err(error),
             };
-            while let Some(frame) = capture.next_frame() {
-                let frame = Frame { number: frame.number.saturating_add(part.before), ..frame };
-                if !visit(&frame, read.load(Relaxed)) {
-                    return Ok(Ended { note: None, is_complete: false });
-                }
+            let goes_on = |reader: &mut R, number| goes_on(reader, number, read.load(Relaxed));
+            let stop = browse::read(&mut capture, part.before, reader, goes_on);
+            if stop != Stop::AtEnd {
+                return Ok(End { stop, note: None, is_complete: false });
             }
             note = capture.note().map(str::to_owned);
             next = part.before.checked_add(1);
         }
-        Ok(Ended { note, is_complete: !self.is_growing() })
+        Ok(End { stop: Stop::AtEnd, note, is_complete: !self.is_growing() })
     }
 
     /// The first part with at least `before` frames before it. If it grows: how many of its bytes
@@ -247,57 +248,50 @@ impl Recording {
     }
 }
 
-/// The end of a pass.
+/// How reading ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct End {
+    pub(crate) stop: Stop,
     /// What is wrong with the capture.
     pub(crate) note: Option<String>,
     /// Were all frames read, and does the capture not grow?
     pub(crate) is_complete: bool,
 }
 
-/// A file, up to the bytes that may be read.
-struct Tail {
+/// How far a file of the recording may be read.
+struct Readable {
     recording: Recording,
     /// Identifies the part.
     before: u64,
-    file: Box<dyn Read + Send>,
-    at: u64,
     limit: Option<u64>,
     follows: bool,
     gone: Box<dyn Fn() -> bool + Send>,
     read: Arc<AtomicU64>,
 }
 
-impl Tail {
-    /// How many bytes may be read now. Waits for more; 0 at the end.
-    fn room(&self) -> u64 {
+impl Control for Readable {
+    /// Waits for more; 0 at the end.
+    fn readable(&mut self, at: u64) -> io::Result<u64> {
         if !self.follows {
-            return self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.at));
+            return Ok(self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(at)));
         }
         let mut state = self.recording.state();
         loop {
             let is_last = state.parts.back().is_some_and(|part| part.before == self.before);
             if !is_last || !state.growing {
-                return u64::MAX;
+                return Ok(u64::MAX);
             }
-            if state.octets > self.at {
-                return state.octets - self.at;
+            if state.octets > at {
+                return Ok(state.octets - at);
             }
             if state.left || (self.gone)() {
-                return 0;
+                return Ok(0);
             }
             state = self.recording.0.more.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
-}
 
-impl Read for Tail {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let room = usize::try_from(self.room()).unwrap_or(usize::MAX).min(out.len());
-        let got = self.file.read(&mut out[..room])?;
-        self.at += got as u64;
-        self.read.fetch_add(got as u64, Relaxed);
-        Ok(got)
+    fn advance(&mut self, count: u64) {
+        self.read.fetch_add(count, Relaxed);
     }
 }

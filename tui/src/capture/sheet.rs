@@ -8,9 +8,10 @@ use weft_core::requirement::Severity;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
+use weft_dissector::browse::packed::ListedFinding;
 use weft_dissector::output::ladder::Ladder;
 
-use super::index::ListedFinding;
+use super::feed::FAILED;
 use super::recording::Recording;
 use super::study::{self, Studied};
 use crate::list::List;
@@ -64,6 +65,8 @@ pub(crate) struct Sheet {
     /// The width that the ladder was drawn for.
     width: usize,
     studied: Option<Receiver<Studied>>,
+    /// Did the running pass send its lines, its ladder or an error?
+    has_answer: bool,
     /// The capture, the start of the last pass, and the extent of the capture at that time.
     recording: Option<Recording>,
     begun: Instant,
@@ -91,7 +94,7 @@ impl Sheet {
     fn read(&mut self) {
         let Some(recording) = &self.recording else { return };
         (self.extent, self.begun) = (recording.extent(), Instant::now());
-        self.studied = Some(study::start(recording, self.kind, self.stream));
+        (self.studied, self.has_answer) = (Some(study::start(recording, self.kind, self.stream)), false);
     }
 
     /// Starts another pass if the capture has grown. Passes take at most a part of the time.
@@ -114,6 +117,7 @@ impl Sheet {
             ladder: None,
             width: 0,
             studied: None,
+            has_answer: false,
             recording: None,
             begun: Instant::now(),
             took: Duration::ZERO,
@@ -139,14 +143,20 @@ impl Sheet {
         };
         match studied.try_recv() {
             Ok(Studied::Frames(frames)) => self.note = format!("reading, {frames} frames"),
-            Ok(Studied::Nothing(why)) => self.note = why,
-            Ok(Studied::Ladder(ladder)) => (self.ladder, self.width) = (Some(ladder), 0),
+            Ok(Studied::Nothing(why)) => (self.note, self.has_answer) = (why, true),
+            Ok(Studied::Ladder(ladder)) => (self.ladder, self.width, self.has_answer) = (Some(ladder), 0, true),
             Ok(Studied::Lines(lines)) => {
+                self.has_answer = true;
                 "none".clone_into(&mut self.note);
                 self.renew(lines);
             }
             Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Disconnected) => (self.studied, self.took) = (None, self.begun.elapsed()),
+            Err(TryRecvError::Disconnected) => {
+                (self.studied, self.took) = (None, self.begun.elapsed());
+                if !self.has_answer {
+                    FAILED.clone_into(&mut self.note);
+                }
+            }
         }
         true
     }
@@ -212,5 +222,20 @@ fn finding_line(finding: &ListedFinding) -> Line {
         frame: Some(finding.frame),
         stream: finding.stream,
         severity: Some(finding.severity),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_dissector::browse::index::MOST_FINDINGS;
+
+    use super::*;
+
+    #[test]
+    fn reports_findings_that_are_not_listed() {
+        let requirement = "MPA-7.1.1-2".parse().unwrap();
+        let finding = ListedFinding { frame: 1, stream: None, requirement, severity: Severity::Note };
+        let title = Sheet::findings(&vec![finding; MOST_FINDINGS], MOST_FINDINGS as u64 + 3, 1).title();
+        assert_eq!(title, "Findings 1/100000: the first ones; n goes to frames with the other 3");
     }
 }

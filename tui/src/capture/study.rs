@@ -7,23 +7,20 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weft_core::requirement::Severity;
-use weft_dissector::fact::{Fact, Operation};
+use weft_dissector::browse::{Collector, Operations, Pass, Stop};
+use weft_dissector::fact::Operation;
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::output::story::{self, Story};
 use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::Stats;
-use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Sink};
 
 use super::recording::Recording;
 use super::sheet::{Kind, Line};
 
 /// The maximum number of rows of a ladder.
 const MOST_ROWS: usize = 20_000;
-/// The maximum number of operations.
-const MOST_OPERATIONS: usize = 100_000;
 /// The maximum number of lines of messages or payload.
 const MOST_LINES: usize = 100_000;
 /// The thread reports its progress once in this many frames.
@@ -61,41 +58,30 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<
     studied
 }
 
-/// Reads the current content of the capture. Calls `at` with the time of each frame before it is
-/// dissected. Returns the reports on connections that were joined or dropped, and on frames that
-/// were not read.
-fn read<S: Sink>(
+/// Reads the current content of the capture. Returns what was collected, and the reports on
+/// connections that were joined or dropped, and on frames that were not read.
+fn read<C: Collector>(
     recording: &Recording,
-    sink: &mut S,
-    at: fn(&mut S, u64),
+    collector: C,
     sender: &SyncSender<Studied>,
-) -> Result<Vec<String>, String> {
-    let mut dissector = Dissector::default();
-    let mut is_open = true;
-    let ended = recording.read(
-        false,
-        || false,
-        |frame, _| {
-            at(sink, frame.time);
-            dissector.frame(frame, sink);
-            is_open = !frame.number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(frame.number)).is_ok();
-            is_open
-        },
-    );
-    let ended = ended.map_err(|error| error.to_string())?;
-    if !is_open {
+) -> Result<(C, Vec<String>), String> {
+    let mut pass = Pass::new(collector);
+    let goes_on =
+        |_: &mut _, number: u64, _| !number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(number)).is_ok();
+    let end = recording.read(false, || false, &mut pass, goes_on).map_err(|error| error.to_string())?;
+    if end.stop == Stop::Cancelled {
         return Err("the list is closed".to_owned());
     }
     // While a capture is running, its current end proves nothing.
-    if ended.is_complete {
-        dissector.finish(sink);
+    if end.is_complete {
+        pass.finish();
     }
-    Ok(dissector.remarks())
+    let remarks = pass.remarks();
+    Ok((pass.into_collector(), remarks))
 }
 
 fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
-    let mut story = Story::new(story::Subject::Stream(stream), MOST_ROWS);
-    read(recording, &mut story, Story::at, sender)?;
+    let (story, _) = read(recording, Story::new(story::Subject::Stream(stream), MOST_ROWS), sender)?;
     story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
 
@@ -118,8 +104,7 @@ pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
 }
 
 fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
-    let mut stats = Stats::default();
-    let remarks = read(recording, &mut stats, |_, _| {}, sender)?;
+    let (stats, remarks) = read(recording, Stats::default(), sender)?;
     let mut lines = Vec::new();
     for connection in stats.connections() {
         let severity = match connection.findings {
@@ -169,7 +154,7 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
     let mut lines: Vec<Line> = Vec::new();
     let mut written = [0_usize; 2];
     let mut left_out = 0_u64;
-    let mut follow = Follow::new(stream, None, what, |piece: &Piece<'_>| {
+    let follow = Follow::new(stream, None, what, |piece: &Piece<'_>| {
         if lines.len() >= MOST_LINES {
             left_out += 1;
             return;
@@ -184,8 +169,10 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
             lines.push(line(format!("  and {} more bytes", piece.more)));
         }
     });
-    read(recording, &mut follow, |_, _| {}, sender)?;
-    if !follow.is_seen() {
+    let (follow, _) = read(recording, follow, sender)?;
+    let is_seen = follow.is_seen();
+    drop(follow);
+    if !is_seen {
         return Err(format!("there is no TCP connection {stream}"));
     }
     if left_out > 0 {
@@ -193,31 +180,6 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
     Ok(Studied::Lines(lines))
-}
-
-/// Reads and atomic operations, in the order of their responses.
-#[derive(Default)]
-struct Operations {
-    lines: Vec<Line>,
-    left_out: u64,
-}
-
-impl Sink for Operations {
-    fn unit(&mut self, _: &Unit<'_>) {}
-
-    fn fact(&mut self, stream: u32, fact: &Fact) {
-        let Fact::Operation(operation) = fact else { return };
-        if self.lines.len() == MOST_OPERATIONS {
-            self.left_out += 1;
-            return;
-        }
-        self.lines.push(Line {
-            text: operation_line(stream, operation),
-            frame: Some(operation.frames.0),
-            stream: Some(stream),
-            severity: None,
-        });
-    }
 }
 
 fn operation_line(stream: u32, operation: &Operation) -> String {
@@ -231,11 +193,17 @@ fn operation_line(stream: u32, operation: &Operation) -> String {
 }
 
 fn operations(recording: &Recording, sender: &SyncSender<Studied>) -> Result<Studied, String> {
-    let mut operations = Operations::default();
-    read(recording, &mut operations, |_, _| {}, sender)?;
-    if operations.left_out > 0 {
-        let text = format!("and {} more", operations.left_out);
-        operations.lines.push(Line { text, frame: None, stream: None, severity: None });
+    let (operations, _) = read(recording, Operations::default(), sender)?;
+    let line = |(stream, operation): &(u32, Operation)| Line {
+        text: operation_line(*stream, operation),
+        frame: Some(operation.frames.0),
+        stream: Some(*stream),
+        severity: None,
+    };
+    let mut lines: Vec<Line> = operations.list().iter().map(line).collect();
+    if operations.left_out() > 0 {
+        let text = format!("and {} more", operations.left_out());
+        lines.push(Line { text, frame: None, stream: None, severity: None });
     }
-    Ok(Studied::Lines(operations.lines))
+    Ok(Studied::Lines(lines))
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
+use weft_dissector::browse::packed::{Entry, ListedFinding};
 
 use super::*;
 use crate::entry::Purpose;
@@ -125,8 +126,8 @@ fn frames_show_their_findings_and_keys_jump_to_them() {
     let number = screen.index.row(place).unwrap().number;
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
-    let finding = index::ListedFinding { frame: number, stream: Some(0), requirement, severity };
-    screen.index.add(index::Entry::Finding { finding, at: 0 });
+    let finding = ListedFinding { frame: number, stream: Some(0), requirement, severity };
+    screen.index.add(Entry::Finding { finding, at: 0 });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -222,6 +223,47 @@ fn frames_that_are_not_read_are_reported() {
     assert!(shown.lines().last().unwrap().contains(&remark), "{shown}");
     commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
     assert!(screen.sheet.as_ref().unwrap().lines.iter().any(|line| line.text == remark));
+}
+
+/// A reader that panics after the octets of a capture.
+struct Broken(std::io::Cursor<Vec<u8>>);
+
+impl std::io::Read for Broken {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(out)? {
+            0 => panic!("on purpose"),
+            count => Ok(count),
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_fails_is_reported_and_blocks_nothing() {
+    let octets = std::fs::read(capture_path("rping-crc.pcap")).unwrap();
+    let recording = Recording::made(move || Box::new(Broken(std::io::Cursor::new(octets.clone()))));
+    let mut screen = Screen::of(recording, "broken.pcap".to_owned());
+    let wait = |screen: &mut Screen, is_so: &dyn Fn(&Screen) -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_so(screen) {
+            assert!(Instant::now() < deadline, "the screen does not notice that a thread failed");
+            if !screen.poll() {
+                std::thread::yield_now();
+            }
+        }
+    };
+    wait(&mut screen, &|screen| screen.end.is_some());
+    assert!(text_of(&mut screen).contains("weft failed") && screen.index.len() == 52);
+    let last = Command::Move(Motion::Last);
+    assert!(screen.command(last));
+    wait(&mut screen, &|screen| screen.trouble.is_some());
+    assert!(screen.command(Command::Type(Purpose::Filter)));
+    let entry = screen.entry.take().unwrap();
+    screen.follow_entry(crate::entry::Entry { text: "frame.number < 3".to_owned(), ..entry });
+    wait(&mut screen, &|screen| screen.filtered.as_ref().is_some_and(|filtered| !filtered.is_reading));
+    assert_eq!((screen.listed(), screen.notice.as_deref()), (2, Some(FAILED)));
+    screen.command(Command::Open(sheet::Kind::Statistics));
+    wait(&mut screen, &|screen| !screen.sheet.as_ref().unwrap().is_reading());
+    assert_eq!(screen.sheet.as_ref().unwrap().note, FAILED);
 }
 
 #[test]
@@ -329,8 +371,8 @@ fn the_list_of_findings_leads_to_their_frames() {
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     for frame in [8, 16, 26] {
-        let finding = index::ListedFinding { frame, stream: Some(0), requirement, severity };
-        screen.index.add(index::Entry::Finding { finding, at: frame });
+        let finding = ListedFinding { frame, stream: Some(0), requirement, severity };
+        screen.index.add(Entry::Finding { finding, at: frame });
     }
     type_in(&mut screen, Purpose::Frame, "9");
     // These findings are not in the file, so the threads must not be awaited.
@@ -341,7 +383,9 @@ fn the_list_of_findings_leads_to_their_frames() {
     screen.command(Command::Toggle);
     assert!(screen.row().unwrap().number == 26 && screen.sheet.is_none());
     screen.filtered = Some(Filtered::start(&screen.recording, "frame.number in {8, 9}", None).unwrap());
+    let deadline = Instant::now() + Duration::from_secs(60);
     while screen.filtered.as_ref().unwrap().is_reading {
+        assert!(Instant::now() < deadline, "the filter does not end");
         screen.poll();
     }
     screen.packets.selected = 1;

@@ -25,10 +25,11 @@ use weft_suites::model::{CaseKey, Event, Verdict};
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given, Purpose, next_place};
+use crate::error::Error;
 use crate::list::List;
 use crate::mouse::{Mouse, WHEEL};
 use crate::theme::Theme;
-use crate::{Error, terminal, view};
+use crate::{terminal, view};
 use again::Rounds;
 pub use again::{Starter, Wish};
 use progress::{Planned, Progress, State};

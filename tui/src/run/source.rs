@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use weft_suites::model::{Event, EventSink, RunReport};
 
 use super::again::Starter;
-use crate::Error;
+use crate::error::Error;
 
 /// Events that wait for the screen.
 const QUEUE: usize = 1024;

@@ -7,7 +7,8 @@ use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
 use super::{bar, entry, fields, help, octets, packets, sheet};
-use crate::capture::{MAX_FRAMES, Panel, Screen};
+use crate::capture::indexer::MAX_FRAMES;
+use crate::capture::{Panel, Screen};
 
 pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let rows = [Constraint::Length(1), Constraint::Fill(2), Constraint::Fill(3), Constraint::Length(1)];
@@ -72,7 +73,7 @@ fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer)
     let hunted = screen.hunt.map(|hunt| format!("searching, {} %", hunt.percent()));
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
     let end = screen.end.as_ref().and_then(|end| end.as_deref()).or(lost);
-    let bare = screen.live.is_none() && screen.end == Some(None) && screen.index.len() == 0;
+    let bare = screen.live.is_none() && screen.end == Some(None) && screen.index.is_empty();
     let end = end.or(bare.then_some("the capture has a header but no frames"));
     let trouble = hunted.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use weft_dissector::browse::OwnedRow;
 
 use super::{line, panel};
-use crate::capture::index::Row;
 use crate::capture::{Panel, Screen};
 
 /// From this width on, rows have addresses; narrower ones have only ports.
@@ -53,11 +53,11 @@ fn heading(wide: bool) -> String {
     format!("{:>7} {:>12} {:>3}  {ends} Info", "No", "Time", "TCP")
 }
 
-fn columns(row: &Row, origin: u64, wide: bool) -> String {
+fn columns(row: &OwnedRow, origin: u64, wide: bool) -> String {
     let since = row.time.saturating_sub(origin);
     let time = format!("{}.{:06}", since / 1_000_000_000, since % 1_000_000_000 / 1_000);
-    let stream = row.stream.map_or_else(String::new, |stream| stream.to_string());
-    let ends = match row.head.ends {
+    let stream = row.stream().map_or_else(String::new, |stream| stream.to_string());
+    let ends = match row.ends {
         Some((src, dst)) if wide => format!("{:<45}", format!("{src} → {dst}")),
         Some((src, dst)) => format!("{:<13}", format!("{} → {}", src.port(), dst.port())),
         None if wide => format!("{:<45}", ""),
@@ -67,11 +67,11 @@ fn columns(row: &Row, origin: u64, wide: bool) -> String {
 }
 
 /// The summary of the frame, after a mark if it has findings.
-fn words(row: &Row) -> String {
+fn words(row: &OwnedRow) -> String {
     let mark = match (row.worst, row.findings) {
         (None, _) => String::new(),
         (Some(severity), 1) => format!("[{severity}] "),
         (Some(severity), count) => format!("[{severity} x{count}] "),
     };
-    if row.units > 0 { format!("{mark}{}", row.summary) } else { format!("{mark}{}", row.head.summary()) }
+    mark + &row.words()
 }

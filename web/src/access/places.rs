@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::{Role, Session, locked};
+use super::lock::locked;
+use super::session::Session;
+use super::tokens::Role;
 
 /// The numbers of places.
 #[derive(Debug, Clone, Copy)]

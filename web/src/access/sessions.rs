@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 
-use super::{Holder, Session};
+use super::session::Session;
+use super::tokens::Holder;
 
 /// Name of the cookie.
 pub(crate) const COOKIE: &str = "weft-session";

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Source;
 use super::shelf;
+use super::source::Source;
 
 /// The prefix of the names of these files; the id of the capture follows.
 pub(super) const BEGUN: &str = ".weft-reading-";

@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::memory::{Memory, Share};
 use super::work::{Asker, Workers};
@@ -16,6 +17,10 @@ use super::work::{Asker, Workers};
 /// The maximum number of cached results, of any size.
 const MOST: usize = 256;
 const PANICKED: &str = "the reader failed; see the log of the server";
+/// Passes limit their time themselves, between two reads. After this time, the file system does not
+/// answer a read.
+const STUCK: Duration = Duration::from_secs(180);
+const NO_ANSWER: &str = "the file system does not answer; try again later";
 
 /// The progress of a pass, and the memory that it takes.
 #[derive(Debug)]
@@ -67,12 +72,14 @@ pub(crate) struct Cache<K, V> {
     memory: Memory,
     /// The approximate size of a value in bytes.
     size: fn(&V) -> usize,
+    /// [`STUCK`], except in tests.
+    stuck: Duration,
 }
 
 impl<K, V> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
         let (slots, workers, memory) = (Arc::clone(&self.slots), self.workers.clone(), self.memory.clone());
-        Cache { slots, workers, memory, size: self.size }
+        Cache { slots, workers, memory, size: self.size, stuck: self.stuck }
     }
 }
 
@@ -81,7 +88,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         let slots = Arc::new(Mutex::new(Slots { by_key: HashMap::new(), clock: 0 }));
         let weak = Arc::downgrade(&slots);
         memory.add(move || weak.upgrade().is_some_and(|slots: Arc<Mutex<Slots<K, V>>>| locked(&slots).drop_oldest()));
-        Cache { slots, workers, memory, size }
+        Cache { slots, workers, memory, size, stuck: STUCK }
     }
 
     /// The result, if it is in the cache.
@@ -138,21 +145,41 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         slots.by_key.insert(key.clone(), Slot { outcome: outcome.clone(), progress: Arc::clone(&progress), used });
         drop(slots);
         let (cache, shared, shared_progress) = (self.clone(), Arc::clone(&progress), Arc::clone(&progress));
+        let (begun, begins) = oneshot::channel();
+        let work = ticket.work(move || {
+            let _ = begun.send(());
+            make(&shared)
+        });
         tokio::spawn(async move {
-            match ticket.work(move || make(&shared)).await {
-                Some(made) => {
+            let mut work = pin!(work);
+            let is_stuck = async {
+                // A pass may wait long for its turn.
+                let _ = begins.await;
+                tokio::time::sleep(cache.stuck).await;
+            };
+            let worked = tokio::select! {
+                biased;
+                made = &mut work => Some(made),
+                () = is_stuck => None,
+            };
+            match worked {
+                Some(Some(made)) => {
                     // Counted before it is sent, so that a client never sees an uncounted result.
                     progress.share.settle(made.as_ref().map_or(0, cache.size));
                     let lacks_memory = made.is_err() && progress.share.is_starved();
                     sender.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
                     let mut slots = cache.locked();
                     if lacks_memory {
-                        slots.by_key.remove(&key);
+                        slots.remove(&key, &progress);
                     }
                     while slots.by_key.len() > MOST && slots.drop_oldest() {}
                 }
+                Some(None) => cache.locked().remove(&key, &progress),
                 None => {
-                    cache.locked().by_key.remove(&key);
+                    sender.send_replace(Some(Err(NO_ANSWER.into())));
+                    // The thread cannot be stopped. While it waits, no other one reads the file.
+                    work.await;
+                    cache.locked().remove(&key, &progress);
                 }
             }
         });
@@ -165,6 +192,13 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
 }
 
 impl<K: Clone + Eq + Hash, V> Slots<K, V> {
+    /// Removes the slot of a pass, unless a newer pass has replaced it.
+    fn remove(&mut self, key: &K, progress: &Arc<Progress>) {
+        if self.by_key.get(key).is_some_and(|slot| Arc::ptr_eq(&slot.progress, progress)) {
+            self.by_key.remove(key);
+        }
+    }
+
     /// Drops the least recently used result; false if there is none.
     fn drop_oldest(&mut self) -> bool {
         let done = self.by_key.iter().filter(|(_, slot)| slot.outcome.borrow().is_some());
@@ -231,7 +265,7 @@ mod tests {
             Ok(Vec::new())
         };
         assert!(matches!(cache.get(one(), 1, Duration::ZERO, make).await, Got::Reading(_)));
-        began.await.unwrap();
+        tokio::time::timeout(LONG, began).await.expect("the pass begins").unwrap();
         let again = cache.get(one(), 1, Duration::ZERO, |_| Err("made twice".to_owned())).await;
         assert!(matches!(again, Got::Reading(7)), "{again:?}");
         // One is running, one is waiting, a third one is too many.
@@ -248,9 +282,32 @@ mod tests {
         assert!(matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
         let broken = cache.get(one(), 2, LONG, |_| panic!("on purpose")).await;
         assert!(matches!(broken, Got::Failed(why) if &*why == PANICKED));
-        while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
-            tokio::task::yield_now().await;
-        }
+        let retry = async {
+            while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, retry).await.expect("the failed pass is forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_pass_that_is_stuck_is_an_error_until_it_ends() {
+        let cache = Cache { stuck: Duration::from_millis(20), ..cache(100) };
+        let (go, wait) = mpsc::channel::<()>();
+        let make = move |_: &Progress| {
+            let _ = wait.recv();
+            Ok(Vec::new())
+        };
+        assert!(matches!(cache.get(one(), 1, LONG, make).await, Got::Failed(why) if &*why == NO_ANSWER));
+        let again = cache.get(one(), 1, LONG, |_| Err("made twice".to_owned())).await;
+        assert!(matches!(again, Got::Failed(why) if &*why == NO_ANSWER), "no second thread is stuck");
+        go.send(()).unwrap();
+        let retry = async {
+            while !matches!(cache.get(one(), 1, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, retry).await.expect("the file is read again");
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@
 //! sends larger batches. [`ROWS`] and the follower's share of memory bound it.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use weft_core::requirement::Severity;
-use weft_dissector::browse::Index;
 use weft_dissector::browse::index::Row;
-use weft_dissector::source::Capture;
+use weft_dissector::browse::{Collector, Control, Index, Pass, Reader, Tail};
+use weft_dissector::source::{Capture, Frame};
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::{Finding, Packet, Sink};
 
 use super::memory::Share;
 use super::read::{NO_MEMORY, STRIDE, reason};
@@ -76,11 +76,11 @@ pub(crate) struct LiveFinding {
 
 /// Follows the file until the receiver is gone or the server stops. Blocks.
 pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>, share: &Share) {
-    let (fresh, dissector) = (Fresh::default(), Dissector::default());
-    let state = Arc::new(Mutex::new(State { fresh, dissector, batches, sent: Instant::now() }));
+    let pass = Pass::new(Fresh::default());
+    let state = Arc::new(Mutex::new(State { pass, batches, sent: Instant::now() }));
     let note = match File::open(path) {
         Ok(file) => {
-            let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
+            let tail = Tail::new(file, Waiting { state: Arc::clone(&state), stopped: stopped.clone() });
             match Capture::from_reader(Box::new(tail)) {
                 Ok(capture) => read(capture, &state, share),
                 Err(error) => Some(reason(&error)),
@@ -89,18 +89,16 @@ pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch:
         Err(error) => Some(error.to_string()),
     };
     let mut state = locked(&state);
-    state.fresh.end = Some(note.unwrap_or_default());
+    state.pass.collector_mut().end = Some(note.unwrap_or_default());
     state.send();
 }
 
 fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<String> {
     while let Some(frame) = capture.next_frame() {
         let mut state = locked(state);
-        let State { fresh, dissector, .. } = &mut *state;
-        fresh.begin(&frame);
-        dissector.frame(&frame, fresh);
-        let is_weighed = fresh.packets.is_multiple_of(STRIDE);
-        if is_weighed && !share.hold(dissector.memory() + fresh.index.memory()) {
+        state.pass.frame(&frame);
+        let is_weighed = state.pass.collector().packets.is_multiple_of(STRIDE);
+        if is_weighed && !share.hold(state.pass.memory()) {
             return Some(NO_MEMORY.to_owned());
         }
         if state.sent.elapsed() > BUSY && !state.send() {
@@ -118,8 +116,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// The state that the reader of bytes shares with the reader of frames: at the end of the file, the
 /// reader of bytes sends the news before it waits.
 struct State {
-    fresh: Fresh,
-    dissector: Dissector,
+    pass: Pass<Fresh>,
     batches: mpsc::Sender<Batch>,
     sent: Instant,
 }
@@ -128,10 +125,11 @@ impl State {
     /// Sends the news; `false` if the receiver is gone.
     fn send(&mut self) -> bool {
         self.sent = Instant::now();
-        match self.fresh.batch(|| self.dissector.remarks()) {
-            Some(batch) => self.batches.blocking_send(batch).is_ok(),
-            None => !self.batches.is_closed(),
+        if !self.pass.collector().has_news() {
+            return !self.batches.is_closed();
         }
+        let remarks = self.pass.remarks();
+        self.batches.blocking_send(self.pass.collector_mut().batch(remarks)).is_ok()
     }
 }
 
@@ -150,8 +148,8 @@ struct Fresh {
     end: Option<String>,
 }
 
-impl Fresh {
-    fn begin(&mut self, frame: &weft_dissector::source::Frame<'_>) {
+impl Collector for Fresh {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
         self.origin.get_or_insert(frame.time);
         self.packets += 1;
         if self.index.rows().len() >= ROWS {
@@ -161,15 +159,21 @@ impl Fresh {
                 (self.index, self.rows, self.findings) = (Index::default(), 0, 0);
             }
         }
-        self.index.begin(frame);
+        self.index.begin(frame)
     }
 
-    fn batch(&mut self, remarks: impl FnOnce() -> Vec<String>) -> Option<Batch> {
-        let totals = (self.packets, self.counts);
-        if self.sent == Some(totals) && self.end.is_none() {
-            return None;
-        }
-        self.sent = Some(totals);
+    fn memory(&self) -> usize {
+        self.index.memory()
+    }
+}
+
+impl Fresh {
+    fn has_news(&self) -> bool {
+        self.sent != Some((self.packets, self.counts)) || self.end.is_some()
+    }
+
+    fn batch(&mut self, remarks: Vec<String>) -> Batch {
+        self.sent = Some((self.packets, self.counts));
         let (rows, findings) = (self.index.rows(), self.index.findings());
         let first = self.rows.max(rows.len().saturating_sub(MOST));
         let first_finding = self.findings.max(findings.len().saturating_sub(MOST));
@@ -186,11 +190,11 @@ impl Fresh {
                     found: finding.found.clone(),
                 })
                 .collect(),
-            remarks: remarks(),
+            remarks,
             end: self.end.take(),
         };
         (self.rows, self.findings) = (rows.len(), findings.len());
-        Some(batch)
+        batch
     }
 
     fn row(&self, row: &Row) -> LiveRow {
@@ -223,29 +227,23 @@ impl Sink for Fresh {
     }
 }
 
-/// A file that may grow: reading waits at its end.
-struct Tail {
-    file: File,
+/// Waits at the end of a file for more.
+struct Waiting {
     state: Arc<Mutex<State>>,
     stopped: watch::Receiver<bool>,
 }
 
-impl Read for Tail {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if *self.stopped.borrow() {
-                return Ok(0);
-            }
-            match self.file.read(out)? {
-                0 if out.is_empty() => return Ok(0),
-                0 => {}
-                count => return Ok(count),
-            }
-            if !locked(&self.state).send() {
-                return Ok(0);
-            }
+impl Control for Waiting {
+    fn readable(&mut self, _: u64) -> io::Result<u64> {
+        Ok(if *self.stopped.borrow() { 0 } else { u64::MAX })
+    }
+
+    fn is_end(&mut self, _: u64) -> bool {
+        let is_wanted = locked(&self.state).send();
+        if is_wanted {
             std::thread::sleep(LOOK);
         }
+        !is_wanted
     }
 }
 

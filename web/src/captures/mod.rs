@@ -9,7 +9,7 @@
 //!
 //! [`mod@follow`] reads files that still grow.
 //!
-//! `weft-dissector` makes a [`read::Survey`] in one pass. Other passes make the list of frames that
+//! `weft-dissector` makes a [`Survey`] in one pass. Other passes make the list of frames that
 //! pass a filter, the details of a few frames, and the ladder of a connection. All caches and
 //! passes share one account of memory ([`memory`]).
 
@@ -19,29 +19,30 @@ pub(crate) mod follow;
 mod memory;
 pub(crate) mod read;
 pub(crate) mod shelf;
+mod source;
 pub(crate) mod upload;
 mod work;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use weft_dissector::browse::detail::Detail;
-use weft_dissector::filter::{Filter, FilterError, Wanted};
+use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::output::ladder::Ladder;
 
 use attempt::Attempt;
 pub(crate) use cache::{Cache, Got};
 use memory::Memory;
-use read::{Budget, Survey};
+use read::Budget;
 pub(crate) use shelf::Shelf;
+pub(crate) use source::Source;
 use upload::Uploads;
 pub(crate) use work::Asker;
 use work::{WorkLimits, Workers};
 
 use crate::access::{FOLLOWERS, Places};
-use crate::app::Failure;
 
 /// The captures to show, in addition to the evidence of cases.
 #[derive(Debug, Clone)]
@@ -71,53 +72,19 @@ const NEIGHBOURS: u64 = 24;
 /// The maximum number of rows of a ladder.
 const LADDER_ROWS: usize = 1000;
 
-/// A file and its state at the time of a request. If it changes, it is read again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Source {
-    pub(crate) path: PathBuf,
-    pub(crate) len: u64,
-    pub(crate) changed: SystemTime,
-}
-
 /// The captures of the server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Captures {
     pub(crate) shelf: Option<Shelf>,
     pub(crate) uploads: Uploads,
     surveys: Cache<Source, Survey>,
-    sifted: Cache<(Source, String), Vec<u64>>,
+    sifted: Cache<(Source, String), FrameList>,
     details: Cache<(Source, (u64, u64)), Vec<Detail>>,
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
     pub(crate) memory: Memory,
     /// Places for live pages.
     pub(crate) followers: Places,
-}
-
-const STOPPING: Failure = Failure::Busy("This server is stopping.");
-
-/// Limits how many filters are compiled at the same time.
-static COMPILERS: Semaphore = Semaphore::const_new(2);
-
-/// The error in a filter, if any. Compiles the filter on a blocking thread: expressions may take
-/// milliseconds each, and would block a runtime thread.
-///
-/// # Errors
-/// The server stops before the filter is compiled.
-pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Failure> {
-    // The closure owns the permit, because it continues if the client disconnects. The semaphore is
-    // never closed.
-    let permit = COMPILERS.acquire().await.map_err(|_| STOPPING)?;
-    let compile = move || {
-        let _permit = permit;
-        Filter::parse(&text, &mut Wanted::default()).err()
-    };
-    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a
-    // panic.
-    tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => STOPPING,
-    })
 }
 
 impl Captures {
@@ -127,8 +94,8 @@ impl Captures {
         Captures {
             shelf: options.folder.map(Shelf::new),
             uploads: Uploads::new(options.most_upload),
-            sifted: Cache::new(workers.clone(), memory.clone(), |numbers: &Vec<u64>| numbers.len() * 8),
-            details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(read::memory).sum()),
+            sifted: Cache::new(workers.clone(), memory.clone(), |frames: &FrameList| frames.len() * 8),
+            details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(Detail::memory).sum()),
             ladders: Cache::new(workers.clone(), memory.clone(), |_| LADDER_ROWS * 200),
             // The last cache to drop results, because surveys take longest.
             surveys: Cache::new(workers, memory.clone(), Survey::memory),
@@ -150,7 +117,7 @@ impl Captures {
         let is_on_shelf = self.shelf.as_ref().is_some_and(|shelf| source.path.parent() == Some(&*shelf.folder));
         move |progress| {
             let attempt = if is_on_shelf { Attempt::begin(&source) } else { None };
-            let read = Survey::read(&source.path, &budget, progress);
+            let read = read::make_survey(&source.path, &budget, progress);
             if let Some(attempt) = attempt.filter(|_| read.is_ok() || *budget.stopped.borrow()) {
                 attempt.succeed();
             }
@@ -174,7 +141,7 @@ impl Captures {
     }
 
     /// The numbers of the frames that pass `filter`, which must be valid.
-    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<Vec<u64>> {
+    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<FrameList> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
         self.sifted.get(asker, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
@@ -207,20 +174,5 @@ impl Captures {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
         self.ladders.get(asker, (source.clone(), stream), PATIENCE, read).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reports_a_filter_that_a_stopping_runtime_cancels() {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let stopped = runtime.handle().clone();
-        runtime.shutdown_background();
-        // A runtime that has ended cancels every new blocking task.
-        let read = stopped.block_on(filter_error("tcp.stream == 1".to_owned()));
-        assert!(matches!(read, Err(Failure::Busy(_))), "{read:?}");
     }
 }

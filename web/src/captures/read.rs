@@ -1,28 +1,21 @@
 //! Passes over a capture file, each with a time limit.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use weft_dissector::browse::detail::Detail;
-use weft_dissector::browse::{Details, Index, Sieve};
-use weft_dissector::context::Context;
-use weft_dissector::exchange::Exchange;
-use weft_dissector::fact::{Fact, Operation};
+use weft_dissector::browse::index::MOST_FRAMES;
+use weft_dissector::browse::{self, Control, Details, FrameList, Pass, Reader, Sieve, Stop, Survey, Tail};
 use weft_dissector::output::ladder::Ladder;
 use weft_dissector::output::story::{Story, Subject};
-use weft_dissector::source::{Capture, Frame, OpenError};
-use weft_dissector::stats::Stats;
-use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::source::{Capture, OpenError};
 
 use super::cache::Progress;
 
-/// The maximum number of operations in a survey.
-const MOST_OPERATIONS: usize = 100_000;
 /// The maximum number of connections with statistics in a survey.
 const MOST_CONNECTIONS: usize = 10_000;
 /// A pass checks the time and the memory once in this many frames.
@@ -43,164 +36,25 @@ pub(crate) struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         let stopped = watch::channel(false).1;
-        Budget { time: Duration::from_secs(60), frames: weft_dissector::browse::index::MOST_FRAMES, stopped }
+        Budget { time: Duration::from_secs(60), frames: MOST_FRAMES, stopped }
     }
 }
 
-/// The content of a capture.
-#[derive(Debug)]
-pub(crate) struct Survey {
-    pub(crate) index: Index,
-    pub(crate) stats: Stats,
-    /// Reads and atomic operations with the number of their connection, in the order of their
-    /// responses.
-    pub(crate) operations: Vec<(u32, Operation)>,
-    /// The number of further operations.
-    pub(crate) left_out: u64,
-    /// Why the capture was not read to its end.
-    pub(crate) note: Option<String>,
-    /// Reports on connections that were joined or dropped, and on frames that were not read.
-    pub(crate) remarks: Vec<String>,
-}
-
-/// A survey in progress.
-struct Surveying {
-    survey: Survey,
-    dissector: Dissector,
-    is_full: bool,
-}
-
-impl Pass for Surveying {
-    fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        self.is_full = !self.survey.index.begin(frame);
-        if !self.is_full {
-            self.dissector.frame(frame, &mut self.survey);
-        }
-        !self.is_full
-    }
-
-    fn memory(&self) -> usize {
-        self.survey.memory() + self.dissector.memory()
-    }
-}
-
-impl Survey {
-    /// Reads the capture at `path`.
-    ///
-    /// # Errors
-    /// Why the capture cannot be read.
-    pub(crate) fn read(path: &Path, budget: &Budget, progress: &Progress) -> Result<Self, String> {
-        let survey = Survey {
-            index: Index::with_room(budget.frames),
-            stats: Stats::with_room(MOST_CONNECTIONS),
-            operations: Vec::new(),
-            left_out: 0,
-            note: None,
-            remarks: Vec::new(),
-        };
-        let mut surveying = Surveying { survey, dissector: Dissector::default(), is_full: false };
-        let read = pass(path, budget, progress, &mut surveying)?;
-        let Surveying { mut survey, mut dissector, is_full } = surveying;
-        survey.index.end();
-        dissector.finish(&mut survey);
-        survey.remarks = dissector.remarks();
-        survey.note =
-            if is_full { Some(format!("only the first {} frames are shown", budget.frames)) } else { read.note };
-        Ok(survey)
-    }
-
-    /// The approximate size in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.stats.memory() + self.operations.capacity() * size_of::<(u32, Operation)>()
-    }
-}
-
-impl Sink for Survey {
-    fn unit(&mut self, unit: &Unit<'_>) {
-        self.index.unit(unit);
-        self.stats.unit(unit);
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        self.index.finding(finding);
-        self.stats.finding(finding);
-    }
-
-    fn fact(&mut self, stream: u32, fact: &Fact) {
-        self.stats.fact(stream, fact);
-        if let Fact::Operation(operation) = fact {
-            if self.operations.len() < MOST_OPERATIONS {
-                self.operations.push((stream, *operation));
-            } else {
-                self.left_out += 1;
-            }
-        }
-    }
-
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        self.stats.exchange(exchange, over);
-    }
-
-    fn ended(&mut self, stream: u32, context: &Context) {
-        self.stats.ended(stream, context);
-    }
-
-    fn packet(&mut self, packet: &Packet) {
-        self.index.packet(packet);
-        self.stats.packet(packet);
-    }
-}
-
-struct Sifting {
-    sieve: Sieve,
-    /// Frames that may still be read.
-    left: usize,
-}
-
-impl Pass for Sifting {
-    fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        if self.left == 0 {
-            return false;
-        }
-        self.left -= 1;
-        self.sieve.frame(frame);
-        true
-    }
-
-    fn memory(&self) -> usize {
-        self.sieve.memory()
-    }
+/// The survey of the capture at `path`.
+///
+/// # Errors
+/// Why the capture cannot be read.
+pub(crate) fn make_survey(path: &Path, budget: &Budget, progress: &Progress) -> Result<Survey, String> {
+    let mut pass = Pass::new(Survey::with_room(budget.frames, MOST_CONNECTIONS));
+    let read = read(path, budget, progress, &mut pass)?;
+    Ok(Survey::of(pass, read.note))
 }
 
 /// The numbers of the frames that pass the filter, among those that a survey has.
-pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<Vec<u64>, String> {
-    let sieve = Sieve::new(filter).map_err(|error| error.to_string())?;
-    let mut sifting = Sifting { sieve, left: budget.frames };
-    pass(path, budget, progress, &mut sifting)?.unstopped()?;
-    Ok(sifting.sieve.finish())
-}
-
-struct Detailing {
-    details: Details,
-    dissector: Dissector,
-    until: u64,
-    is_past: bool,
-}
-
-impl Pass for Detailing {
-    fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        self.is_past = frame.number > self.until;
-        if !self.is_past {
-            self.details.frame(frame);
-            self.dissector.frame(frame, &mut self.details);
-        }
-        !self.is_past
-    }
-
-    /// Without the details, which are small.
-    fn memory(&self) -> usize {
-        self.dissector.memory()
-    }
+pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<FrameList, String> {
+    let mut sieve = Sieve::new(filter).map_err(|error| error.to_string())?.with_limit(budget.frames);
+    read(path, budget, progress, &mut sieve)?.unstopped()?;
+    Ok(sieve.finish().into())
 }
 
 /// The details of a frame and its neighbours, which are complete when frame `until` has been read.
@@ -211,32 +65,12 @@ pub(crate) fn details(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Vec<Detail>, String> {
-    let details = Details::new(focus, neighbours);
-    let mut detailing = Detailing { details, dissector: Dissector::default(), until, is_past: false };
-    pass(path, budget, progress, &mut detailing)?.unstopped()?;
-    let Detailing { mut details, mut dissector, is_past, .. } = detailing;
-    if !is_past {
-        dissector.finish(&mut details);
+    let mut pass = Pass::new(Details::new(focus, neighbours).until(until));
+    read(path, budget, progress, &mut pass)?.unstopped()?;
+    if !pass.has_enough() {
+        pass.finish();
     }
-    Ok(details.into_frames())
-}
-
-struct Drawing {
-    story: Story,
-    dissector: Dissector,
-}
-
-impl Pass for Drawing {
-    fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        self.story.at(frame.time);
-        self.dissector.frame(frame, &mut self.story);
-        true
-    }
-
-    /// Without the story, which is small.
-    fn memory(&self) -> usize {
-        self.dissector.memory()
-    }
+    Ok(pass.into_collector().into_frames())
 }
 
 /// The ladder of a connection; `None` if there is no connection with that number.
@@ -247,25 +81,17 @@ pub(crate) fn ladder(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Option<Ladder>, String> {
-    let story = Story::new(Subject::Stream(stream), rows);
-    let mut drawing = Drawing { story, dissector: Dissector::default() };
-    pass(path, budget, progress, &mut drawing)?.unstopped()?;
-    let Drawing { mut story, mut dissector } = drawing;
-    dissector.finish(&mut story);
-    Ok(story.ladder())
-}
-
-/// The approximate size in bytes.
-pub(crate) fn memory(detail: &Detail) -> usize {
-    let fields: usize = detail.units.iter().map(|unit| unit.fields.len()).sum();
-    size_of::<Detail>() + detail.octets.len() + fields * 256 + detail.findings.len() * 512
+    let mut pass = Pass::new(Story::new(Subject::Stream(stream), rows));
+    read(path, budget, progress, &mut pass)?.unstopped()?;
+    pass.finish();
+    Ok(pass.into_collector().ladder())
 }
 
 /// Checks that the file is a capture.
 pub(crate) fn recognise(path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let timed =
-        Timed { file, budget: Budget { time: Duration::from_secs(10), ..Budget::default() }, since: Instant::now() };
+    let budget = Budget { time: Duration::from_secs(10), ..Budget::default() };
+    let timed = Tail::new(file, TimeLimit { budget, since: Instant::now() });
     Capture::from_reader(Box::new(timed)).map(drop).map_err(|error| reason(&error))
 }
 
@@ -296,38 +122,31 @@ impl Passed {
     }
 }
 
-/// A consumer of the frames of a capture.
-trait Pass {
-    /// The next frame; false if it needs no more.
-    fn frame(&mut self, frame: &Frame<'_>) -> bool;
-
-    /// Its approximate memory in bytes.
-    fn memory(&self) -> usize;
-}
-
-/// Hands frames to `work` while it wants more, and while there is time and memory.
-fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass) -> Result<Passed, String> {
+/// Hands frames to `reader` while it needs more, and while there is time and memory.
+fn read(path: &Path, budget: &Budget, progress: &Progress, reader: &mut impl Reader) -> Result<Passed, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
-    let timed = Timed { file, budget: budget.clone(), since };
+    let timed = Tail::new(file, TimeLimit { budget: budget.clone(), since });
     let mut capture = Capture::from_reader(Box::new(timed)).map_err(|error| reason(&error))?;
-    let mut frames = 0;
-    while let Some(frame) = capture.next_frame() {
-        frames += 1;
-        if !work.frame(&frame) {
-            return Ok(Passed { note: None, is_stopped: false });
-        }
-        if frames % STRIDE == 0 {
+    let mut stopped = None;
+    let goes_on = |reader: &mut _, frames: u64| {
+        if frames.is_multiple_of(STRIDE) {
             progress.frames.store(frames, Relaxed);
-            let memory = if progress.share.hold(work.memory()) { Ok(()) } else { Err(NO_MEMORY.to_owned()) };
-            if let Err(error) = memory.and_then(|()| budget.check(since).map_err(|error| error.to_string())) {
-                let note = Some(format!("reading stopped after frame {frames}: {error}"));
-                return Ok(Passed { note, is_stopped: true });
-            }
+            let why = if progress.share.hold(Reader::memory(reader)) {
+                budget.check(since).err().map(|error| error.to_string())
+            } else {
+                Some(NO_MEMORY.to_owned())
+            };
+            stopped = why.map(|why| format!("reading stopped after frame {frames}: {why}"));
         }
-    }
-    // If the budget stops the reader, the capture reports damage.
-    Ok(Passed { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() })
+        stopped.is_none()
+    };
+    Ok(match browse::read(&mut capture, 0, reader, goes_on) {
+        Stop::Cancelled => Passed { note: stopped, is_stopped: true },
+        Stop::HasEnough => Passed { note: None, is_stopped: false },
+        // If the budget stops the reader, the capture reports damage.
+        Stop::AtEnd => Passed { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() },
+    })
 }
 
 impl Budget {
@@ -345,18 +164,17 @@ impl Budget {
     }
 }
 
-/// A file with a time limit for reading: a small compressed file may unpack to very many bytes
+/// Limits the time for reading a file: a small compressed file may unpack to very many bytes
 /// without a frame.
-struct Timed {
-    file: File,
+struct TimeLimit {
     budget: Budget,
     since: Instant,
 }
 
-impl Read for Timed {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+impl Control for TimeLimit {
+    fn readable(&mut self, _: u64) -> io::Result<u64> {
         self.budget.check(self.since)?;
-        self.file.read(out)
+        Ok(u64::MAX)
     }
 }
 
@@ -398,10 +216,10 @@ mod tests {
     #[test]
     fn many_connections_take_bounded_memory() {
         let file = connections(12_000);
-        let survey = Survey::read(file.path(), &Budget::default(), &free()).unwrap();
+        let survey = make_survey(file.path(), &Budget::default(), &free()).unwrap();
         assert_eq!((survey.stats.connections().count(), survey.stats.further()), (10_000, 2000));
         assert_eq!(survey.stats.totals().connections, 12_000);
-        let more = Survey::read(connections(24_000).path(), &Budget::default(), &free()).unwrap();
+        let more = make_survey(connections(24_000).path(), &Budget::default(), &free()).unwrap();
         // 12,000 more rows with their texts and addresses.
         assert!(more.memory() < survey.memory() + (12_000 * 512), "{} {}", more.memory(), survey.memory());
     }
@@ -411,7 +229,7 @@ mod tests {
         let file = connections(12_000);
         let memory = Memory::new(8 << 20);
         let progress = Progress::new(memory.share());
-        let survey = Survey::read(file.path(), &Budget::default(), &progress).unwrap();
+        let survey = make_survey(file.path(), &Budget::default(), &progress).unwrap();
         let rows = survey.index.rows().len();
         assert!((256..12_000).contains(&rows) && progress.share.is_starved(), "{rows}");
         assert!(survey.note.as_ref().is_some_and(|note| note.contains("memory")), "{:?}", survey.note);
@@ -422,25 +240,27 @@ mod tests {
 
     #[test]
     fn one_pass_makes_the_complete_survey() {
-        let survey = Survey::read(&path("siw/probe-ops.pcap"), &Budget::default(), &free()).unwrap();
-        assert!(survey.note.is_none() && survey.stats.connections().count() > 0 && !survey.operations.is_empty());
+        let survey = make_survey(&path("siw/probe-ops.pcap"), &Budget::default(), &free()).unwrap();
+        assert!(
+            survey.note.is_none() && survey.stats.connections().count() > 0 && !survey.operations.list().is_empty()
+        );
         assert!(survey.memory() > survey.index.memory());
     }
 
     #[test]
     fn a_pass_ends_at_its_time_limit_or_when_the_server_stops() {
         let budget = Budget { time: Duration::ZERO, ..Budget::default() };
-        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free());
+        let survey = make_survey(&path("siw/rping-crc.pcap"), &budget, &free());
         assert!(survey.unwrap_err().contains("longer than the limit of 0 s"));
         let (_stop, stopped) = watch::channel(true);
-        let survey = Survey::read(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &free());
+        let survey = make_survey(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &free());
         assert!(survey.unwrap_err().contains("is stopping"));
     }
 
     #[test]
     fn an_incomplete_survey_has_a_note() {
         let budget = Budget { frames: 10, ..Budget::default() };
-        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free()).unwrap();
+        let survey = make_survey(&path("siw/rping-crc.pcap"), &budget, &free()).unwrap();
         assert_eq!(
             (survey.index.rows().len(), survey.note.as_deref()),
             (10, Some("only the first 10 frames are shown"))

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use super::Source;
 use super::attempt::{self, BEGUN};
+use super::source::Source;
 
 /// The maximum number of names that are read from the folder.
 const MOST_NAMES: usize = 10_000;

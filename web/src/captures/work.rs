@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::Source;
+use super::source::Source;
 use crate::access::{Role, Session};
 
 /// The limits of the scheduler.

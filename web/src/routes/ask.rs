@@ -4,7 +4,7 @@ use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::app::Failure;
+use crate::failure::Failure;
 
 /// The parameters in the path.
 pub(super) struct Path<T>(pub(super) T);

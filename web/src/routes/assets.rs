@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
 use super::ask::Path;
-use crate::app::Failure;
+use crate::failure::Failure;
 
 #[derive(RustEmbed)]
 #[folder = "assets"]

@@ -5,9 +5,11 @@ use axum::response::Html;
 use weft_suites::model::EvidenceKind;
 
 use super::ask::Path;
-use super::{evidence, find_case, find_run};
+use super::evidence;
+use super::find::{find_case, find_run};
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view::{self, Hand};
 
 /// The maximum number of other results of the case on the page.

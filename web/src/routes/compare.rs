@@ -7,7 +7,8 @@ use weft_suites::diff::Diff;
 use weft_suites::model::RunInfo;
 
 use super::ask::Query;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view;
 
 #[derive(Debug, Deserialize)]

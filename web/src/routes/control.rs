@@ -9,8 +9,9 @@ use tokio::sync::oneshot;
 use weft_suites::model::Tier;
 
 use super::ask::{Form, Path};
-use super::{find_case, find_run};
-use crate::app::{App, Failure};
+use super::find::{find_case, find_run};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::starter::{Again, Wanted};
 use crate::view::url;
 

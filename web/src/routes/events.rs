@@ -19,9 +19,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::store::{PlannedCase, StoreError};
 
 use super::ask::Path;
-use super::find_record;
+use super::find::find_record;
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::live::{Place, Update};
 
 /// Updates that wait for one browser.

@@ -16,8 +16,9 @@ use weft_suites::folder;
 use weft_suites::model::{CaseKey, CaseResult, EvidenceKind, RunInfo};
 
 use super::ask::Path as Address;
-use super::{find_case, find_run};
-use crate::app::{App, Failure};
+use super::find::{find_case, find_run};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::starter;
 
 /// The folder with the evidence, in the folder of a run.

@@ -8,7 +8,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -17,7 +16,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::model::RunReport;
@@ -27,31 +26,15 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::ask::Path as Address;
 use super::evidence::{bases, of_case};
-use super::find_record;
-use crate::app::{App, Failure};
+use super::find::find_record;
+use crate::app::App;
+use crate::failure::Failure;
 
 /// Bytes in a piece, and pieces in the queue.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 /// The file with the hashes of all others.
 const HASHES: &str = "SHA256SUMS";
-
-/// The limits of concurrent exports.
-#[derive(Debug, Clone)]
-pub(crate) struct Exports {
-    /// There are few places, because a report is made in memory.
-    pub(crate) room: Arc<Semaphore>,
-    /// How long a request waits for a place.
-    pub(crate) wait: Duration,
-    /// How long a client may take for [`PIECE`] bytes.
-    pub(crate) take: Duration,
-}
-
-impl Default for Exports {
-    fn default() -> Self {
-        Exports { room: Arc::new(Semaphore::new(4)), wait: Duration::from_secs(10), take: Duration::from_secs(5) }
-    }
-}
 
 type Sender = mpsc::Sender<io::Result<Bytes>>;
 

@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::ask::{Form, Query};
 use crate::access::{COOKIE, LASTS, Peer, Refused, Role, Session};
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view;
 
 #[derive(Deserialize)]

@@ -5,7 +5,8 @@ use axum::response::Html;
 use serde::Deserialize;
 
 use super::ask::Query;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view::{self, Column, Filter, Show};
 
 /// The maximum number of targets on the page.

@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use weft_suites::model::{Counts, RunStatus, Score, Verdict};
 use weft_suites::store::{Latest, RunRecord, StoreError};
 
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 
 pub(super) async fn page(State(app): State<App>) -> Result<Response, Failure> {
     let text = text(&app).await?;

@@ -39,6 +39,7 @@ mod control;
 mod events;
 mod evidence;
 mod export;
+mod find;
 mod health;
 mod login;
 mod matrix;
@@ -48,21 +49,20 @@ mod run;
 mod runs;
 mod sections;
 mod targets;
+mod unless_gone;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use weft_suites::model::CaseKey;
-use weft_suites::store::{RunDetail, RunRecord};
 
-use crate::access::door;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::door::door;
+use crate::failure::Failure;
 use crate::guard::guard;
-use crate::store_watch::unless_gone;
+use unless_gone::unless_gone;
 
 pub(crate) use events::READERS;
-pub(crate) use export::Exports;
 
 /// All routes.
 pub(crate) fn router(app: App) -> Router {
@@ -119,21 +119,4 @@ fn of_captures() -> Router<App> {
         .route("/captures/{id}/events", get(captures::live::events))
         .route("/captures/{id}/file", get(captures::file::file))
         .route("/captures/{id}/delete", post(captures::delete::form))
-}
-
-/// The run `id` without its plan.
-async fn find_record(app: &App, id: &str) -> Result<RunRecord, Failure> {
-    app.store.record(id).await?.ok_or(Failure::NotFound("The store has no such run."))
-}
-
-/// The run `id`.
-async fn find_run(app: &App, id: &str) -> Result<RunDetail, Failure> {
-    app.store.run(id).await?.ok_or(Failure::NotFound("The store has no such run."))
-}
-
-/// The case with this path, and its place in the plan of `run`.
-fn find_case(run: &RunDetail, path: &str) -> Result<(usize, CaseKey), Failure> {
-    let mut planned = run.planned.iter().enumerate();
-    let found = planned.find(|(_, case)| case.key.path() == path);
-    found.map(|(at, case)| (at, case.key.clone())).ok_or(Failure::NotFound("The run has no such case."))
 }

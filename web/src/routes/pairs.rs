@@ -4,7 +4,8 @@ use axum::extract::State;
 use axum::response::Html;
 use weft_suites::store::Latest;
 
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view;
 
 /// The maximum number of targets on the page.

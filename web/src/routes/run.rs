@@ -4,9 +4,10 @@ use axum::extract::{Extension, State};
 use axum::response::Html;
 
 use super::ask::Path;
-use super::find_run;
+use super::find::find_run;
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view::{self, Hand, RunPage};
 
 pub(super) async fn page(

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use weft_suites::store::RunsPage;
 
 use super::ask::Query;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view;
 
 /// Runs on a page.

@@ -9,8 +9,9 @@ use weft_suites::model::Verdict;
 use weft_suites::store::RunRecord;
 
 use super::ask::Path;
-use super::find_record;
-use crate::app::{App, Failure};
+use super::find::find_record;
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view;
 
 pub(super) async fn page(State(app): State<App>, Path(run): Path<String>) -> Result<Html<String>, Failure> {

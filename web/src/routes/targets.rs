@@ -9,7 +9,8 @@ use weft_suites::store::{RunRecord, RunsPage, Unsteady};
 
 use super::ask::Path;
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::view::{self, Hand};
 
 /// Runs in a trend.

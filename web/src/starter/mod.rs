@@ -21,7 +21,7 @@ use weft_suites::store::Store;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, Plan};
 
-use crate::WebError;
+use crate::error::WebError;
 use crate::live::Live;
 use lane::Lane;
 pub(crate) use lane::{Job, LaneState};

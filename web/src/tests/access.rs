@@ -441,7 +441,7 @@ async fn an_endless_form_times_out() {
         live: Live::default(),
         starter: Starter::default(),
         captures: Captures::new(CaptureOptions::default(), stopped.clone()),
-        exports: routes::Exports::default(),
+        exports: Exports::default(),
         streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         gate: Arc::new(gate),

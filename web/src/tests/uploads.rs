@@ -234,7 +234,7 @@ async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
         starter: starter.clone(),
         gate,
         captures,
-        exports: routes::Exports::default(),
+        exports: Exports::default(),
         streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,

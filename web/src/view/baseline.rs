@@ -5,7 +5,8 @@ use weft_suites::model::{CaseKey, ExpectedResult};
 use weft_suites::store::Latest;
 use weft_suites::targets::Target;
 
-use super::{partial, time, url};
+use super::counts::partial;
+use super::{time, url};
 
 #[derive(Template)]
 #[template(path = "baseline.html")]

@@ -8,7 +8,8 @@ use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
 use weft_suites::store::{PastResult, RunDetail};
 
-use super::{Hand, time, url};
+use super::hand::Hand;
+use super::{time, url};
 
 /// Bytes of a step that the page shows.
 const SHOWN: usize = 1024;

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use weft_suites::model::{CaseKey, Verdict};
 use weft_suites::store::{Latest, PlannedCase};
 
-use super::{partial, time, url};
+use super::counts::partial;
+use super::{time, url};
 
 /// One target.
 #[derive(Debug)]

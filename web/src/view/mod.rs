@@ -8,6 +8,7 @@ pub(crate) mod captures;
 mod case;
 mod chart;
 mod compare;
+mod counts;
 mod hand;
 mod login;
 mod matrix;
@@ -21,8 +22,6 @@ pub(crate) mod url;
 
 use askama::Template;
 use axum::http::StatusCode;
-use weft_suites::model::{Counts, RunStatus, Verdict};
-use weft_suites::store::RunRecord;
 
 pub(crate) use baseline::baseline;
 pub(crate) use case::case;
@@ -46,27 +45,4 @@ struct ErrorPage<'a> {
 /// The page for a failed request.
 pub(crate) fn error(status: StatusCode, words: &str) -> Result<String, askama::Error> {
     ErrorPage { status, words }.render()
-}
-
-/// Why a run is partial, so that it does not represent its target; `None` if it is complete.
-fn partial(record: &RunRecord) -> Option<&'static str> {
-    match record.status {
-        _ if !record.is_partial() => None,
-        _ if record.info.rerun_of.is_some() => Some("partial: a rerun"),
-        _ if record.info.is_selection => Some("partial: lacks variants of the default tier"),
-        RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => Some("partial: not finished"),
-        RunStatus::Done | RunStatus::Cancelled | RunStatus::Broken => Some("partial: stopped"),
-    }
-}
-
-/// The number of cases with a verdict.
-struct Count {
-    verdict: Verdict,
-    number: u64,
-}
-
-/// The verdicts that occur, worst first.
-fn counts(counts: &Counts) -> Vec<Count> {
-    let order = Verdict::ALL.into_iter().rev();
-    order.map(|verdict| Count { verdict, number: counts.of(verdict) }).filter(|count| count.number > 0).collect()
 }

@@ -5,7 +5,8 @@ use askama::Template;
 use weft_suites::model::{ExitCode, Role, Summary};
 use weft_suites::store::Latest;
 
-use super::{partial, time, url};
+use super::counts::partial;
+use super::{time, url};
 
 #[derive(Template)]
 #[template(path = "pairs.html")]

@@ -6,7 +6,9 @@ use weft_suites::clock;
 use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
-use super::{Count, Hand, counts, partial, time, url};
+use super::counts::{Count, counts, partial};
+use super::hand::Hand;
+use super::{time, url};
 use crate::live::Moment;
 
 #[derive(Template)]

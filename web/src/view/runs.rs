@@ -7,7 +7,8 @@ use weft_suites::clock;
 use weft_suites::model::{Score, Summary};
 use weft_suites::store::{RunRecord, TargetRecord};
 
-use super::{Count, counts, partial, time, url};
+use super::counts::{Count, counts, partial};
+use super::{time, url};
 
 /// The part of the list that the page shows.
 #[derive(Debug, Clone, Copy)]

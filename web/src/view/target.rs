@@ -8,7 +8,9 @@ use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
 use weft_suites::targets::Target;
 
 use super::chart::Chart;
-use super::{Count, Hand, counts, partial, time, url};
+use super::counts::{Count, counts, partial};
+use super::hand::Hand;
+use super::{time, url};
 use crate::starter::LaneState;
 
 #[derive(Template)]

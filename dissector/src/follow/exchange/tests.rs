@@ -84,7 +84,7 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
     assert_eq!((exchange.state(), &exchange.streams[..], exchange.followers), (State::Acknowledged, &[0][..], 1));
     let frames = [exchange.request, exchange.accept, exchange.ack].map(|seen| seen.map(|seen| seen.frame));
     assert_eq!(frames, [Some(1), Some(2), Some(3)]);
-    assert_eq!((exchange.asked, exchange.mapped), ("10.0.0.1:7000".parse().ok(), "10.0.0.1:4210".parse().ok()));
+    assert_eq!((exchange.requested, exchange.mapped), ("10.0.0.1:7000".parse().ok(), "10.0.0.1:4210".parse().ok()));
     assert_eq!((found.joined.len(), found.follows), (1, vec![Some(0)]));
     let line = "port mapper exchange 0: 10.0.0.2:49152 requests 10.0.0.1:7000, acknowledged, mapped to 10.0.0.1:4210, followed by stream 0";
     assert_eq!(exchange_line(exchange), line);

@@ -9,8 +9,8 @@ use crate::fact::Operation;
 use crate::follow::early::Early;
 use crate::follow::message::At;
 use crate::follow::remark::{Remark, What};
-use crate::rules::SegmentView;
-use crate::unit::Located;
+use crate::parse::Located;
+use crate::parse::SegmentView;
 
 impl Operations {
     /// The requester sends a request in an FPDU that ends at stream position `end`. Its response
@@ -103,13 +103,13 @@ impl Operations {
             && offset % 8 != 0
             && self.certain
         {
-            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, 1 - at.direction);
+            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, at.direction.peer());
             remarks
                 .push(At { direction: responder, ..at }.earlier(what, Located { frame: begun, ..Located::default() }));
         }
         self.note_depth(begun, 1);
         match ended {
-            Some((frame, time)) => Some(request.operation(u8::from(at.direction == 1), At { frame, time, ..at })),
+            Some((frame, time)) => Some(request.operation(u8::from(at.direction), At { frame, time, ..at })),
             None => {
                 self.requests.push_front(request);
                 self.current = Some(0);

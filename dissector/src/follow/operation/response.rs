@@ -7,7 +7,7 @@ use crate::fact::Operation;
 use crate::follow::early::{Early, Key};
 use crate::follow::message::{At, Place};
 use crate::follow::remark::{Remark, What};
-use crate::rules::{SegmentView, ULPDU_AT};
+use crate::parse::{SegmentView, ULPDU_AT};
 
 const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
 const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
@@ -272,6 +272,6 @@ impl Operations {
             Overrun::answered(&mut self.overrun, request.frame, at.frame);
         }
         Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);
-        Some(request.operation(u8::from(at.direction == 0), at))
+        Some(request.operation(u8::from(at.direction.peer()), at))
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::advert::{Advert, End as Why};
-use crate::unit::Located;
+use crate::parse::Located;
 
 const MOST: usize = 64;
 const MOST_GONE: usize = 32;

@@ -4,37 +4,15 @@
 //! Rules compare a message with this state, not with the state after it. For example, the Mode
 //! before a ModeChange decides who may send it.
 
-use weft_core::wire::sdp::{Mid, Mode};
+use weft_core::wire::sdp::Mode;
 
 use super::acts::Done;
 use super::advert::{Advert, End as Why};
 use super::end::End;
+use super::mids::Mids;
+use super::moved::Moved;
 use super::resize::Sizes;
 use super::urgent::Announced;
-
-/// A set of messages of the draft, by MID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mids(u32);
-
-impl Mids {
-    /// Does the set contain `mid`?
-    pub(crate) fn has(self, mid: Mid) -> bool {
-        self.0 & bit(mid) != 0
-    }
-
-    pub(super) fn add(&mut self, mid: Mid) {
-        self.0 |= bit(mid);
-    }
-}
-
-/// MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each.
-fn bit(mid: Mid) -> u32 {
-    match mid.0 {
-        low @ ..=0x0e => 1 << low,
-        high @ 0xfd.. => 1 << (high - 0xfd + 16),
-        _ => 0,
-    }
-}
 
 /// A summary of the advertisements of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -146,23 +124,6 @@ pub(crate) struct Changes {
     pub late: u32,
     /// Did a ModeChange make it, as Data Sink, leave Pipelined Mode?
     pub sink_left_pipelined: bool,
-}
-
-/// Octets that RDMA moved for the sender of a message, and that none of its messages has reported
-/// yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Moved {
-    /// Octets that its RDMA Writes put into the buffer of `usable.oldest`.
-    pub written: u64,
-    /// Octets that its RDMA Reads requested from the buffer of `sources.oldest`, without payload
-    /// and reported octets.
-    pub read: u64,
-    /// The part of them that came; `None` if Responses may be missing.
-    pub returned: Option<u64>,
-    /// Has it written or requested octets anywhere that no RdmaWrCompl or RdmaRdCompl reported?
-    pub in_process: bool,
-    /// Has it written any?
-    pub writing: bool,
 }
 
 impl Before {

@@ -4,6 +4,7 @@
 use weft_core::wire::sdp::Mid;
 
 use super::message::{Extension, Message};
+use crate::direction::Direction;
 
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub struct Closing {
 }
 
 impl Closing {
-    pub(super) fn sent(&mut self, direction: usize, message: &Message) {
+    pub(super) fn sent(&mut self, direction: Direction, message: &Message) {
         let frame = message.frame;
         match (message.mid, message.extension) {
             (Mid::HELLO_ACK, _) => _ = self.hello_ack.get_or_insert(frame),
@@ -100,9 +101,9 @@ impl Closing {
     /// Was the close graceful for the end that sends in `direction` when TCP ended (section 8.2.1,
     /// step 4)? `None` if TCP did not end, or if the connection was suspended.
     #[must_use]
-    pub fn graceful(&self, direction: usize) -> Option<bool> {
+    pub fn graceful(&self, direction: Direction) -> Option<bool> {
         self.llp_end?;
-        let peer = 1 - direction;
+        let peer = direction.peer();
         (self.state() != State::Suspended).then(|| self.dis_conn[peer].is_some() && self.abort_conn[peer].is_none())
     }
 }

@@ -12,10 +12,10 @@ use weft_core::wire::sdp::{Mid, Mode};
 
 use super::acts::{Acts, Done, Gone};
 use super::advert::{Advert, Adverts, End as Why, MOST_OPEN, take};
-use super::before::{Mids, Moved};
 use super::credits::reached;
 use super::message::{Extension, Message, Setup};
-use super::moved::Ranges;
+use super::mids::Mids;
+use super::moved::{Moved, Ranges};
 use super::resize::Sizes;
 use super::urgent::Urgent;
 

@@ -6,8 +6,8 @@ use weft_core::wire::sdp::{
     RawRdmaRdCompl, RawRdmaWrCompl, RawSinkAvail, RawSrcAvail, RawSuspComm,
 };
 
+use crate::parse::Located;
 use crate::part::Part;
-use crate::unit::Located;
 
 /// A message, without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod closing;
 mod credits;
 mod end;
 mod message;
+mod mids;
 mod moved;
 mod numbers;
 mod profile;
@@ -51,9 +52,10 @@ pub(crate) use sends::Sent;
 use strays::{StrayRdma, Strays};
 
 use super::connection::Connection;
+use crate::direction::Direction;
+use crate::parse::SegmentView;
+use crate::parse::{Carrier, Located, Unit};
 use crate::part::Part;
-use crate::rules::SegmentView;
-use crate::unit::{Carrier, Located, Unit};
 use message::{Extension, Message};
 use resize::Larger;
 use sends::Sends;
@@ -85,7 +87,7 @@ pub struct Changes {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latest {
     /// Its sender's direction.
-    pub direction: usize,
+    pub direction: Direction,
     /// The advertisement that it concerned.
     pub subject: Option<Subject>,
     /// Was it a Data message without payload (section 10.4)?
@@ -111,7 +113,7 @@ struct Waiting {
 #[derive(Debug, Clone)]
 pub struct SdpState {
     /// The direction of the Hello: that of the Connecting Peer.
-    pub connecting: usize,
+    pub connecting: Direction,
     /// What carried the Hello.
     pub carrier: Carrier,
     /// The start-up sequence, once start-up frames or the HelloAck showed it.
@@ -156,14 +158,14 @@ pub struct SdpState {
 
 impl SdpState {
     /// The state of a connection that begins with this Hello.
-    pub(crate) fn begin(direction: usize, carrier: Carrier) -> Self {
+    pub(crate) fn begin(direction: Direction, carrier: Carrier) -> Self {
         SdpState {
             connecting: direction,
             carrier,
             profile: None,
             hello_ack_end: None,
             closing: Closing::default(),
-            ends: std::array::from_fn(|end| End { accepting: end != direction, ..End::default() }),
+            ends: Direction::BOTH.map(|end| End { accepting: end != direction, ..End::default() }),
             credits: Default::default(),
             modes: [None; 2],
             changes: Default::default(),
@@ -191,7 +193,7 @@ impl SdpState {
     /// Processes a message.
     pub(crate) fn message(
         &mut self,
-        direction: usize,
+        direction: Direction,
         (carrier, order, part): (Carrier, FieldOrder, Part<'_>),
         (frame, position, header): (u64, u64, Located),
         connection: &Connection,
@@ -213,7 +215,7 @@ impl SdpState {
         }
         self.closing.sent(direction, &message);
         self.set_up(direction, &message, connection);
-        let peer = 1 - direction;
+        let peer = direction.peer();
         self.credits[peer].header(message.bufs, message.mseq_ack);
         self.credits[peer].gratuitous += u64::from(message.is_gratuitous());
         self.oob(direction, &message);
@@ -237,14 +239,14 @@ impl SdpState {
     }
 
     /// Applies the effects of a message that do not depend on its receiver.
-    fn apply(&mut self, direction: usize, message: &Message) {
+    fn apply(&mut self, direction: Direction, message: &Message) {
         let end = &mut self.ends[direction];
         end.sent.add(message.mid);
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, _) => end.resizes += 1,
             (Mid::CH_RCV_BUF_ACK, _) => end.resized += 1,
             (mid @ (Mid::SRC_AVAIL | Mid::SINK_AVAIL), Extension::Advert { stag, .. }) => {
-                self.strays[1 - direction].advertised(stag, mid == Mid::SINK_AVAIL);
+                self.strays[direction.peer()].advertised(stag, mid == Mid::SINK_AVAIL);
             }
             _ => {}
         }
@@ -252,12 +254,12 @@ impl SdpState {
 
     /// The connection ends: each end is assumed to have received everything up to the last message.
     pub(crate) fn finish(&mut self) {
-        for direction in 0..2 {
+        for direction in Direction::BOTH {
             while self.certain
                 && let Some(Waiting { message, .. }) = self.unacknowledged[direction].pop_front()
             {
-                let edge = self.edges[1 - direction].unwrap_or_default();
-                if self.ends[1 - direction].receives(&message, edge).is_err() {
+                let edge = self.edges[direction.peer()].unwrap_or_default();
+                if self.ends[direction.peer()].receives(&message, edge).is_err() {
                     self.lose();
                 }
             }
@@ -267,8 +269,8 @@ impl SdpState {
     /// The first RDMA Write of `direction` after its last message, to a SinkAvail that its own
     /// SinkCancelAck had ended. It is not reported if a later advertisement names the STag, whether
     /// or not the sender knew that advertisement.
-    pub(crate) fn write_after_cancel_ack(&self, direction: usize) -> Option<Act> {
-        let (end, peer) = (&self.ends[direction], &self.ends[1 - direction]);
+    pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<Act> {
+        let (end, peer) = (&self.ends[direction], &self.ends[direction.peer()]);
         let is_open = |stag: u32| {
             let usable = end.source.usable.iter().map(|advert| advert.stag);
             usable.chain(peer.sink.adverts.open().iter().map(|advert| advert.stag)).any(|open| open == stag)
@@ -287,9 +289,9 @@ impl SdpState {
         self.unacknowledged.iter_mut().for_each(VecDeque::clear);
     }
 
-    fn set_up(&mut self, direction: usize, message: &Message, connection: &Connection) {
+    fn set_up(&mut self, direction: Direction, message: &Message, connection: &Connection) {
         if self.profile.is_none() {
-            self.profile = self.profile_by(connection);
+            self.profile = Profile::of(self.carrier, self.connecting, self.closing.hello_ack.is_some(), connection);
         }
         match message.extension {
             Extension::Setup(setup) => {
@@ -298,7 +300,7 @@ impl SdpState {
                 end.setup = Some(setup);
                 // The HelloAck takes one of the Connecting Peer's buffers.
                 end.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
-                let other = &mut self.ends[1 - direction];
+                let other = &mut self.ends[direction.peer()];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
                     // The capture has it after messages that it precedes.
@@ -320,7 +322,7 @@ impl SdpState {
     }
 
     /// Section 9.5.3: an announced octet is pending until a Data message brings it.
-    fn oob(&mut self, direction: usize, message: &Message) {
+    fn oob(&mut self, direction: Direction, message: &Message) {
         let pending = &mut self.ends[direction].oob_pending;
         *pending = pending.saturating_add(u32::from(message.flags.oob_pend));
         if message.mid == Mid::DATA && message.flags.oob_pres {
@@ -328,9 +330,9 @@ impl SdpState {
         }
     }
 
-    fn change(&mut self, direction: usize, message: &Message) {
+    fn change(&mut self, direction: Direction, message: &Message) {
         let Extension::Mode { mode, s } = message.extension else { return };
-        let (half, mode) = (if s { 1 - direction } else { direction }, Mode::from_value(mode));
+        let (half, mode) = (if s { direction.peer() } else { direction }, Mode::from_value(mode));
         self.modes[half] = mode.or(self.modes[half]);
         let changes = &mut self.changes[half];
         changes.count += 1;
@@ -340,9 +342,9 @@ impl SdpState {
     }
 
     /// Processes a trustworthy segment of `direction`.
-    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, unit: &Unit<'_>) {
+    pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>, unit: &Unit<'_>) {
         self.sends[direction].segment(view, unit);
-        let peer = 1 - direction;
+        let peer = direction.peer();
         let (write, stag, to, len) = match (view.opcode(), view.segment) {
             (Opcode::WRITE, Segment::Tagged(header, _)) => {
                 (true, header.stag.get(), header.tagged_offset.get(), view.payload_len)
@@ -377,7 +379,7 @@ impl SdpState {
 
     /// The oldest Read Request of `direction` that requested octets was answered, or an atomic
     /// operation.
-    pub(crate) fn answered(&mut self, direction: usize) {
+    pub(crate) fn answered(&mut self, direction: Direction) {
         let end = &mut self.ends[direction];
         if let Some((stag, to, len)) = end.read_requests.pop_front() {
             end.returned.add(stag, to, len);
@@ -391,7 +393,7 @@ impl SdpState {
     }
 
     /// Octets of `direction` are missing or not trustworthy.
-    pub(crate) fn lose_octets(&mut self, direction: usize) {
+    pub(crate) fn lose_octets(&mut self, direction: Direction) {
         self.complete = false;
         self.sends[direction].lose();
         self.ends[direction].writes.lose();
@@ -405,13 +407,13 @@ impl SdpState {
     }
 
     /// Is the message in a Send of `direction` trustworthy?
-    pub(crate) fn believes(&self, direction: usize) -> bool {
+    pub(crate) fn believes(&self, direction: Direction) -> bool {
         self.sends[direction].latest().is_some()
     }
 
     /// Did `direction` send a message with one of these MIDs, up to this frame, that the other end
     /// has not acknowledged? The other end may still have received it.
-    pub(crate) fn may_know_of(&self, direction: usize, mids: &[Mid], frame: u64) -> bool {
+    pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: u64) -> bool {
         self.unacknowledged[direction]
             .iter()
             .any(|Waiting { message, .. }| message.frame <= frame && mids.contains(&message.mid))
@@ -419,12 +421,12 @@ impl SdpState {
 
     /// Before it settles a SrcAvailCancel, a Data Sink acknowledges neither that message nor any
     /// later one (section 9.5.4).
-    fn holds_back(&self, direction: usize, message: &Message) -> bool {
-        self.canceled[1 - direction].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
+    fn holds_back(&self, direction: Direction, message: &Message) -> bool {
+        self.canceled[direction.peer()].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
     }
 
-    fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
-        let peer = 1 - direction;
+    fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
+        let peer = direction.peer();
         let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
         // Its last message may have held back the acknowledgement of messages that it had received.
         let held = |cancel: u32| self.latest.before.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);

@@ -11,6 +11,23 @@ use super::advert::Advert;
 /// Ranges that are kept. Adjacent ranges are joined, so a correct sender needs one for each buffer.
 const MOST: usize = 1024;
 
+/// Octets that RDMA moved for the sender of a message, and that none of its messages has reported
+/// yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Moved {
+    /// Octets that its RDMA Writes put into the buffer of `usable.oldest`.
+    pub written: u64,
+    /// Octets that its RDMA Reads requested from the buffer of `sources.oldest`, without payload
+    /// and reported octets.
+    pub read: u64,
+    /// The part of them that came; `None` if Responses may be missing.
+    pub returned: Option<u64>,
+    /// Has it written or requested octets anywhere that no RdmaWrCompl or RdmaRdCompl reported?
+    pub in_process: bool,
+    /// Has it written any?
+    pub writing: bool,
+}
+
 /// Ranges of buffers, in the order in which they were named.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranges {

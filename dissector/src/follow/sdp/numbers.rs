@@ -5,11 +5,12 @@ use weft_core::wire::sdp::Mid;
 use super::message::Message;
 use super::strays::{Ahead, StepBack};
 use super::{SdpState, reached};
+use crate::direction::Direction;
 
 impl SdpState {
     /// Does the message follow the last one of its direction? The first one has MSeq 1, by another
     /// reading (C4) 0.
-    pub(super) fn number(&mut self, direction: usize, message: &Message) {
+    pub(super) fn number(&mut self, direction: Direction, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
         let known = &mut self.latest.before;
         (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
@@ -20,12 +21,12 @@ impl SdpState {
         };
         if known.mseq.is_none() && message.mseq == 0 {
             self.counts_from_zero[direction] = true;
-            self.strays[1 - direction].counts_from_zero();
+            self.strays[direction.peer()].counts_from_zero();
         }
         if !follows {
             self.lose();
         }
-        let peer = 1 - direction;
+        let peer = direction.peer();
         self.strays[peer].sent(message.mseq);
         let sent = self.numbers[peer].map(|(mseq, _)| mseq);
         if !reached(sent.unwrap_or(0), message.mseq_ack) {
@@ -39,8 +40,8 @@ impl SdpState {
     }
 
     /// Records MSeqAck + Bufs, which moves forward (section 6.1.3).
-    fn edge(&mut self, direction: usize, message: &Message) {
-        let peer = 1 - direction;
+    fn edge(&mut self, direction: Direction, message: &Message) {
+        let peer = direction.peer();
         if message.mid == Mid::SRC_AVAIL_CANCEL {
             self.strays[peer].canceled(message.mseq);
             self.canceled[direction] = Some(message.mseq);

@@ -3,9 +3,9 @@
 
 use weft_core::wire::mpa::StartupKind;
 
-use super::SdpState;
+use crate::direction::Direction;
 use crate::follow::connection::Connection;
-use crate::unit::Carrier;
+use crate::parse::Carrier;
 
 /// The sequence that started iWARP. Rules decide which of the two texts it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,22 +34,20 @@ impl Profile {
             Profile::PrivateData => "private-data",
         }
     }
-}
 
-impl SdpState {
-    /// The profile, once something shows it.
-    pub(super) fn profile_by(&self, connection: &Connection) -> Option<Profile> {
-        if self.carrier == Carrier::PrivateData {
+    /// The profile, once something shows it. `connecting` sent the Hello, which came by `carrier`.
+    pub(super) fn of(carrier: Carrier, connecting: Direction, is_acked: bool, connection: &Connection) -> Option<Self> {
+        if carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);
         }
-        let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
-        if of(1 - self.connecting).is_some() {
+        let of = |direction: Direction| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
+        if of(connecting.peer()).is_some() {
             return Some(Profile::Swapped);
         }
-        match of(self.connecting) {
+        match of(connecting) {
             Some(request) if request.revision >= 2 => Some(Profile::Enhanced),
             Some(_) => Some(Profile::Natural),
-            None if self.closing.hello_ack.is_some() && connection.startup == [None; 2] => Some(Profile::Bare),
+            None if is_acked && connection.startup == [None; 2] => Some(Profile::Bare),
             None => None,
         }
     }

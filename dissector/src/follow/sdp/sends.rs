@@ -3,8 +3,8 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::SegmentView;
-use crate::unit::{Located, Unit};
+use crate::parse::SegmentView;
+use crate::parse::{Located, Unit};
 
 /// A Send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! what is left when the connection ends. Memory: the first [`MOST`] of each kind.
 
 use super::credits::reached;
-use crate::unit::Located;
+use crate::parse::Located;
 
 const MOST: usize = 16;
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::context::Context;
+use crate::direction::Direction;
 use crate::output::json::JsonWriter;
 use crate::testing::sdp::{Talk, advert, hello_ack, word};
 use crate::testing::{Wire, hello, hex, reply, request, startup_frame};
@@ -92,11 +93,11 @@ fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
     talk.send(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.send(1, Mid::DATA, "", 0);
-    let mut state = SdpState::begin(0, Carrier::Streaming);
-    let mut receive = |direction: usize, octets: &str| {
+    let mut state = SdpState::begin(Direction::Forward, Carrier::Streaming);
+    let mut receive = |direction: u8, octets: &str| {
         let octets = hex(octets);
         state.message(
-            direction,
+            direction.into(),
             (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
             (1, 1, Located::default()),
             &Connection::default(),
@@ -314,10 +315,13 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     talk.send(0, Mid::DIS_CONN, "", 0);
     talk.send(1, Mid::DIS_CONN, "", 0);
     assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "closed"]);
-    assert_eq!(talk.state().closing.graceful(0), None, "TCP is still there");
+    assert_eq!(talk.state().closing.graceful(Direction::Forward), None, "TCP is still there");
     talk.wire.fin(1);
     let closing = talk.state().closing;
-    assert_eq!(([closing.graceful(0), closing.graceful(1)], closing.llp_end), ([Some(true); 2], Some(7)));
+    assert_eq!(
+        ([closing.graceful(Direction::Forward), closing.graceful(Direction::Reverse)], closing.llp_end),
+        ([Some(true); 2], Some(7))
+    );
 
     let mut talk = Talk::bare();
     talk.send(0, Mid::DIS_CONN, "", 0);
@@ -325,7 +329,7 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     talk.wire.rst(0);
     assert_eq!(talk.field("iwarp_sdp.state"), ["half_closed", "aborted"]);
     let closing = talk.state().closing;
-    assert_eq!([closing.graceful(0), closing.graceful(1)], [Some(false); 2]);
+    assert_eq!([closing.graceful(Direction::Forward), closing.graceful(Direction::Reverse)], [Some(false); 2]);
 }
 
 /// Section 13.1 and the SuspCH: Constant1 0, a port, Constant2 1.
@@ -338,7 +342,7 @@ fn a_connection_is_suspended() {
     assert_eq!(talk.field("iwarp_sdp.state"), ["suspending", "suspended"]);
     let closing = talk.state().closing;
     assert_eq!(closing.susp_comm[1], Some(Suspension { frame: 5, port: 5000 }));
-    assert_eq!(closing.graceful(0), None);
+    assert_eq!(closing.graceful(Direction::Forward), None);
 }
 
 #[test]
@@ -379,10 +383,10 @@ fn too_many_advertisements_end_their_tracking() {
 
 /// The state after Hello and HelloAck.
 fn begun(connection: &Connection) -> SdpState {
-    let mut state = SdpState::begin(0, Carrier::Streaming);
+    let mut state = SdpState::begin(Direction::Forward, Carrier::Streaming);
     let octets = hello_ack();
     state.message(
-        1,
+        Direction::Reverse,
         (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
         (1, 1, Located::default()),
         connection,
@@ -398,7 +402,7 @@ fn too_many_unacknowledged_messages_end_the_tracking() {
         assert!(state.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
         state.message(
-            0,
+            Direction::Forward,
             (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)),
             (1, 1, Located::default()),
             &connection,
@@ -437,7 +441,7 @@ proptest! {
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));
             octets.extend_from_slice(&rest);
             octets.truncate(len);
-            state.message(direction, (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)), (1, 1, Located::default()), &connection);
+            state.message(Direction::BOTH[direction], (Carrier::Send, FieldOrder::Figure, Part::complete(&octets)), (1, 1, Located::default()), &connection);
             let _ = (state.credits[direction].left(), state.closing.state());
         }
         state.finish();

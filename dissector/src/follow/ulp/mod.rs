@@ -15,17 +15,20 @@ mod rping;
 mod smb_direct;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::fmt;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::SegmentView;
+use crate::direction::Direction;
+use crate::parse::SegmentView;
 
 pub use rpcrdma::RpcRdma;
 pub use rping::Rping;
 pub use smb_direct::SmbDirect;
+use verdict::{Verdict, beginning};
 
 /// Sends that are checked on a connection without a name.
 const MOST_TRIES: u8 = 32;
@@ -107,43 +110,11 @@ impl fmt::Display for UlpMessage {
     }
 }
 
-/// The test result for the beginning of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    /// A message of the protocol, if its length fits.
-    Is {
-        parsed: UlpMessage,
-        len: Len,
-        /// Does it prove the protocol by itself?
-        proves: bool,
-    },
-    /// Too few octets are known.
-    Open,
-    /// Not a message of the protocol.
-    Not,
-}
-
-/// How long a message must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Len {
-    Exactly(u64),
-    AtLeast(u64),
-}
-
-impl Len {
-    fn fits(self, len: u64) -> bool {
-        match self {
-            Len::Exactly(exactly) => len == exactly,
-            Len::AtLeast(least) => len >= least,
-        }
-    }
-}
-
 /// An unfinished Send: its MSN, and the test results for its beginning.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     msn: u32,
-    verdicts: [Verdict; 3],
+    verdicts: [Verdict<UlpMessage>; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +150,7 @@ impl Ulps {
     }
 
     /// Processes a segment. Returns the parsed message that it ends.
-    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<UlpMessage> {
+    pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>) -> Option<UlpMessage> {
         if self.state == State::GivenUp {
             return None;
         }
@@ -206,7 +177,7 @@ impl Ulps {
     }
 
     /// A Read Response may prove rping.
-    fn tagged(&mut self, direction: usize, view: &SegmentView<'_>) {
+    fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if matches!(self.state, State::Looking(_))
             && view.opcode() == Opcode::READ_RESPONSE
             && self.rping.is_proved_by(direction, view)
@@ -216,16 +187,20 @@ impl Ulps {
     }
 
     /// `is_complete`: nothing follows `octets`.
-    fn verdicts(&self, octets: &[u8], is_complete: bool) -> [Verdict; 3] {
-        let of = |ulp, verdict: fn(&[u8], bool) -> Verdict| match self.name() {
+    fn verdicts(&self, octets: &[u8], is_complete: bool) -> [Verdict<UlpMessage>; 3] {
+        let of = |ulp, verdict: fn(&[u8], bool) -> Verdict<UlpMessage>| match self.name() {
             Some(name) if name != ulp => Verdict::Open,
             _ => verdict(octets, is_complete),
         };
-        [of(Ulp::Rping, rping::Search::send), of(Ulp::RpcRdma, rpcrdma::read), of(Ulp::SmbDirect, smb_direct::read)]
+        [
+            of(Ulp::Rping, |octets, is_complete| rping::Search::send(octets, is_complete).map(UlpMessage::Rping)),
+            of(Ulp::RpcRdma, |octets, is_complete| rpcrdma::read(octets, is_complete).map(UlpMessage::RpcRdma)),
+            of(Ulp::SmbDirect, |octets, is_complete| smb_direct::read(octets, is_complete).map(UlpMessage::SmbDirect)),
+        ]
     }
 
-    fn ended(&mut self, direction: usize, begun: Begun, len: u64) -> Option<UlpMessage> {
-        let fits = |verdict: Verdict| match verdict {
+    fn ended(&mut self, direction: Direction, begun: Begun, len: u64) -> Option<UlpMessage> {
+        let fits = |verdict: Verdict<UlpMessage>| match verdict {
             Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
             other => other,
         };
@@ -254,16 +229,4 @@ impl Ulps {
         }
         None
     }
-}
-
-/// The octets after the DDP header, up to the first that was not captured.
-fn beginning<'a>(view: &SegmentView<'a>) -> &'a [u8] {
-    let (octets, known) = view.payload.raw();
-    let end = known.iter().position(|there| *there == 0).unwrap_or(octets.len());
-    &octets[..end.min(octets.len())]
-}
-
-/// The big-endian 32-bit value at `at`.
-fn word(octets: &[u8], at: usize) -> Option<u32> {
-    octets.get(at..at.checked_add(4)?)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }

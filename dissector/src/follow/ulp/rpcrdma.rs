@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::{Len, UlpMessage, Verdict, word};
+use super::verdict::{Len, Verdict, word};
 
 /// RFC 8166 section 4.1.
 const VERSION: u32 = 1;
@@ -56,7 +56,7 @@ impl RpcRdma {
 }
 
 /// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict {
+pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<RpcRdma> {
     let short = if is_complete { Verdict::Not } else { Verdict::Open };
     let (Some(xid), Some(version), Some(credits), Some(procedure)) =
         (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
@@ -66,11 +66,7 @@ pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict {
     if version != VERSION || credits == 0 || procedure > RDMA_ERROR {
         return Verdict::Not;
     }
-    let is = |chunks, len, proves| Verdict::Is {
-        parsed: UlpMessage::RpcRdma(RpcRdma { xid, credits, procedure, chunks }),
-        len,
-        proves,
-    };
+    let is = |chunks, len, proves| Verdict::Is { parsed: RpcRdma { xid, credits, procedure, chunks }, len, proves };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
         // ERR_VERS is followed by two versions, ERR_CHUNK by nothing (section 4.5).

@@ -13,8 +13,9 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::{Len, UlpMessage, Verdict, beginning, word};
-use crate::rules::SegmentView;
+use super::verdict::{Len, Verdict, beginning, word};
+use crate::direction::Direction;
+use crate::parse::SegmentView;
 
 /// Octets of a Send.
 const LEN: u64 = 16;
@@ -60,24 +61,24 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn send(octets: &[u8], is_complete: bool) -> Verdict {
+    pub(super) fn send(octets: &[u8], is_complete: bool) -> Verdict<Rping> {
         let (Some(high), Some(low), Some(rkey), Some(size)) =
             (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
         else {
             return if is_complete { Verdict::Not } else { Verdict::Open };
         };
-        let parsed = UlpMessage::Rping(Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size });
+        let parsed = Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size };
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
     }
 
     /// `direction` announced a buffer.
-    pub(super) fn announced(&mut self, direction: usize, info: Rping) {
+    pub(super) fn announced(&mut self, direction: Direction, info: Rping) {
         self.announced[direction] = Some(info).filter(|info| !info.is_empty());
     }
 
     /// `direction` reads. Records whether it reads the buffer that the other one announced.
-    pub(super) fn read_request(&mut self, direction: usize, view: &SegmentView<'_>) {
-        let (own, peer) = (direction, 1 - direction);
+    pub(super) fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
+        let (own, peer) = (direction, direction.peer());
         let Some(info) = self.announced[peer] else { return };
         let request = view.payload.get(0..28).and_then(|octets| ReadRequest::parse(octets).ok());
         self.sink[own] = request
@@ -86,9 +87,9 @@ impl Search {
     }
 
     /// Does this segment belong to the Read Response of such a Read, with the data of a ping?
-    pub(super) fn is_proved_by(&self, direction: usize, view: &SegmentView<'_>) -> bool {
+    pub(super) fn is_proved_by(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());
-        self.sink[1 - direction] == Some(place) && beginning(view).starts_with(DATA)
+        self.sink[direction.peer()] == Some(place) && beginning(view).starts_with(DATA)
     }
 }

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::{Len, UlpMessage, Verdict};
+use super::verdict::{Len, Verdict};
 
 const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
@@ -70,7 +70,7 @@ impl SmbDirect {
 }
 
 /// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict {
+pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<SmbDirect> {
     if octets.len() < REQUEST_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
     }
@@ -95,16 +95,16 @@ fn sizes_fit(octets: &[u8], at: usize) -> bool {
     long(octets, at) >= LEAST_SIZE && long(octets, at + 4) >= LEAST_SIZE && long(octets, at + 8) >= LEAST_FRAGMENTED
 }
 
-fn request(octets: &[u8]) -> Verdict {
+fn request(octets: &[u8]) -> Verdict<SmbDirect> {
     let credits = short(octets, 6);
     if credits == 0 || !sizes_fit(octets, 8) {
         return Verdict::Not;
     }
-    let parsed = UlpMessage::SmbDirect(SmbDirect::NegotiateRequest { credits });
+    let parsed = SmbDirect::NegotiateRequest { credits };
     Verdict::Is { parsed, len: Len::Exactly(REQUEST_LEN as u64), proves: true }
 }
 
-fn response(octets: &[u8], is_complete: bool) -> Verdict {
+fn response(octets: &[u8], is_complete: bool) -> Verdict<SmbDirect> {
     if octets.len() < RESPONSE_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
     }
@@ -112,17 +112,17 @@ fn response(octets: &[u8], is_complete: bool) -> Verdict {
     if reserved != 0 || status == 0 && !sizes_fit(octets, 20) {
         return Verdict::Not;
     }
-    let parsed = UlpMessage::SmbDirect(SmbDirect::NegotiateResponse { credits, status });
+    let parsed = SmbDirect::NegotiateResponse { credits, status };
     Verdict::Is { parsed, len: Len::Exactly(RESPONSE_LEN as u64), proves: true }
 }
 
-fn data(octets: &[u8]) -> Verdict {
+fn data(octets: &[u8]) -> Verdict<SmbDirect> {
     let (credits, flags, reserved) = ((short(octets, 0), short(octets, 2)), short(octets, 4), short(octets, 6));
     let (remaining, offset, len) = (long(octets, 8), long(octets, 12), long(octets, 16));
     if flags & !FLAGS != 0 || reserved != 0 {
         return Verdict::Not;
     }
-    let parsed = UlpMessage::SmbDirect(SmbDirect::Data { credits, len, remaining });
+    let parsed = SmbDirect::Data { credits, len, remaining };
     if len == 0 {
         // Only credits: no data, and none to come.
         let fits = offset == 0 && remaining == 0;

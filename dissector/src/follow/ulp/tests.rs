@@ -70,9 +70,9 @@ const READ: &str = "4141 00000000 00000001 00000001 00000000
 fn rping(data: &str) -> Talk {
     let mut talk = Talk::new();
     talk.send_one(0, INFO);
-    talk.0.say(1, READ);
+    talk.0.send_ulpdu(1, READ);
     let data = data.bytes().map(|octet| format!("{octet:02x}")).collect::<String>();
-    talk.0.say(0, &format!("c142 00000100 0000000000003000 {data}{}", "61".repeat(64 - data.len() / 2)));
+    talk.0.send_ulpdu(0, &format!("c142 00000100 0000000000003000 {data}{}", "61".repeat(64 - data.len() / 2)));
     talk.send_one(1, &"00".repeat(16));
     talk.send_one(0, INFO);
     talk
@@ -89,8 +89,11 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
     assert_eq!(rping("some ping: ").read().1, None);
     let mut other = Talk::new();
     other.send_one(0, "0000000000001000 00000201 00000040");
-    other.0.say(1, READ);
-    other.0.say(0, &format!("c142 00000100 0000000000003000 {}", "72646d612d70696e672d".to_owned() + &"61".repeat(54)));
+    other.0.send_ulpdu(1, READ);
+    other.0.send_ulpdu(
+        0,
+        &format!("c142 00000100 0000000000003000 {}", "72646d612d70696e672d".to_owned() + &"61".repeat(54)),
+    );
     assert_eq!(other.read().1, None);
 }
 
@@ -244,7 +247,7 @@ fn a_message_whose_beginning_is_missing_is_not_judged() {
     let mut talk = Talk::new();
     talk.send_one(0, REQUEST);
     talk.0.lose(0, &fpdu(&hex("0143 00000000 00000000 00000002 00000000 01020304")));
-    talk.0.say(0, "4143 00000000 00000000 00000002 00000004 01020304");
+    talk.0.send_ulpdu(0, "4143 00000000 00000000 00000002 00000004 01020304");
     talk.1[0] = 2;
     talk.send_one(0, DATA);
     assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
@@ -266,7 +269,7 @@ proptest! {
     fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), is_complete: bool) {
         let counted: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         for octets in [octets, counted] {
-            for verdict in [rpcrdma::read(&octets, is_complete), smb_direct::read(&octets, is_complete), rping::Search::send(&octets, is_complete)] {
+            for verdict in Ulps::default().verdicts(&octets, is_complete) {
                 if let Verdict::Is { parsed, .. } = verdict {
                     prop_assert!(!parsed.to_string().is_empty());
                 }

@@ -2,15 +2,17 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
 
 /// MPA lets peers agree to omit the CRC; DDP requires a digest without exception. So this is a
 /// note, once for each direction.
 fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in state.traffic.sides.iter().enumerate() {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let Some((frame, has_field)) = side.unguarded else { continue };
         if has_field && !state.traffic.crc_is_off() {
             // The start-up frames were not captured: the CRCs may well be valid.
@@ -34,7 +36,7 @@ mod tests {
             frame[16] = flags;
             wire.send(direction, &frame);
         }
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
         wire
     }
 

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIXED_FIELDS: Rule = Rule {
     requirements: &[
@@ -151,7 +152,7 @@ mod tests {
         let mut wire = Wire::connected();
         wire.lose(0, &crate::testing::request());
         for msn in 1..9 {
-            wire.say(0, &format!("4003 00000000 00000000 {msn:08x} 00000000 2a"));
+            wire.send_ulpdu(0, &format!("4003 00000000 00000000 {msn:08x} 00000000 2a"));
         }
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("DDP-4.1-12")));
     }

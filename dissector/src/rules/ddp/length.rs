@@ -4,8 +4,9 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, ULPDU_AT, is_trusted};
-use crate::unit::{Fpdu, Unit};
+use crate::parse::{Fpdu, ULPDU_AT, Unit, is_trusted};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static HEADER: Rule = Rule {
     requirements: &[
@@ -22,7 +23,7 @@ pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12
 
 fn fits_mulpdu(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let room = state.mpa.streams[usize::from(unit.direction)].room;
+    let room = state.mpa.streams[unit.direction()].room;
     if let Some(room) = room.filter(|room| length > room.mulpdu)
         && is_trusted(fpdu)
     {
@@ -70,7 +71,7 @@ mod tests {
             let mut wire = Wire::connected_with_mss(536);
             wire.send(0, &testing::request());
             wire.send(1, &testing::reply());
-            wire.say(0, &format!("c140 11223344 0000000000001000 {}", "2a".repeat(len)));
+            wire.send_ulpdu(0, &format!("c140 11223344 0000000000001000 {}", "2a".repeat(len)));
             wire
         };
         proves(requirement!("DDP-5.2-12"), &writes(517), &writes(516));

@@ -14,8 +14,9 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static OFFSETS: Rule = Rule {
     requirements: &[

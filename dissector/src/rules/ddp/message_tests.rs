@@ -105,9 +105,9 @@ fn the_number_space_wraps_and_each_queue_has_its_own() {
     let mut wire = Wire::started();
     wire.lose(0, &testing::fpdu(&testing::hex(SEND_1)));
     for msn in ["fffffffe", "ffffffff", "00000000", "00000001"] {
-        wire.say(0, &format!("4143 00000000 00000000 {msn} 00000000 2a"));
+        wire.send_ulpdu(0, &format!("4143 00000000 00000000 {msn} 00000000 2a"));
     }
-    wire.say(0, &READ.replacen("00000001 00000001", "00000001 00000007", 1));
+    wire.send_ulpdu(0, &READ.replacen("00000001 00000001", "00000001 00000007", 1));
     assert_eq!(wire.findings(), []);
     assert_eq!(forth(&[SEND_1, READ, SEND_2]).findings(), []);
 }
@@ -166,9 +166,9 @@ fn two_messages_are_not_taken_for_one() {
     assert_eq!(forth(&[WRITE_THIRDS[0], WRITE_THIRDS[1], WRITE_THIRDS[2], next]).findings(), []);
     // A Response between two segments of a Send.
     let mut wire = exchange(&[(0, THIRDS[0]), (1, READ)]);
-    wire.say(0, "c142 00000100 0000000000001000 0102030405060708");
-    wire.say(0, THIRDS[1]);
-    wire.say(0, THIRDS[2]);
+    wire.send_ulpdu(0, "c142 00000100 0000000000001000 0102030405060708");
+    wire.send_ulpdu(0, THIRDS[1]);
+    wire.send_ulpdu(0, THIRDS[2]);
     assert_eq!(wire.findings(), []);
 }
 
@@ -176,8 +176,8 @@ fn two_messages_are_not_taken_for_one() {
 fn messages_that_begin_in_a_hole_are_not_judged() {
     let mut wire = forth(&[SEND_1]);
     wire.lose(0, &testing::fpdu(&testing::hex("0143 00000000 00000000 00000002 00000000 01020304")));
-    wire.say(0, "0143 00000000 00000000 00000002 00000004 05060708");
-    wire.say(0, "4143 00000000 00000000 00000002 00000008 090a0b0c");
-    wire.say(0, "4143 00000000 00000000 00000003 00000000 2a");
+    wire.send_ulpdu(0, "0143 00000000 00000000 00000002 00000004 05060708");
+    wire.send_ulpdu(0, "4143 00000000 00000000 00000002 00000008 090a0b0c");
+    wire.send_ulpdu(0, "4143 00000000 00000000 00000003 00000000 2a");
     assert_eq!(wire.findings(), []);
 }

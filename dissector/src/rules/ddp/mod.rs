@@ -8,7 +8,7 @@ mod stream;
 mod terminate;
 mod window;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// Every rule of RFC 5041.
 pub(super) static RULES: &[&Rule] = &[

@@ -3,9 +3,11 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static STRAY: Rule =
     Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], judge: Judge::Other(stray) };
@@ -23,7 +25,7 @@ pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")]
 /// Octets that are not an FPDU. Every octet before them was captured and understood.
 fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
-    let side = &state.traffic.sides[usize::from(unit.direction)];
+    let side = &state.traffic.sides[unit.direction()];
     // After a start-up frame alone it is unknown whether the other end accepted.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.pair().is_some_and(|pair| pair.accepted());
     // Unexplained: they may be the beginning of an FPDU that was captured only in part.
@@ -31,7 +33,7 @@ fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
         return;
     }
     let found = format!("{len} other bytes");
-    let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
+    let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
     let expected = "nothing but RDMA messages once the stream is in RDMA mode";
     findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
@@ -45,7 +47,7 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
     if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
         return;
     }
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let side = &traffic.sides[direction];
         let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unended()) else { continue };
         if message.frame > fin {
@@ -60,7 +62,9 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
             let expected = "the segment with L=1 after all others of its message";
             let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
             findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
-        } else if message.passed && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[1 - direction]) != Some(true) {
+        } else if message.passed
+            && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[direction.peer()]) != Some(true)
+        {
             let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
             findings.in_frame(requirement!("DDP-4.1-4"), direction, message.control, "L=1 in the last segment", found);
         }
@@ -70,8 +74,8 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
 fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     let terminated = traffic.sides.iter().any(|side| side.terminate.is_some());
-    for direction in 0..2 {
-        let (own, peer) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
+    for direction in Direction::BOTH {
+        let (own, peer) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
         let reset = connection.rst.iter().any(Option::is_some);
         if let Some(fin) = connection.fin[direction]
             && let Some((opcode, latest)) = own.messages.unfinished()
@@ -84,15 +88,15 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             // The wire does not show whether the ULP requested a graceful close.
             findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
-            if tcp[direction].had_fin(fin, &tcp[1 - direction]) == Some(true) {
+            if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
                 let expected = "messages that continue although the other half is closed";
                 findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
             }
         }
-        let Some(peer_fin) = connection.fin[1 - direction] else { continue };
+        let Some(peer_fin) = connection.fin[direction.peer()] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
         // A peer that resets the connection after its FIN accepts no more answers.
-        let given_up = connection.rst[1 - direction].is_some();
+        let given_up = connection.rst[direction.peer()].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &state.mpa.tcp;
         if traffic.is_complete()
@@ -100,7 +104,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin
-            && tcp[direction].had_received(ended, &tcp[1 - direction], read.end) == Some(true)
+            && tcp[direction].had_received(ended, &tcp[direction.peer()], read.end) == Some(true)
         {
             let expected = "requests served although the other half is closed";
             let found = format!("a close, and no response to the request of frame {}", read.frame);
@@ -118,9 +122,9 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
 /// DDP to let its ULP send more messages after an error; a ULP that sends nothing complies.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    for direction in 0..2 {
-        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
-        let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
+    for direction in Direction::BOTH {
+        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
+        let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
         // A Responder may not send before it has received a valid first FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
@@ -129,19 +133,19 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (bad, end) = (bad.frame, bad.end);
         match &receiver.terminate {
             None => {
-                if let Some(closed) = closed.filter(|at| state.mpa.may_know(1 - direction, *at, bad, end)) {
+                if let Some(closed) = closed.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
                     let found = format!("a close without Terminate after the bad CRC of frame {bad}");
                     let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
+                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), closed, expected, found);
                 }
             }
             Some(seen) => {
                 let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
-                let knew = state.mpa.may_know(1 - direction, seen.frame, bad, end);
+                let knew = state.mpa.may_know(direction.peer(), seen.frame, bad, end);
                 if seen.error.layer.0 != 2 && knew && !about_earlier {
                     let found = format!("{} after the bad CRC of frame {bad}", seen.error);
                     let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, seen.frame, expected, found);
+                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), seen.frame, expected, found);
                 }
             }
         }
@@ -189,7 +193,7 @@ mod tests {
             then(&[(0, READ)], |wire| {
                 wire.fin(0);
                 if answer {
-                    wire.say(1, "c142 00000100 0000000000001000 01020304");
+                    wire.send_ulpdu(1, "c142 00000100 0000000000001000 01020304");
                 }
                 wire.fin(1);
             })
@@ -274,12 +278,12 @@ mod tests {
 
     /// Octets that are missing excuse it only if they may be of these messages.
     #[test]
-    fn the_last_segment_comes_last_behind_missing_octets() {
+    fn the_last_segment_comes_last_after_missing_octets() {
         let missing = testing::fpdu(&testing::hex(SEND));
         let closed = |ulpdus: &[&str]| {
             let mut wire = Wire::started();
             for ulpdu in ulpdus {
-                if *ulpdu == SEND { wire.lose(0, &missing) } else { wire.say(0, ulpdu) }
+                if *ulpdu == SEND { wire.lose(0, &missing) } else { wire.send_ulpdu(0, ulpdu) }
             }
             wire.fin(0);
             wire.fin(1);
@@ -296,8 +300,8 @@ mod tests {
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);
-        responses.say(1, parts[0]);
-        responses.say(1, parts[1]);
+        responses.send_ulpdu(1, parts[0]);
+        responses.send_ulpdu(1, parts[1]);
         responses.fin(0);
         responses.fin(1);
         proves(id, &wrong, &responses);
@@ -318,7 +322,7 @@ mod tests {
         let answered = |report: &str| {
             then(&[(0, SEND)], |wire| {
                 wire.send(0, &bad_crc);
-                wire.say(1, report);
+                wire.send_ulpdu(1, report);
                 wire.fin(1);
             })
         };
@@ -327,7 +331,7 @@ mod tests {
         proves(requirement!("DDP-7-1"), &answered(rdmap), &of_mpa);
         // A Terminate about another error crosses the bad CRC.
         let crossing = then(&[(0, SEND)], |wire| {
-            wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.say(1, rdmap));
+            wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.send_ulpdu(1, rdmap));
             wire.fin(1);
         });
         proves(requirement!("DDP-7-1"), &answered(rdmap), &crossing);

@@ -4,10 +4,12 @@ use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Logged, Remark, TerminateSeen, What};
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
 use crate::rules::rdmap::is_turned;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 
@@ -71,15 +73,15 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     if let Some(target) = seen.target() {
-        rejected_stag(state, usize::from(unit.direction == 0), seen, &target, findings);
+        rejected_stag(state, unit.direction().peer(), seen, &target, findings);
     }
 }
 
 /// The same where the segment was read only after the Terminate, because octets before it are
 /// missing.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in state.traffic.sides.iter().enumerate() {
-        let sender = 1 - direction;
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
+        let sender = direction.peer();
         if let Some(seen) = &side.terminate
             && let Some(target) = seen.late_target(&state.traffic.sides[sender].log)
         {
@@ -90,7 +92,7 @@ fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn rejected_stag(
     state: &ConnectionState,
-    sender: usize,
+    sender: Direction,
     seen: &TerminateSeen,
     target: &Logged,
     findings: &mut Findings<'_>,
@@ -154,13 +156,13 @@ mod tests {
     /// Octets that are missing from before the segment make the dissector read it after the
     /// Terminate. They may have a use of the STag that was accepted.
     #[test]
-    fn an_stag_is_refused_behind_missing_octets() {
+    fn an_stag_is_refused_after_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
         let after_missing = |report: &str| {
             let mut wire = Wire::started();
             wire.lose(0, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000001 00000000 2a")));
-            wire.say(0, WRITE);
-            wire.say(1, report);
+            wire.send_ulpdu(0, WRITE);
+            wire.send_ulpdu(1, report);
             wire.fin(1);
             wire.fin(0);
             wire.findings()
@@ -205,7 +207,7 @@ mod tests {
         let found: Vec<_> = found.findings().into_iter().filter(|finding| finding.direction == 1).collect();
         assert!(found.is_empty(), "{found:?}");
         let mut more = right();
-        more.say(1, "4143 00000000 00000000 00000001 00000000 2a");
+        more.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-7.1-19"), &more, &right());
     }
 }

@@ -2,8 +2,10 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], judge: Judge::End(right_edge) };
 
@@ -12,7 +14,7 @@ fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
         // It is not certain that the connection carries DDP.
         return;
     }
-    for (direction, window) in state.mpa.windows.iter().enumerate() {
+    for (direction, window) in Direction::BOTH.into_iter().zip(&state.mpa.windows) {
         let Some(pulled) = window.pulled_back else { continue };
         let found = format!("an edge {} bytes before that of frame {}", pulled.octets, pulled.before);
         let expected = "a receive window whose right edge does not move back";

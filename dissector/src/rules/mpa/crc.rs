@@ -6,8 +6,9 @@ use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, crc};
 
 use crate::follow::{ConnectionState, Pair, StartupSeen};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, Unit};
+use crate::parse::{CrcStatus, Fpdu, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CRC_IS_RIGHT: Rule = Rule {
     requirements: &[
@@ -56,7 +57,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
     let layout = &fpdu.layout;
     let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     // Two Requests agree on nothing: messages after them (a Terminate) need not have the CRC that
     // one of them requires.
     let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;

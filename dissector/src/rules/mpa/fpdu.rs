@@ -4,8 +4,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static PAD_IS_ZERO: Rule =
     Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], judge: Judge::Fpdu(pad_is_zero) };
@@ -41,7 +42,7 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
 
 /// A sender that omits the field omits it in every FPDU; the first one is enough evidence.
 fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[usize::from(unit.direction)].no_field != 1 {
+    if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[unit.direction()].no_field != 1 {
         return;
     }
     let all = 0..fpdu.body.len();

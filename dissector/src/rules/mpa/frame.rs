@@ -5,8 +5,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 
 use crate::follow::{ConnectionState, StartupSeen};
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[
@@ -34,7 +35,7 @@ const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
 /// The start-up frame in `unit`.
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    state.connection.startup[usize::from(unit.direction)].as_ref()
+    state.connection.startup[unit.direction()].as_ref()
 }
 
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
@@ -107,7 +108,7 @@ fn revision_fits_version(
     view: &SegmentView<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 1 {
         return;
     }

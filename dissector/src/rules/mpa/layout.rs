@@ -3,8 +3,9 @@
 use weft_core::requirement;
 
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FRAMING_IS_INTACT: Rule = Rule {
     requirements: &[
@@ -22,7 +23,7 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
 /// after a valid FPDU.
 fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let Some(misread) = unit.misread else { return };
     let stream = &state.mpa.streams[direction];
     // The connection's state includes this unit already. A direction whose framing broke before is

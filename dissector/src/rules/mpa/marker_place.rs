@@ -4,9 +4,11 @@
 use weft_core::marker::INTERVAL;
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, StartupSeen, Stream};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Fpdu, MarkerStatus, Unit};
+use crate::parse::{Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static WHERE_DUE: Rule = Rule {
     requirements: &[
@@ -42,7 +44,7 @@ pub(super) static NOT_REQUESTED: Rule = Rule {
 
 /// The octets in place of the first due marker in an FPDU without markers; `ULPDU_Length`, if that
 /// place is not known.
-fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
+fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: Direction) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
     let Some(own) = state.connection.startup[direction] else { return 0..2 };
     let ahead = own.end.wrapping_sub(start) % INTERVAL;
@@ -58,7 +60,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     if fpdu.marker_status != MarkerStatus::Misplaced {
         return;
     }
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let stream = &state.mpa.streams[direction];
     let pair = state.connection.pair();
     if !state.markers_are_certain(direction) {
@@ -148,7 +150,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
 }
 
 /// Appendix C of RFC 5044 repeats when markers are due.
-fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: usize, findings: &mut Findings<'_>) {
+fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair() else { return };
     let mut notes = findings.note();
     let found = || "markers missing or misplaced".to_owned();
@@ -166,7 +168,7 @@ fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: usize, findi
 }
 
 /// Did the receiver of what `direction` sends declare that it wants no markers?
-fn is_declined(state: &ConnectionState, direction: usize) -> bool {
+fn is_declined(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
@@ -190,7 +192,7 @@ fn not_requested(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findin
     if !Stream::is_unrequested_marker(unit) {
         return;
     }
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let declined = is_declined(state, direction);
     let stream = &state.mpa.streams[direction];
     if !declined || stream.fpdus > 0 {

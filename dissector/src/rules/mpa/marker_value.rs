@@ -5,8 +5,9 @@ use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static POINTS_TO_HEADER: Rule = Rule {
     requirements: &[
@@ -78,7 +79,7 @@ fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, f
     {
         return;
     }
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if fpdu.crc_status != CrcStatus::Good && !state.markers_are_certain(direction) {
         return;
     }

@@ -24,7 +24,7 @@ mod switch;
 mod terminate;
 mod version;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// Every rule of RFC 5044.
 pub(super) static RULES: &[&Rule] = &[

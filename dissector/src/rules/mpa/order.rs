@@ -4,9 +4,11 @@
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
+use crate::direction::Direction;
 use crate::follow::{AfterStartup, ConnectionState, Pair};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Unit};
+use crate::parse::{Kind, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static REQUEST_COMES_FIRST: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.2-12"), requirement!("MPA-7.1.2-3")],
@@ -39,17 +41,19 @@ pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
 };
 
 /// Was direction `direction` captured from its first octet on, without a hole?
-pub(super) fn is_complete(state: &ConnectionState, direction: usize) -> bool {
+pub(super) fn is_complete(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.syn[direction] && !state.mpa.streams[direction].broken && !state.mpa.tcp[direction].missed
 }
 
 fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
-    let Some(responder) = (0..2).find(|d| connection.startup[*d].is_some_and(|s| s.kind == StartupKind::Reply)) else {
+    let Some(responder) =
+        Direction::BOTH.into_iter().find(|d| connection.startup[*d].is_some_and(|s| s.kind == StartupKind::Reply))
+    else {
         return;
     };
     let Some(reply) = connection.startup[responder] else { return };
-    let initiator = 1 - responder;
+    let initiator = responder.peer();
     let request = connection.startup[initiator].map(|request| request.frame);
     // A missing Request is certain only if no octet of that direction is missing.
     let silent = connection.beginning[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
@@ -85,7 +89,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, although the connection was captured from its beginning.
-        for (direction, stream) in state.mpa.streams.iter().enumerate() {
+        for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
             if stream.first.is_none() || stream.after_startup != Some(AfterStartup::Fpdu) {
                 continue;
             }
@@ -100,9 +104,9 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     if let Some(initiator) = connection.initiator()
-        && connection.startup[1 - initiator].is_none()
-        && connection.beginning[1 - initiator].is_none()
-        && is_complete(state, 1 - initiator)
+        && connection.startup[initiator.peer()].is_none()
+        && connection.beginning[initiator.peer()].is_none()
+        && is_complete(state, initiator.peer())
         && state.mpa.streams[initiator].first.is_some()
     {
         let first = state.mpa.streams[initiator].first_octets;
@@ -112,10 +116,10 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let Some(pair) = connection.pair() else { return };
     let both = pair.request.frame.max(pair.reply.frame);
-    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let Some(first) = stream.first.filter(|first| *first < both) else { continue };
         let (tcp, other) = (&state.mpa.tcp, state.connection.peer_startup(direction).map_or(0, |frame| frame.end));
-        if tcp[direction].had_received(first, &tcp[1 - direction], other) != Some(false) {
+        if tcp[direction].had_received(first, &tcp[direction.peer()], other) != Some(false) {
             continue;
         }
         let found = format!("an FPDU, and the other start-up frame only in frame {both}");
@@ -167,7 +171,7 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
 fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     let Some(initiator) = connection.initiator() else { return };
-    let responder = 1 - initiator;
+    let responder = initiator.peer();
     // A Responder that does not accept the SDP Hello before the Request closes TCP: SDP has no
     // other way to reject (SDP-8.1.1-14 to SDP-8.1.1-18).
     if connection.streaming_hello == Some(initiator) {
@@ -225,7 +229,7 @@ fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &
     if !is_header || rdmap & 0xf > 11 || length < 14 {
         return;
     }
-    let (direction, frame) = (usize::from(unit.direction), unit.frame);
+    let (direction, frame) = (unit.direction(), unit.frame);
     let found = format!("an FPDU of opcode {}", rdmap & 0xf);
     let expected = "no FPDU after a Reply with R = 1";
     findings.in_frame(requirement!("MPA-7.1.1-17"), direction, frame, expected, found);

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CONSORTIUM_FRAMES: Rule = Rule {
     requirements: &[requirement!("MPA-C.1-1"), requirement!("MPA-C.2.4-1")],
@@ -24,7 +25,7 @@ fn flags(markers: bool, crc: bool) -> String {
 }
 
 fn consortium_frames(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = &state.connection.startup[usize::from(unit.direction)] else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     if frame.revision != 0 || frame.wants_markers() && frame.wants_crc() {
         return;
     }

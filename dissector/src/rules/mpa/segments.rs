@@ -8,8 +8,10 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static COMPLETE_FPDUS: Rule = Rule {
     requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],
@@ -35,7 +37,7 @@ pub(super) static TCP_RULES: Rule = Rule {
 const ENOUGH: u64 = 8;
 
 fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         if let Some(frame) = stream.spilled_frame {
             let found = || {
                 format!(
@@ -70,7 +72,7 @@ fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 /// The last octets before a FIN are the end of an FPDU.
 fn half_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(octets), Some(fin)) = (stream.cut_short, state.connection.fin[direction]) else { continue };
         if state.mpa.tcp[direction].lacks_its_end() {
             continue;
@@ -94,7 +96,7 @@ fn tcp_rules(state: &ConnectionState, findings: &mut Findings<'_>) {
         // It is not certain that the connection carries MPA.
         return;
     }
-    for (direction, tcp) in state.mpa.tcp.iter().enumerate() {
+    for (direction, tcp) in Direction::BOTH.into_iter().zip(&state.mpa.tcp) {
         if let Some(frame) = tcp.after_fin {
             let found = "bytes after the FIN".to_owned();
             findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);

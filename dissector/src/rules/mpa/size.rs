@@ -5,10 +5,12 @@ use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::tcp::LEAST_SEGMENT;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{CrcStatus, Fpdu, Unit};
+use crate::parse::{CrcStatus, Fpdu, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FITS_SEGMENT: Rule = Rule {
     requirements: &[
@@ -34,7 +36,7 @@ const SLACK: u16 = 64;
 
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let stream = &state.mpa.streams[usize::from(unit.direction)];
+    let stream = &state.mpa.streams[unit.direction()];
     let room = stream.room;
     if length <= room.map_or(MAX_ULPDU, |room| room.mulpdu) || matches!(fpdu.crc_status, CrcStatus::Bad) {
         return;
@@ -75,7 +77,7 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
 /// sent in one segment, and what every path carries. "DDP MAY post a ULPDU of any size" (section
 /// 3), so short ones prove nothing about MULPDU itself: notes.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
         let found =

@@ -4,11 +4,12 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
-use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::tcp::half::ORIGIN;
-
 use super::order::is_complete;
+use crate::direction::Direction;
+use crate::follow::ConnectionState;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
+use crate::tcp::half::ORIGIN;
 
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
@@ -16,8 +17,8 @@ pub(super) static WRONG_KEY_IS_CLOSED: Rule =
 /// A Reply accepts or rejects a Request. If the other side sent none, its key was not checked.
 fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
-    for responder in 0..2 {
-        let initiator = 1 - responder;
+    for responder in Direction::BOTH {
+        let initiator = responder.peer();
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(beginning) = &connection.beginning[initiator] else { continue };
         // Without the SYN these may not be the first octets. A Request after streaming data was
@@ -54,7 +55,7 @@ const MOST_WRONG: usize = 6;
 /// for a key.
 fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let Some(beginning) = connection.beginning[direction].as_ref().filter(|_| connection.syn[direction]) else {
             continue;
         };
@@ -67,7 +68,7 @@ fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
         if request.min(reply) > MOST_WRONG {
             continue;
         }
-        let other = connection.startup[1 - direction].map(|frame| frame.kind);
+        let other = connection.startup[direction.peer()].map(|frame| frame.kind);
         let is_reply = other == Some(StartupKind::Request) || other.is_none() && reply < request;
         let at = beginning.key;
         let found = || format!("the key \"{}\"", key.escape_ascii());
@@ -92,7 +93,8 @@ fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findin
     let requests = state.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
     let [Some(_), Some(_)] = requests else { return };
     let tcp = &state.mpa.tcp;
-    for (direction, other) in [(0, 1), (1, 0)] {
+    for direction in Direction::BOTH {
+        let other = direction.peer();
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
             let expected = "the key \"MPA ID Rep Frame\", as a Request had arrived";

@@ -5,9 +5,11 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
+use crate::direction::Direction;
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
     requirements: &[
@@ -33,7 +35,7 @@ pub(super) static FRAME_IS_NO_LONGER: Rule =
 /// Octets directly after a start-up frame that are not an FPDU, on an accepted connection.
 fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let stream = &state.mpa.streams[direction];
     let Some(own) = state.connection.startup[direction] else { return };
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
@@ -74,7 +76,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
 
 /// Octets like those of a marker, directly before the key.
 fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if let Some(frame) = state.mpa.streams[direction].zeros_before {
         let found = "00 00 00 00, as in a marker, before the key".to_owned();
         findings.in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
@@ -83,7 +85,7 @@ fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findi
 
 /// The sender closed before the Private Data was complete.
 fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let Some(frame) = state.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
         let closed = state.connection.fin[direction].is_some() && !state.mpa.tcp[direction].lacks_its_end();
@@ -100,19 +102,19 @@ fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
 /// closed without an answer, and the sender sent no more octets.
 fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, tcp) = (&state.connection, &state.mpa.tcp);
-    for direction in 0..2 {
-        let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[1 - direction]);
+    for direction in Direction::BOTH {
+        let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[direction.peer()]);
         let Some(AfterStartup::Unparsed { len, .. }) = own.after_startup else { continue };
         let request =
             connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.complete);
         let Some(request) = request else { continue };
-        let ended = |end: usize| connection.fin[end].is_some() && !tcp[end].lacks_its_end() && !tcp[end].missed;
+        let ended = |end: Direction| connection.fin[end].is_some() && !tcp[end].lacks_its_end() && !tcp[end].missed;
         let is_silent = other.after_startup.is_none()
             && !other.broken
-            && connection.startup[1 - direction].is_none()
-            && connection.beginning[1 - direction].is_none();
+            && connection.startup[direction.peer()].is_none()
+            && connection.beginning[direction.peer()].is_none();
         let is_no_fpdu = own.fpdus == 0 && (len < SHORTEST_FPDU || !len.is_multiple_of(4));
-        if !(is_silent && is_no_fpdu && connection.syn == [true; 2] && (0..2).all(ended)) {
+        if !(is_silent && is_no_fpdu && connection.syn == [true; 2] && Direction::BOTH.into_iter().all(ended)) {
             continue;
         }
         let (announced, there) = (u64::from(request.pd_length), request.private_len() as u64 + len);

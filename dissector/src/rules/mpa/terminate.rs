@@ -2,10 +2,11 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ERROR_IS_KNOWN: Rule =
     Rule { requirements: &[requirement!("MPA-8-5")], judge: Judge::Opcode(1 << 7, error_is_known) };
@@ -39,7 +40,7 @@ fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
 /// An end that sent M=0 gets no markers and cannot report their absence.
 fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view) else { return };
-    let own = state.connection.startup[usize::from(unit.direction)];
+    let own = state.connection.startup[unit.direction()];
     if (error.layer, error.etype, error.code) != (LLP, 0, MARKER_MISMATCH)
         || own.is_none_or(|frame| frame.wants_markers())
         || state.connection.pair().is_none_or(|pair| pair.is_rdmac())
@@ -53,7 +54,7 @@ fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentV
 
 fn ends_connection(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
-    for (direction, stream) in state.mpa.streams.iter().enumerate() {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let Some(error) = stream.terminate.filter(|error| error.layer == LLP) else { continue };
         let id = requirement!("MPA-8-15");
         if let Some(frame) = stream.after_terminate {

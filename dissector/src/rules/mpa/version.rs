@@ -4,9 +4,9 @@
 use weft_core::requirement;
 
 use crate::follow::ConnectionState;
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static AS_NEGOTIATED: Rule = Rule {
     requirements: &[
@@ -27,7 +27,7 @@ pub(super) static SAME_BOTH_WAYS: Rule =
 
 /// The first segment of a direction whose versions are not those that the start-up negotiated.
 fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].versions != 1 || !state.mpa.streams[direction].version_breaks {
         return;
     }
@@ -60,8 +60,8 @@ fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_
 }
 
 fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
-    let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[1 - direction]);
+    let direction = unit.direction();
+    let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[direction.peer()]);
     let version = view.segment.control().version();
     // Reported once, for the end that sends second.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {

@@ -5,8 +5,9 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
 
 use crate::follow::{ConnectionState, StartupSeen};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[
@@ -41,7 +42,7 @@ const PD_LENGTH: std::ops::Range<usize> = 18..20;
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
-    state.connection.startup[usize::from(unit.direction)].as_ref()
+    state.connection.startup[unit.direction()].as_ref()
 }
 
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {

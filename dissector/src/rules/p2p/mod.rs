@@ -15,7 +15,7 @@ mod reply;
 mod rtr;
 mod terminate;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// Every rule of RFC 6581.
 pub(super) static RULES: &[&Rule] = &[

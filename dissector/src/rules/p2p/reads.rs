@@ -3,9 +3,11 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Octets of a Read Request with its DDP header.
@@ -29,8 +31,8 @@ pub(super) static WITHIN_DEPTHS: Rule = Rule {
 
 fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair() else { return };
-    for (direction, reads) in state.mpa.reads.iter().enumerate() {
-        let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+    for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {
+        let is_in_step = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
         let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_step));
         let is_initiator = direction == pair.initiator;
         let mut report = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
@@ -69,7 +71,7 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 /// A Terminate reports no room for a Read Request, although no more than IRD were outstanding.
 fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let requester = usize::from(unit.direction == 0);
+    let requester = unit.direction().peer();
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
         return;
     };

@@ -4,8 +4,9 @@ use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
 
 use crate::follow::{ConnectionState, Pair};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static SAME_VARIANT: Rule = Rule {
     requirements: &[
@@ -48,7 +49,7 @@ pub(super) static MODEL: Rule = Rule {
 /// Both frames, once: when the later one arrives. The findings are then in the frame of the Reply.
 fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<Pair<'b>> {
     let pair = state.connection.pair()?;
-    let own = state.connection.startup[usize::from(unit.direction)]?;
+    let own = state.connection.startup[unit.direction()]?;
     (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
 }
 
@@ -61,7 +62,7 @@ fn report(
     expected: &str,
     found: String,
 ) {
-    if usize::from(unit.direction) == pair.responder {
+    if unit.direction() == pair.responder {
         findings.at(id, unit, range, expected, found);
     } else {
         findings.in_frame(id, pair.responder, pair.reply.header, expected, found);

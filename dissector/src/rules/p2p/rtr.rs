@@ -5,9 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, Opener, Pair};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIRST_FPDU: Rule = Rule {
     requirements: &[
@@ -45,7 +45,7 @@ fn describe(opener: &Opener) -> String {
 }
 
 fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 1 {
         return;
     }
@@ -117,7 +117,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
 /// Two different ready-to-receive messages, one directly after the other. The second one may be a
 /// zero-length message of the ULP, which no sentence of RFC 6581 forbids, so it is only a note.
 fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 2 {
         return;
     }

@@ -6,9 +6,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::view::ULPDU_AT;
-use crate::rules::{Findings, Judge, Rule, SegmentView};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ESTABLISHMENT_ERROR: Rule =
     Rule { requirements: &[requirement!("P2P-8-4")], judge: Judge::Opcode(1 << 7, establishment_error) };
@@ -52,8 +52,8 @@ fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<
 /// The Initiator's first FPDU is a Terminate: it does not accept the Reply, and the code is the
 /// reason.
 fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let direction = usize::from(unit.direction);
-    if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[1 - direction].fpdus > 0 {
+    let direction = unit.direction();
+    if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[direction.peer()].fpdus > 0 {
         return;
     }
     let Some(error) = Ending::of(unit, view) else { return };

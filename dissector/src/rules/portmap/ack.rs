@@ -7,10 +7,11 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use super::{Meant, PmView};
+use super::view::{Meant, PmView};
 use crate::follow::portmap::PmSeen;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ACK: Rule = Rule {
     requirements: &[
@@ -35,7 +36,7 @@ pub(super) static ACK: Rule = Rule {
 
 fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Some(seen), Some(transaction), Some(Meant::Ack)) = (view.seen, view.transaction, view.meant()) else { return };
-    let direction = usize::from(unit.direction);
+    let direction = unit.direction();
     let client = transaction.request.src;
     if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, the source of the PMReq");

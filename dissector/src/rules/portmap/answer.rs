@@ -3,10 +3,11 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use super::{Meant, PmView};
+use super::view::{Meant, PmView};
 use crate::follow::portmap::PmSeen;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ACCEPT: Rule = Rule {
     requirements: &[
@@ -109,7 +110,7 @@ fn reflects<'a>(
         let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
         findings.in_frame(
             rows.ends,
-            usize::from(unit.direction),
+            unit.direction(),
             unit.udp_ports(),
             &expected,
             format!("from {} to {}", seen.src, seen.dst),

@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Unit};
+use crate::parse::{Kind, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_IWARP_MODE: Rule =
     Rule { requirements: &[requirement!("PM-7.1-3")], judge: Judge::Other(in_iwarp_mode) };
@@ -26,7 +27,7 @@ fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findin
     let mapped = exchange.mapped.map_or_else(String::new, |mapped| format!(" {mapped}"));
     let expected = format!("MPA after the Hello at the SDP Address{mapped}");
     let found = format!("{len} other bytes");
-    findings.in_frame(requirement!("PM-7.1-3"), usize::from(unit.direction), unit.frame, &expected, found);
+    findings.in_frame(requirement!("PM-7.1-3"), unit.direction(), unit.frame, &expected, found);
 }
 
 /// 48 octets to port 3935 that satisfy each rule for a PMReq.
@@ -42,7 +43,7 @@ fn in_udp(_: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if message.message_type == MessageType::PM_REQ && again == head {
         let expected = "a PMReq in a UDP datagram";
         let found = "a PMReq over TCP".to_owned();
-        findings.in_frame(requirement!("PM-7.4-3"), usize::from(unit.direction), unit.frame, expected, found);
+        findings.in_frame(requirement!("PM-7.4-3"), unit.direction(), unit.frame, expected, found);
     }
 }
 

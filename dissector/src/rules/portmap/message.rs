@@ -4,9 +4,10 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::portmap::RawMessage;
 
-use super::{Meant, PmView};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use super::view::{Meant, PmView};
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static LENGTH: Rule = Rule { requirements: &[requirement!("PM-7.3-1")], judge: Judge::PortMapper(length) };
 

@@ -4,10 +4,11 @@
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
 
-use super::PmView;
+use super::view::PmView;
 use crate::follow::portmap::{Clash, Side};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CLASH: Rule = Rule {
     requirements: &[

@@ -6,8 +6,9 @@ use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const REQUEST: u16 = 1 << 10;
 /// Where the header begins in unit coordinates.
@@ -198,8 +199,8 @@ mod tests {
         for (to, expected) in [(0x2004, true), (0x2008, false)] {
             let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
             for (number, to) in [(1, to), (2, 0x2008)] {
-                wire.say(0, &cmp_swap(number, to));
-                wire.say(1, &response(number, number));
+                wire.send_ulpdu(0, &cmp_swap(number, to));
+                wire.send_ulpdu(1, &response(number, number));
             }
             let found = wire.findings().iter().any(|finding| finding.requirement == requirement);
             assert_eq!(found, expected, "TO {to:#x}");
@@ -236,7 +237,7 @@ mod tests {
             for (direction, ulpdu) in
                 [(0, &read(2)[..]), (0, &fetch_add(3, 0x2000)), (1, of_read), (1, &response(2, 3))]
             {
-                wire.say(direction, ulpdu);
+                wire.send_ulpdu(direction, ulpdu);
             }
             (0..2).for_each(|direction| wire.fin(direction));
             assert_eq!(wire.errors(), [], "{captured} octets captured");
@@ -247,7 +248,7 @@ mod tests {
         wire.send(1, &octets[..26]);
         wire.lose(1, &octets[26..]);
         wire.lose(0, &fpdu(&hex(&fetch_add(2, 0x2000))));
-        wire.say(1, &response(2, 2));
+        wire.send_ulpdu(1, &response(2, 2));
         (0..2).for_each(|direction| wire.fin(direction));
         assert_eq!(wire.errors(), []);
     }

@@ -4,9 +4,11 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, RequestKind, TerminateSeen};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Where the Terminate header begins in unit coordinates.
@@ -42,7 +44,7 @@ pub(super) static INVALIDATION: Rule = Rule {
 
 fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
-    let sender = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let sender = &state.traffic.sides[unit.direction().peer()];
     if let Some(target) = seen.target() {
         if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
             && u32::from(length) != target.ulpdu_len
@@ -66,9 +68,9 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
 
 /// Only at the end is it known what the other direction sent, provided that all of it was captured.
 fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in state.traffic.sides.iter().enumerate() {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let Some(seen) = &side.terminate else { continue };
-        let other = &state.traffic.sides[1 - direction];
+        let other = &state.traffic.sides[direction.peer()];
         if other.messages.is_complete() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header of no segment that was sent".to_owned();
@@ -124,7 +126,7 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fin
 /// A misaligned TO, and an error of the same kind other than the one for it. The alignment of the
 /// address is not on the wire.
 fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
-    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let requester = &state.traffic.sides[unit.direction().peer()];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
     let Some(RequestKind::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.kind) else {
         return;
@@ -141,7 +143,7 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fi
 /// answered.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
-    let requester = &state.traffic.sides[usize::from(unit.direction == 0)];
+    let requester = &state.traffic.sides[unit.direction().peer()];
     let Some(octets) = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..)) else { return };
     let parts = RawTerminateParts::split(seen.control, octets);
     let (Ok(copied), Some(msn)) =
@@ -189,7 +191,7 @@ fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, f
     let header = target.header();
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let found = format!("STag {stag:#010x}, rejected in frame {}: {}", seen.frame, seen.error);
-    let sender = usize::from(unit.direction == 0);
+    let sender = unit.direction().peer();
     for id in ids {
         let expected = "an STag that the receiver can invalidate";
         findings.in_frame(*id, sender, target.frame, expected, found.clone());
@@ -281,7 +283,7 @@ mod tests {
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));
-            wire.say(1, &format!("4147 00000000 00000002 00000001 00000000 0101e000 002e {READ_HEADER} {body}"));
+            wire.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 0101e000 002e {READ_HEADER} {body}"));
             wire
         };
         assert_eq!(lost(advanced).errors(), []);
@@ -305,8 +307,8 @@ mod tests {
         assert!(findings.iter().any(|finding| finding.requirement == requirement!("RDMAP-4.8-10")));
         let mut lost = Wire::started();
         lost.lose(0, &crate::testing::fpdu(&crate::testing::hex(SEND)));
-        lost.say(0, "4143 00000000 00000000 00000002 00000000 2a");
-        lost.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        lost.send_ulpdu(0, "4143 00000000 00000000 00000002 00000000 2a");
+        lost.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
         assert_eq!(lost.findings(), []);
     }
 
@@ -314,12 +316,12 @@ mod tests {
     #[test]
     fn a_header_that_was_not_captured() {
         let mut wire = about(SEND, &format!("1205c000 0013 {SEND_HEADER}"));
-        wire.say(0, "4143 00000000 00000000 00000002 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000002 00000000 2a");
         assert_eq!(wire.alone(1).errors(), []);
         let mut wire = Wire::started();
         (1..=6).for_each(|msn| wire.send(0, &crate::testing::fpdu(&crate::testing::send_of(msn, 30))));
-        wire.say(1, "4143 00000000 00000000 00000001 00000000 2a");
-        wire.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
         assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
@@ -328,9 +330,9 @@ mod tests {
     fn a_header_that_is_forgotten() {
         let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);
         for offset in 0..256u64 {
-            wire.say(0, &format!("c140 11223344 {offset:016x} 2a"));
+            wire.send_ulpdu(0, &format!("c140 11223344 {offset:016x} 2a"));
         }
-        wire.say(1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000");
+        wire.send_ulpdu(1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000");
         assert_eq!(wire.findings(), []);
     }
 }

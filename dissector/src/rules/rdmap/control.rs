@@ -5,8 +5,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static FIXED_FIELDS: Rule = Rule {
     requirements: &[
@@ -100,7 +101,7 @@ mod tests {
                 (frame[16], frame[17]) = (0x40, 0);
                 wire.send(direction, &frame);
             }
-            wire.say(0, ulpdu);
+            wire.send_ulpdu(0, ulpdu);
             wire
         };
         let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");

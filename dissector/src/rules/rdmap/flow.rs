@@ -4,8 +4,10 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Overrun, RequestKind};
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
     requirements: &[
@@ -28,8 +30,8 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }
-    for requester in 0..2 {
-        let (responder, operations) = (1 - requester, &traffic.sides[requester].operations);
+    for requester in Direction::BOTH {
+        let (responder, operations) = (requester.peer(), &traffic.sides[requester].operations);
         if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
             // The segment with L=1 of the Response came before it (DDP-4.1-6).
@@ -68,8 +70,8 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (requester, side) in state.traffic.sides.iter().enumerate() {
-        let in_step = |overrun: &Overrun| !state.mpa.tcp[1 - requester].may_be_late_at(overrun.frame);
+    for (requester, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
+        let in_step = |overrun: &Overrun| !state.mpa.tcp[requester.peer()].may_be_late_at(overrun.frame);
         if let Some(overrun) = side.operations.overrun().filter(in_step) {
             let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
             let found = overrun.outstanding.to_string();
@@ -139,7 +141,7 @@ mod tests {
         // The capture lacks the Request.
         let mut wire = exchange(&[]);
         wire.lose(0, &fpdu(&testing::hex(&request)));
-        wire.say(1, ATOMIC_RESPONSE);
+        wire.send_ulpdu(1, ATOMIC_RESPONSE);
         (0..2).for_each(|direction| wire.fin(direction));
         assert_eq!(wire.errors(), []);
     }
@@ -148,8 +150,8 @@ mod tests {
     fn a_requester_that_closes_is_owed_no_rest_of_a_response() {
         let closing = |response: &[&str], first: usize| {
             let mut wire = Wire::started();
-            wire.say(0, &read(1));
-            response.iter().for_each(|ulpdu| wire.say(1, ulpdu));
+            wire.send_ulpdu(0, &read(1));
+            response.iter().for_each(|ulpdu| wire.send_ulpdu(1, ulpdu));
             wire.fin(first);
             wire.fin(1 - first);
             wire.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-5.2.1-18"))
@@ -164,16 +166,16 @@ mod tests {
     fn requests_and_responses_lost_before_the_close_are_not_reported() {
         // The FIN follows octets that were not captured.
         let mut wire = Wire::started();
-        wire.say(0, &read(1));
+        wire.send_ulpdu(0, &read(1));
         wire.lose(1, &fpdu(&testing::hex(READ_RESPONSE)));
         wire.fin(1);
         wire.fin(0);
         assert_eq!(wire.errors(), []);
         // The Response acknowledges a Request that was not captured.
         let mut wire = Wire::started();
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
         wire.lose(0, &fpdu(&testing::hex(&read(1))));
-        wire.say(1, READ_RESPONSE);
+        wire.send_ulpdu(1, READ_RESPONSE);
         assert_eq!(wire.errors(), []);
     }
 
@@ -195,15 +197,15 @@ mod tests {
     fn no_more_requests_than_agreed_on() {
         let reads = |ord| {
             let mut wire = agreed(ord);
-            (1..=3).for_each(|msn| wire.say(0, &read(msn)));
-            (1..=3).for_each(|_| wire.say(1, READ_RESPONSE));
+            (1..=3).for_each(|msn| wire.send_ulpdu(0, &read(msn)));
+            (1..=3).for_each(|_| wire.send_ulpdu(1, READ_RESPONSE));
             wire
         };
         proves(requirement!("RDMAP-6.1-7"), &reads(2), &reads(3));
         let mixed = |ord| {
             let mut wire = agreed(ord);
-            wire.say(0, &read(1));
-            wire.say(0, &atomic(2));
+            wire.send_ulpdu(0, &read(1));
+            wire.send_ulpdu(0, &atomic(2));
             wire
         };
         proves(requirement!("RDMAP-7306.5.2-3"), &mixed(1), &mixed(2));
@@ -213,8 +215,8 @@ mod tests {
         // One after the other is within any depth.
         let mut wire = agreed(1);
         for msn in 1..=3 {
-            wire.say(0, &read(msn));
-            wire.say(1, READ_RESPONSE);
+            wire.send_ulpdu(0, &read(msn));
+            wire.send_ulpdu(1, READ_RESPONSE);
         }
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
@@ -224,8 +226,8 @@ mod tests {
     fn requests_that_acknowledge_responses_were_sent_after_them() {
         let mut wire = agreed(1);
         for msn in 1..=3 {
-            wire.say(0, &read(msn));
-            wire.say(1, READ_RESPONSE);
+            wire.send_ulpdu(0, &read(msn));
+            wire.send_ulpdu(1, READ_RESPONSE);
         }
         for first in [1, 2] {
             let appended = wire.changed(|mut frames| {
@@ -241,9 +243,9 @@ mod tests {
     fn a_response_that_was_acknowledged_came_before() {
         // The capture has the Response after the next Request, which acknowledges it.
         let mut wire = agreed(1);
-        wire.say(0, &read(1));
-        wire.swapped(|wire| wire.say(1, READ_RESPONSE), |wire| wire.say(0, &read(2)));
-        wire.say(1, READ_RESPONSE);
+        wire.send_ulpdu(0, &read(1));
+        wire.swapped(|wire| wire.send_ulpdu(1, READ_RESPONSE), |wire| wire.send_ulpdu(0, &read(2)));
+        wire.send_ulpdu(1, READ_RESPONSE);
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
@@ -253,14 +255,14 @@ mod tests {
     fn requests_that_were_not_all_known_are_not_counted() {
         let mut wire = agreed(3);
         wire.send(1, &fpdu(&testing::send_of(1, 1000)));
-        (1..=3).for_each(|msn| wire.say(0, &read(msn)));
-        wire.say(1, READ_RESPONSE);
+        (1..=3).for_each(|msn| wire.send_ulpdu(0, &read(msn)));
+        wire.send_ulpdu(1, READ_RESPONSE);
         wire.send(0, &[fpdu(&testing::send_of(1, 426)), fpdu(&testing::hex(&read(4)))].concat());
         for msn in 5..=6 {
-            wire.say(1, READ_RESPONSE);
-            wire.say(0, &read(msn));
+            wire.send_ulpdu(1, READ_RESPONSE);
+            wire.send_ulpdu(0, &read(msn));
         }
-        (0..3).for_each(|_| wire.say(1, READ_RESPONSE));
+        (0..3).for_each(|_| wire.send_ulpdu(1, READ_RESPONSE));
         // The fourth Request lacks only its payload.
         let found = wire.cut_to(512).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");

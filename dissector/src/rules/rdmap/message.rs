@@ -6,8 +6,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static SAME: Rule = Rule {
     requirements: &[

@@ -14,7 +14,7 @@ mod terminate;
 
 pub(super) use terminate::is_turned;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// Every rule of RFC 5040 and RFC 7306.
 pub(super) static RULES: &[&Rule] = &[

@@ -6,8 +6,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT, queue_of};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit, queue_of};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// The requirements that a message violates with a wrong T, with a wrong QN, and with either.
 struct Row {

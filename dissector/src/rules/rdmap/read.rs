@@ -5,8 +5,9 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
 
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static RESPONSE: Rule = Rule {
     requirements: &[
@@ -127,10 +128,10 @@ mod tests {
         // Without CRC, too, a Response is judged before the next FPDU, which would come after the
         // next Request.
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
-        wire.say(0, FIRST);
-        wire.say(1, "c142 00010000 0000000000001000 0102030405060708");
-        wire.say(0, SECOND);
-        wire.say(1, TO_SECOND);
+        wire.send_ulpdu(0, FIRST);
+        wire.send_ulpdu(1, "c142 00010000 0000000000001000 0102030405060708");
+        wire.send_ulpdu(0, SECOND);
+        wire.send_ulpdu(1, TO_SECOND);
         assert!(wire.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-4.4-5")));
         let long = answered("c142 00000100 0000000000001000 010203040506070809");
         proves(requirement!("RDMAP-4.4-9"), &long, &right);
@@ -152,8 +153,8 @@ mod tests {
     fn a_request_that_is_missing_may_have_the_same_stag() {
         let mut wire = exchange(&[(0, FIRST)]);
         wire.lose(1, &testing::fpdu(&testing::hex(TO_FIRST)));
-        wire.say(1, FIRST);
-        wire.say(0, TO_FIRST);
+        wire.send_ulpdu(1, FIRST);
+        wire.send_ulpdu(0, TO_FIRST);
         assert_eq!(wire.errors(), []);
     }
 
@@ -163,8 +164,8 @@ mod tests {
     fn both_sides_may_read_into_the_same_stag() {
         let send = "4143 00000000 00000000 00000001 00000000 2a";
         let mut wire = exchange(&[(0, send), (1, send)]);
-        wire.at_once(|wire| wire.say(0, FIRST), |wire| wire.say(1, FIRST));
-        wire.at_once(|wire| wire.say(0, TO_FIRST), |wire| wire.say(1, TO_FIRST));
+        wire.at_once(|wire| wire.send_ulpdu(0, FIRST), |wire| wire.send_ulpdu(1, FIRST));
+        wire.at_once(|wire| wire.send_ulpdu(0, TO_FIRST), |wire| wire.send_ulpdu(1, TO_FIRST));
         wire.fin(0);
         wire.fin(1);
         assert_eq!(wire.errors(), []);
@@ -210,22 +211,22 @@ mod tests {
         // The second Request is not in the capture.
         let mut wire = exchange(&[(0, FIRST)]);
         wire.lose(0, &testing::fpdu(&testing::hex(SECOND)));
-        wire.say(0, THIRD);
+        wire.send_ulpdu(0, THIRD);
         for response in [TO_FIRST, TO_SECOND, TO_THIRD] {
-            wire.say(1, response);
+            wire.send_ulpdu(1, response);
         }
-        wire.say(0, &FIRST.replacen("00000001 00000001", "00000001 00000004", 1));
-        wire.say(1, TO_FIRST);
+        wire.send_ulpdu(0, &FIRST.replacen("00000001 00000001", "00000001 00000004", 1));
+        wire.send_ulpdu(1, TO_FIRST);
         wire.fin(0);
         wire.fin(1);
         assert_eq!(wire.findings(), []);
         // A direction is incomplete.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 2a")]);
         for response in [TO_FIRST, TO_SECOND] {
-            wire.say(1, response);
+            wire.send_ulpdu(1, response);
         }
         wire.lose(0, &testing::fpdu(&testing::hex(FIRST)));
-        wire.say(0, SECOND);
+        wire.send_ulpdu(0, SECOND);
         assert_eq!(wire.findings(), []);
     }
 
@@ -283,10 +284,10 @@ mod tests {
     fn what_is_forgotten_is_not_judged() {
         let mut wire = exchange(&[]);
         for msn in 1..=4097u32 {
-            wire.say(0, &FIRST.replacen("00000001 00000001", &format!("00000001 {msn:08x}"), 1));
+            wire.send_ulpdu(0, &FIRST.replacen("00000001 00000001", &format!("00000001 {msn:08x}"), 1));
         }
         for _ in 0..4097 {
-            wire.say(1, TO_FIRST);
+            wire.send_ulpdu(1, TO_FIRST);
         }
         wire.fin(1);
         wire.fin(0);

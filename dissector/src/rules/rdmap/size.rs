@@ -6,8 +6,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, RawAtomicResponse, RawImmediate, RawReadRequest, RawTerminate};
 
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// Read Request, Terminate, Immediate Data, Atomic Request and Response.
 const WITH_HEADER: u16 = 1 << 1 | 1 << 7 | 0xf << 8;

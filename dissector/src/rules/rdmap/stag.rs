@@ -2,9 +2,11 @@
 
 use weft_core::requirement;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static CHOICE: Rule =
     Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], judge: Judge::End(choice) };
@@ -19,7 +21,7 @@ const ENOUGH: usize = 8;
 const DENSE: u32 = 16;
 
 fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for owner in 0..2 {
+    for owner in Direction::BOTH {
         let stags = state.traffic.stags.advertised(owner);
         let (Some((first, _)), Some((last, frame))) = (stags.first(), stags.last()) else { continue };
         if stags.len() < ENOUGH {
@@ -58,7 +60,7 @@ fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
     }
     // Without CRC an FPDU is read only when the next one has arrived. Its owner may have sent an
     // FPDU that is not read yet.
-    if state.mpa.tcp[1 - remark.direction].latest_octets.is_some_and(|latest| latest > by) {
+    if state.mpa.tcp[remark.direction.peer()].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");
@@ -75,7 +77,7 @@ mod tests {
     fn reads(stags: impl Iterator<Item = u32>) -> Wire {
         let mut wire = Wire::started();
         for (msn, stag) in (1..).zip(stags) {
-            wire.say(
+            wire.send_ulpdu(
                 0,
                 &format!(
                     "4141 00000000 00000001 {msn:08x} 00000000
@@ -93,13 +95,13 @@ mod tests {
     fn an_stag_that_was_invalidated_is_not_used() {
         let after = |between: &[(usize, &str)], last: &str| {
             let mut wire = Wire::started();
-            wire.say(0, "4143 00000000 00000000 00000001 00000000 61");
-            wire.say(1, "4143 00000000 00000000 00000001 00000000 61");
-            wire.say(0, INVALIDATES_7);
+            wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 61");
+            wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 61");
+            wire.send_ulpdu(0, INVALIDATES_7);
             for (direction, octets) in between {
-                wire.say(*direction, octets);
+                wire.send_ulpdu(*direction, octets);
             }
-            wire.say(0, last);
+            wire.send_ulpdu(0, last);
             wire
         };
         let other = WRITES_TO_7.replace("07", "08");
@@ -123,12 +125,12 @@ mod tests {
             frame
         };
         let mut wire = Wire::started_as(&flags(testing::request()), &flags(testing::reply()));
-        wire.say(0, "4143 00000000 00000000 00000001 00000000 61");
-        wire.say(1, "4143 00000000 00000000 00000001 00000000 61");
-        wire.say(0, INVALIDATES_7);
-        wire.say(1, "4143 00000000 00000000 00000002 00000000 07");
-        wire.say(0, WRITES_TO_7);
-        wire.say(0, "4143 00000000 00000000 00000003 00000000 61");
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 61");
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000001 00000000 61");
+        wire.send_ulpdu(0, INVALIDATES_7);
+        wire.send_ulpdu(1, "4143 00000000 00000000 00000002 00000000 07");
+        wire.send_ulpdu(0, WRITES_TO_7);
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000003 00000000 61");
         assert_eq!(wire.errors(), []);
     }
 

@@ -3,9 +3,11 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, What};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// RFC 6581 section 9.3 has this Terminate sent "before resetting the connection".
 const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);
@@ -24,14 +26,14 @@ fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
 }
 
 /// Did this side send an AbortConn? Then its reset was announced (section 8.2.2 of the SDP draft).
-fn aborts_sdp(state: &ConnectionState, side: usize) -> bool {
+fn aborts_sdp(state: &ConnectionState, side: Direction) -> bool {
     state.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
 }
 
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    for side in 0..2 {
-        let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
+    for side in Direction::BOTH {
+        let (own, peer) = (&traffic.sides[side], &traffic.sides[side.peer()]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
             // An RST at another position follows something that was not captured, most likely a
@@ -101,12 +103,12 @@ mod tests {
     fn an_error_ends_with_one_terminate_and_a_close() {
         let right = || exchange(&[(0, SEND), (0, BAD), (1, TERMINATE)]);
         let mut more = right();
-        more.say(1, SEND);
+        more.send_ulpdu(1, SEND);
         proves(requirement!("RDMAP-5.4-12"), &more, &right());
         let silent = then(&[(0, SEND), (0, BAD)], |wire| wire.fin(1));
         let reported = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &reported);
-        let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.say(0, BAD), |wire| wire.fin(1)));
+        let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.send_ulpdu(0, BAD), |wire| wire.fin(1)));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
         proves(requirement!("RDMAP-6.2.1-8"), &reset, &reported);

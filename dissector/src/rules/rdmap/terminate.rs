@@ -6,8 +6,9 @@ use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTermin
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, Ending};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Where the header begins in unit coordinates.
@@ -73,7 +74,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
 /// Are the bits of its first octets in another order than in Figure 8? Either layer and type are
 /// exchanged, or HdrCt is read from the wrong end, so that it is in the reserved bits. The values
 /// then do not mean what they appear to.
-pub(in crate::rules) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
+pub(crate) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
     let has_more = view.payload_len as usize > RawTerminate::LEN;
     let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && has_more;

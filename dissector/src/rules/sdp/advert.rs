@@ -8,11 +8,13 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
 
-use super::SdpView;
+use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::sdp::Advert;
 use crate::follow::{ConnectionState, RequestKind};
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
@@ -74,7 +76,7 @@ fn stray(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;
     };
-    for (direction, strays) in sdp.strays.iter().enumerate() {
+    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
         for stray in &strays.rdma {
             let (id, what, by) = match stray.write {
                 true => (requirement!("SDP-6.3.3.3-2"), "an RDMA Write", "SinkAvail"),
@@ -95,7 +97,7 @@ fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
 
 /// A Terminate denies a buffer that its sender advertises.
 fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let owner = usize::from(unit.direction);
+    let owner = unit.direction();
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.target() else { return };
@@ -115,13 +117,13 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
         Opcode::READ_REQUEST => const { &[Mid::RDMA_RD_COMPL, Mid::SEND_SM, Mid::SINK_AVAIL] },
         _ => const { &[Mid::RDMA_WR_COMPL, Mid::SINK_CANCEL_ACK, Mid::DATA] },
     };
-    if sdp.may_know_of(1 - owner, done, target.frame) {
+    if sdp.may_know_of(owner.peer(), done, target.frame) {
         return;
     }
     let end = &sdp.ends[owner];
     let (ids, advert) = match target.opcode() {
         Opcode::READ_REQUEST => {
-            let operations = &state.traffic.sides[1 - owner].operations;
+            let operations = &state.traffic.sides[owner.peer()].operations;
             let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
             let RequestKind::Read(read) = request.kind else { return };
             let mut open = end.source.adverts.open().iter();
@@ -223,7 +225,7 @@ mod tests {
     /// Length and headers, in hexadecimal.
     fn terminate(talk: &mut Talk, direction: usize, error: &str, control: &str, headers: &str) {
         let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
-        talk.wire.say(direction, &ulpdu);
+        talk.wire.send_ulpdu(direction, &ulpdu);
     }
 
     #[test]

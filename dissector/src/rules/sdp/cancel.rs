@@ -4,10 +4,11 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ACKNOWLEDGED: Rule =
     Rule { requirements: &[requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")], judge: Judge::Sdp(acknowledged) };

@@ -3,10 +3,12 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static AFTER_DIS_CONN: Rule = Rule {
     requirements: &[
@@ -101,13 +103,19 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         && connection.rst == [None; 2]
         && sides.iter().all(|side| side.terminate.is_none());
     let first = match connection.fin {
-        [Some(forth), Some(back)] => usize::from(back < forth),
-        [Some(_), None] => 0,
-        [None, Some(_)] => 1,
+        [Some(forth), Some(back)] => {
+            if back < forth {
+                Direction::Reverse
+            } else {
+                Direction::Forward
+            }
+        }
+        [Some(_), None] => Direction::Forward,
+        [None, Some(_)] => Direction::Reverse,
         [None, None] => return,
     };
     let Some(fin) = connection.fin[first] else { return };
-    let peer = 1 - first;
+    let peer = first.peer();
     if !is_plain || state.mpa.tcp[peer].may_be_late_at(fin) || closing.dis_conn[peer].is_some() {
         return;
     }

@@ -5,10 +5,12 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static USE: Rule = Rule {
     requirements: &[
@@ -86,7 +88,7 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
 /// Only an arriving message uses up a posted buffer.
 fn reported(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, strays) in sdp.strays.iter().enumerate() {
+    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
             findings.in_frame(requirement!("SDP-10-1"), direction, step.header, &expected, step.to.to_string());

@@ -7,11 +7,12 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawAdverts, RawHello, RawHelloAck};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::Setup;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Carrier, Unit};
+use crate::parse::{Carrier, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// The largest size of a Private Buffer, in octets.
 const MOST: u32 = 1 << 31;

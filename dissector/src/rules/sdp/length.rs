@@ -6,10 +6,11 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const SENDS: u16 =
     1 << Opcode::SEND.0 | 1 << Opcode::SEND_INVALIDATE.0 | 1 << Opcode::SEND_SE.0 | 1 << Opcode::SEND_SE_INVALIDATE.0;

@@ -66,12 +66,12 @@ mod talk;
 #[cfg(test)]
 mod testing;
 mod transition;
-mod view;
+pub(super) mod view;
 mod wr_compl;
 
 pub(crate) use view::SdpView;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// Every rule of SDP.
 pub(super) static RULES: &[&Rule] = &[

@@ -3,10 +3,11 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const WORD: std::ops::Range<usize> = 16..20;
 

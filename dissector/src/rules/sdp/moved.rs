@@ -6,10 +6,11 @@ use std::ops::Range;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, RawRdmaRdCompl, RawRdmaWrCompl};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const LEN: Range<usize> = 16..20;
 

@@ -2,11 +2,13 @@
 
 use weft_core::requirement;
 
-use super::SdpView;
+use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::reached;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 const MSEQ: std::ops::Range<usize> = 8..12;
 const MSEQ_ACK: std::ops::Range<usize> = 12..16;
@@ -63,7 +65,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, strays) in sdp.strays.iter().enumerate() {
+    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
             findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.header, &expected, step.to.to_string());

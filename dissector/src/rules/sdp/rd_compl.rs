@@ -5,11 +5,12 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawRdmaRdCompl};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, Before, Why};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static AMOUNT: Rule = Rule {
     requirements: &[

@@ -9,11 +9,14 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mode;
 
 use super::figure::{PAIRS, name, pair};
-use super::{SdpView, wr_compl};
+use super::view::SdpView;
+use super::wr_compl;
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Act, Before, Stray, Why};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[
@@ -69,7 +72,7 @@ pub(super) static AT_THE_END: Rule =
 /// SinkAvailCancel.
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for direction in 0..2 {
+    for direction in Direction::BOTH {
         let Some(write) = sdp.write_after_cancel_ack(direction) else { continue };
         let found = format!("one to STag {:#010x}, whose SinkAvail was canceled", write.stag);
         let expected = "no RDMA Write after its own SinkCancelAck";

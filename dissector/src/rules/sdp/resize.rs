@@ -3,10 +3,11 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_PRIVATE_BUFFER, Mid, RawChRcvBuf, RawChRcvBufAck};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// The largest size in a Hello or HelloAck, in octets.
 const MOST: u32 = 1 << 31;

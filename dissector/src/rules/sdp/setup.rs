@@ -7,10 +7,12 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Carrier, Kind, STREAMING_HEAD, Unit};
+use crate::parse::{Carrier, Kind, STREAMING_HEAD, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static ORDER: Rule = Rule {
     requirements: &[
@@ -100,7 +102,7 @@ fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &state.mpa.tcp) else {
         return;
     };
-    let (connecting, accepting) = (sdp.connecting, 1 - sdp.connecting);
+    let (connecting, accepting) = (sdp.connecting, sdp.connecting.peer());
     if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
         for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
             let expected = "no iWARP message until the HelloAck arrives";
@@ -111,7 +113,7 @@ fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
-    let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
+    let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
         // Without a misread, octets there or before them were not captured.
         Kind::Unparsed { len } if unit.misread.is_some() && state.traffic.sides[direction].strayed => {
@@ -156,8 +158,8 @@ fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
 /// direction that waits for missing octets after the other direction.
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
-    for (direction, reads) in state.mpa.reads.iter().enumerate() {
-        let is_in_step = |excess: &Excess| !state.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+    for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {
+        let is_in_step = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
         let is_connecting = direction == sdp.connecting;
         let limits = [(reads.loc_ord.most, "own LocORD"), (reads.loc_ird.most, "LocIRD of the peer")];
         for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {

@@ -4,11 +4,12 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawSinkAvail};
 
-use super::SdpView;
 use super::figure::{FIRST_MODE, PAIRS, is_first, name, pair};
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static SIZE: Rule = Rule {
     requirements: &[

@@ -5,10 +5,11 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, RawChRcvBuf, RawChRcvBufAck};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static LIMIT: Rule = Rule {
     requirements: &[

@@ -5,10 +5,11 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static OPCODE: Rule = Rule {
     requirements: &[

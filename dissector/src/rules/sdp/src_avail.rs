@@ -4,12 +4,13 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawSrcAvail};
 
-use super::SdpView;
 use super::figure::{FIRST_MODE, PAIRS, is_first, pair};
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::Before;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[

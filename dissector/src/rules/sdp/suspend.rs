@@ -5,10 +5,11 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawSuspComm};
 
-use super::SdpView;
+use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::Unit;
+use crate::parse::{SegmentView, ULPDU_AT, Unit};
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 /// The RDMA operations that SDP starts: RDMA Write and Read Request.
 const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;
@@ -99,7 +100,7 @@ fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 
 fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
-    let sent = sdp.ends[usize::from(unit.direction)].sent;
+    let sent = sdp.ends[unit.direction()].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
     } else if sent.has(Mid::SUSP_COMM) {

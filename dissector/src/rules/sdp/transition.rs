@@ -4,12 +4,13 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 
-use super::SdpView;
 use super::figure::{FIRST_MODE, is_first, name};
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::Before;
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static TRANSITION: Rule = Rule {
     requirements: &[

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
+use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp;
+use crate::parse::{Carrier, Kind, Unit};
 use crate::part::Part;
-use crate::unit::{Carrier, Kind, Unit};
 
 /// An SDP message with a captured BSDH, at the place in the stream where its sender put it.
 ///
@@ -24,7 +25,7 @@ pub(crate) struct SdpView<'a> {
     /// The BSDH of the message.
     pub(crate) bsdh: RawBsdh,
     /// The direction of the sender.
-    pub(crate) direction: usize,
+    pub(crate) direction: Direction,
 }
 
 impl<'a> SdpView<'a> {
@@ -32,7 +33,7 @@ impl<'a> SdpView<'a> {
     pub(crate) fn of(state: &'a ConnectionState, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let state = state.context().sdp.as_deref()?;
-        let direction = usize::from(unit.direction);
+        let direction = unit.direction();
         if carrier == Carrier::Send && !state.believes(direction) {
             return None;
         }
@@ -55,8 +56,8 @@ impl<'a> SdpView<'a> {
     }
 
     /// The direction of the receiver.
-    pub(crate) fn peer(&self) -> usize {
-        1 - self.direction
+    pub(crate) fn peer(&self) -> Direction {
+        self.direction.peer()
     }
 
     /// The length of the complete message in octets, captured or not.

@@ -5,12 +5,13 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, Mode, RawRdmaWrCompl};
 
-use super::SdpView;
 use super::figure::{PAIRS, name, pair};
+use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, Why};
-use crate::rules::{Findings, Judge, Rule};
-use crate::unit::Unit;
+use crate::parse::Unit;
+use crate::rules::findings::Findings;
+use crate::rules::rule::{Judge, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[

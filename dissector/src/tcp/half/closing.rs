@@ -4,19 +4,8 @@ use crate::ip::Segment;
 
 use super::super::checksum::Checksum;
 use super::super::table::FAR;
+use super::fin::Closing;
 use super::{Half, ORIGIN};
-
-/// The FIN that ends a direction.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Closing {
-    /// Its own sequence number, after the octets of its segment.
-    seq: u32,
-    frame: u64,
-    /// When it was captured, in nanoseconds since 1970.
-    time: u64,
-    /// Are octets in front of it missing of which no segment was captured?
-    has_hole: bool,
-}
 
 impl Half {
     /// Notes the first FIN that was not damaged on its way; `seq` is its own number.
@@ -107,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_right_behind_the_octets_shows_no_gap() {
+    fn a_fin_right_after_the_octets_shows_no_gap() {
         let mut wire = exchange(&[(0, SEND)]);
         wire.fin(0);
         wire.fin(1);

@@ -1,7 +1,7 @@
 //! The reader's queries to a direction, and how it consumes octets: octets, the frames that they
 //! came from, where segments begin and end.
 
-use crate::unit::Placed;
+use crate::located::Placed;
 
 use super::super::arrived::Arrived;
 use super::super::run::Run;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::testing::{segment, syn};
 use super::*;
-use crate::unit::Placed;
+use crate::located::Placed;
 
 impl Half {
     fn add(&mut self, segment: &Segment<'_>) {

@@ -162,7 +162,7 @@ impl Stage {
         if self.agent.agent.is_some() {
             return Ok(());
         }
-        let Some(way) = self.target.agent.clone() else {
+        let Some(way) = self.target.remote().and_then(|remote| remote.agent.clone()) else {
             return Err(self.harness(at, "the target has no agent: the case has to say that it needs one"));
         };
         match Agent::open(&way, self.target.scaled(OPEN_SECONDS)).await {

@@ -67,7 +67,7 @@ pub(crate) struct Operated {
 impl Stage {
     /// A TCP connection to where the agent listens.
     pub(in crate::stage) async fn agent_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
-        if self.target.role == Role::Initiator {
+        if self.target.role() == Role::Initiator {
             return Err(self.harness(at, "the target is an initiator: its agent connects, by target:connect"));
         }
         self.check_room(at)?;
@@ -87,7 +87,7 @@ impl Stage {
 
     /// Where the target file says that the agent meets the tester.
     fn agent_place(&self) -> Option<SocketAddr> {
-        self.target.agent.as_ref().and_then(|agent| agent.place)
+        self.target.remote()?.agent.as_ref()?.place
     }
 
     async fn agent_listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
@@ -150,7 +150,7 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<(u32, Object), Stop> {
         let at = expectation.at.as_ref();
-        if self.target.role != Role::Initiator {
+        if self.target.role() != Role::Initiator {
             return Err(self.harness(at, "the target is a responder: the tester connects to it, by t:connect"));
         }
         self.check_room(at)?;
@@ -190,14 +190,14 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Operated, Stop> {
         let at = expectation.at.as_ref();
-        let begun = match self.target.role {
+        let begun = match self.target.role() {
             Role::Initiator => self.agent_opens(options, expectation).await?,
             Role::Responder | Role::Both => self.agent_answers(options, request, expectation).await?,
         };
         match begun {
             Ok(operated) => {
                 self.log.answered();
-                let settled = self.link.now() + self.target.settle;
+                let settled = self.link.now() + self.target.options.settle;
                 self.link.pause(settled).await;
                 Ok(operated)
             }
@@ -349,8 +349,8 @@ impl Stage {
     ) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
         let options = PairOptions::default();
-        let request = Message::new("MPA Request", correct::startup(&self.target.request));
-        let begun = match self.target.role {
+        let request = Message::new("MPA Request", correct::startup(&self.target.description.request));
+        let begun = match self.target.role() {
             Role::Initiator => self.agent_opens(&options, expectation).await?,
             Role::Responder | Role::Both => self.agent_answers(&options, &request, expectation).await?,
         };
@@ -361,7 +361,7 @@ impl Stage {
         // The other way.
         let part = self.agent_opening(&options, at).await?;
         let started = Started { crc, markers: false, rtr: None, ird: None };
-        let done = match self.target.role {
+        let done = match self.target.role() {
             Role::Initiator => {
                 let work = OPENING_WORK + 1;
                 self.agent_done(Action::PostReceive { on: pair, work, parts: vec![part] }, at).await?;

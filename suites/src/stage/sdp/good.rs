@@ -36,7 +36,7 @@ impl Stage {
             // Only the whole exchange says so.
             self.log.alive_before = alive;
         } else {
-            let profile = self.target.sdp_start;
+            let profile = self.target.description.sdp.start;
             if let Err(why) = self.sdp_greet(number, &super::start::hello(), profile, expectation).await? {
                 return Ok(Err(why));
             }

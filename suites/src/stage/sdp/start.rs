@@ -85,10 +85,10 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<HelloAck, String>, Stop> {
         let at = expectation.at.as_ref();
-        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.sdp_order);
+        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.description.sdp.order);
         let hello = hello.filled(counters(order));
         let told = Heard::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
-        if profile != self.target.sdp_start {
+        if profile != self.target.description.sdp.start {
             self.log.invited.extend(profile.breaks());
         }
         let mut request = request(profile);
@@ -232,7 +232,7 @@ impl Stage {
         at: Option<&SourceLocation>,
     ) -> Result<u32, Stop> {
         let number = self.connect(at).await?;
-        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.sdp_order);
+        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.description.sdp.order);
         let hello = hello.filled(counters(order));
         if profile == SdpStart::PrivateData {
             let request = StartupFields { private_data: hello.octets, ..StartupFields::REQUEST };

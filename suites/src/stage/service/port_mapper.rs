@@ -76,7 +76,7 @@ async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Result<()
 impl Stage {
     /// A right Request to a port mapper for a service that it maps, and its answer.
     async fn plain_request(&mut self, expectation: &Expectation) -> Result<Result<(), String>, super::Stop> {
-        Ok(match self.mapper_ask(self.target.mapped, expectation.within).await? {
+        Ok(match self.mapper_ask(self.target.description.mapper.mapped, expectation.within).await? {
             Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => Ok(()),
             Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
             Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),

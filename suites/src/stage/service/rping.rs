@@ -186,7 +186,7 @@ impl Stage {
         if let Err(why) = go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)) {
             return Ok(Err(why));
         }
-        let length = self.target.rping_size;
+        let length = self.target.description.rping_size;
         let buffer = TaggedBuffer { stag: read.sink_stag, tagged_offset: read.sink_to, length };
         Ok(Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: started.ird }))
     }
@@ -227,7 +227,7 @@ impl Stage {
     pub(crate) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
         let number = self.connect(None).await?;
         let expectation = Expectation::preparation(within, None);
-        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        let request = Message::new("MPA Request", correct::startup(&self.target.description.request));
         let started = match self.start_up(number, &request, &expectation).await? {
             Ok(started) => started,
             Err(why) => return Ok(Err(why)),

@@ -8,7 +8,7 @@ use super::Looker;
 use crate::model::CaseKey;
 use crate::stage::Stage;
 use crate::targets::declared::differences;
-use crate::targets::{OpenError, Service, Target};
+use crate::targets::{OpenError, Service};
 
 impl Looker {
     /// Looks where the target has one.
@@ -16,7 +16,7 @@ impl Looker {
         if !self.target.offers(Service::Agent) {
             return Ok(());
         }
-        let target = Arc::new(Target { service: Service::Agent, ..Target::clone(&self.target) });
+        let target = Arc::new(self.target.with_service(Service::Agent));
         let reached = self.live.link(&target)?;
         let mut stage = Stage::new(target, reached, CaseKey::new("target/check"), self.sink.clone());
         let device = stage.agent_done(Action::Device, None).await;
@@ -30,7 +30,7 @@ impl Looker {
         match &device {
             Ok(Done::Device(device)) => {
                 self.add("its agent", Some(true), told(device));
-                for line in differences(&self.target.capabilities, device) {
+                for line in differences(self.target.capabilities(), device) {
                     self.add("device differs", None, line);
                 }
             }

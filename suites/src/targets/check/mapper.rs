@@ -10,10 +10,10 @@ use crate::targets::OpenError;
 impl Looker {
     /// What it answers for each service that the target's file names.
     pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
-        let (mapped, unmapped) = (self.target.mapped, self.target.unmapped);
+        let (mapped, unmapped) = (self.target.description.mapper.mapped, self.target.description.mapper.unmapped);
         self.asked("a service that it maps", mapped, true).await?;
         self.asked("one that it does not map", unmapped, false).await?;
-        if let Some((_, service)) = self.target.mapper_v6 {
+        if let Some((_, service)) = self.target.description.mapper.v6 {
             self.asked("one over IPv6", service, true).await?;
         }
         Ok(())

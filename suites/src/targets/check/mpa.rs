@@ -30,7 +30,7 @@ impl Looker {
         let mut silent = 0;
         let mut shown = BTreeSet::new();
         // Its good exchange has FPDUs then, whose CRCs were looked at.
-        if works && self.target.request.crc && self.target.service.driver().operates() {
+        if works && self.target.description.request.crc && self.target.service().driver().operates() {
             shown.insert(Capability::Crc);
         }
         for (what, request) in [
@@ -75,7 +75,7 @@ impl Looker {
 
     /// Tells what it can do, as was seen, that its file says nothing of.
     fn undeclared(&mut self, mut shown: BTreeSet<Capability>) {
-        shown.retain(|capability| !self.target.capabilities.contains(capability));
+        shown.retain(|capability| !self.target.capabilities().contains(capability));
         if !shown.is_empty() {
             let names: Vec<String> = shown.iter().map(ToString::to_string).collect();
             let names = names.join(", ");
@@ -88,7 +88,7 @@ impl Looker {
 
     /// The Request that asks for least.
     fn plain(&self) -> StartupFields {
-        StartupFields { private_data: self.target.request.private_data.clone(), ..StartupFields::REQUEST }
+        StartupFields { private_data: self.target.description.request.private_data.clone(), ..StartupFields::REQUEST }
     }
 
     /// Is it one that answers MPA Requests? Gives the Reply in words.

@@ -27,7 +27,7 @@ const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
 impl Looker {
     /// What an SDP socket does.
     pub(super) async fn sdp(&mut self) -> Result<(), OpenError> {
-        let (start, order) = (self.target.sdp_start, self.target.sdp_order);
+        let (start, order) = (self.target.description.sdp.start, self.target.description.sdp.order);
         let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
         let mut stage = self.stage()?;
         let seen = stage.sdp_look(start, order, times).await;
@@ -44,7 +44,7 @@ impl Looker {
             }
         };
         self.add("its HelloAck", None, seen.hello_ack.told());
-        let declared = self.target.service;
+        let declared = self.target.service();
         let (what, service) = match seen.service() {
             Some(service) => (does(service), service.as_str()),
             None => ("says nothing, and does not close", "no service that weft knows"),

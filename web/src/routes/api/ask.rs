@@ -4,8 +4,8 @@ use axum::extract::{FromRequest, FromRequestParts, Json, Request};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::ApiFailure;
-use crate::app::Failure;
+use super::failure::ApiFailure;
+use crate::failure::Failure;
 use crate::routes::ask::{Path, Query};
 
 /// The parameters in the path.

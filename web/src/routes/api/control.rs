@@ -9,10 +9,11 @@ use serde_json::Number;
 use weft_suites::model::Tier;
 
 use super::super::control::{repeated, resumed};
-use super::ApiFailure;
 use super::ask::{Address, Sent};
+use super::failure::ApiFailure;
 use super::model::Accepted;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::starter::{NotTaken, Wanted};
 
 /// A request to start a run.

@@ -9,7 +9,7 @@ use weft_suites::model::CaseResult;
 use super::control::{Again, Start};
 use super::model::{Accepted, Baseline, Cases, Matrix, Pairs, Run, Runs, Sections, Targets, Trend};
 use super::{MOST_RUNS, RUNS};
-use crate::app::Problem;
+use crate::failure::Problem;
 
 /// The document.
 pub(super) fn document() -> Value {

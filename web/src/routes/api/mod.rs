@@ -5,22 +5,25 @@ mod ask;
 mod captures;
 mod control;
 mod describe;
+mod failure;
 mod model;
 mod over;
 
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use weft_suites::model::CaseResult;
 use weft_suites::store::RunsPage;
 
-use super::{find_case, find_run};
-use crate::app::{App, Failure};
-use crate::store_watch::unless_gone;
+use super::find::{find_case, find_run};
+use crate::app::App;
+use crate::failure::Failure;
+use crate::routes::unless_gone::unless_gone;
 use ask::{Address, Params};
+use failure::ApiFailure;
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
 /// The default and the maximum number of runs in an answer.
@@ -53,21 +56,6 @@ fn of_store(app: &App) -> Router<App> {
         .route("/matrix", get(over::matrix))
         .route("/pairs", get(over::pairs))
         .route_layer(from_fn_with_state(app.clone(), unless_gone))
-}
-
-/// A failure that is reported as JSON.
-pub(super) struct ApiFailure(Failure);
-
-impl<T: Into<Failure>> From<T> for ApiFailure {
-    fn from(failure: T) -> Self {
-        ApiFailure(failure.into())
-    }
-}
-
-impl IntoResponse for ApiFailure {
-    fn into_response(self) -> Response {
-        self.0.into_json()
-    }
 }
 
 /// The query of the list of runs.

@@ -9,10 +9,11 @@ use weft_suites::model::Verdict;
 use weft_suites::report::sections_of;
 
 use super::super::{compare, matrix, pairs, sections, targets};
-use super::ApiFailure;
 use super::ask::{Address, Params};
+use super::failure::ApiFailure;
 use super::model::{Baseline, Matrix, MatrixLine, Pair, Pairs, RunEntry, SectionEntry, Sections, Trend, UnsteadyEntry};
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 
 pub(super) async fn trend(State(app): State<App>, Address(name): Address<String>) -> Result<Json<Trend>, ApiFailure> {
     let targets::Trend { runs, mut scores, unsteady } = targets::trend(&app, &name).await?;

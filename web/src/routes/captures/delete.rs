@@ -5,7 +5,8 @@ use axum::response::Redirect;
 
 use super::find;
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::routes::ask::Path;
 
 pub(in crate::routes) async fn form(

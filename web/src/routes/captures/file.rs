@@ -9,7 +9,8 @@ use tokio_util::io::ReaderStream;
 
 use super::find;
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::routes::ask::Path;
 
 pub(in crate::routes) async fn file(

@@ -6,8 +6,9 @@ use axum::extract::{Extension, State};
 use axum::response::Html;
 
 use crate::access::{Role, Session};
-use crate::app::{App, Failure};
+use crate::app::App;
 use crate::captures::shelf::Entry;
+use crate::failure::Failure;
 use crate::view::captures::{self, Line};
 
 /// The maximum number of captures on the page.

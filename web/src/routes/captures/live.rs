@@ -11,8 +11,9 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::{Subject, find};
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
 use crate::captures::follow::follow;
+use crate::failure::Failure;
 use crate::routes::ask::Path;
 use crate::view;
 

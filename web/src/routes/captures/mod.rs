@@ -2,6 +2,7 @@
 
 pub(super) mod delete;
 pub(super) mod file;
+pub(super) mod filter;
 pub(super) mod list;
 pub(super) mod live;
 pub(super) mod packets;
@@ -11,14 +12,15 @@ pub(super) mod upload;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use weft_dissector::browse::Survey;
 use weft_suites::model::EvidenceKind;
 
 use super::evidence;
 use crate::access::Session;
-use crate::app::{App, Failure};
-use crate::captures::read::Survey;
+use crate::app::App;
 use crate::captures::shelf::Entry;
 use crate::captures::{Asker, Got, Source};
+use crate::failure::Failure;
 use crate::view::{self, url};
 
 const NO_CAPTURE: Failure = Failure::NotFound("There is no such capture.");
@@ -49,7 +51,7 @@ pub(super) async fn find(app: &App, session: &Session, id: &str) -> Result<Subje
 }
 
 async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &str)) -> Result<Subject, Failure> {
-    let detail = super::find_run(app, run).await?;
+    let detail = super::find::find_run(app, run).await?;
     let planned = place.parse::<usize>().ok().and_then(|place| detail.planned.get(place)).ok_or(NO_CAPTURE)?;
     let result = app.store.result(run, &planned.key).await?.ok_or(NO_CAPTURE)?;
     let path = evidence::place(app, &detail.record.info, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;

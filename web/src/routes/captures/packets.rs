@@ -6,11 +6,13 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
+use weft_dissector::browse::FrameList;
 
+use super::filter::filter_error;
 use super::{Subject, find, head, ready, survey};
 use crate::access::Session;
-use crate::app::{App, Failure};
-use crate::captures::filter_error;
+use crate::app::App;
+use crate::failure::Failure;
 use crate::routes::ask::{Path, Query};
 use crate::view::captures::{self, List};
 use crate::view::url;
@@ -47,7 +49,7 @@ pub(in crate::routes) async fn list(
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
         }
     };
-    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: wanted.from };
+    let list = List { filter, passed: passed.as_deref(), from: wanted.from };
     Ok(Html(captures::packets(head("packets", &subject, &survey), &survey.index, &list)?).into_response())
 }
 
@@ -63,9 +65,9 @@ pub(in crate::routes) async fn one(
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
     // With an invalid filter there are no links to other packets; the list shows the error.
     let passed = passed(&app, &subject, wanted.filter.trim()).await?.unwrap_or_default();
-    let list = List { filter: wanted.filter.trim(), passed: passed.as_ref().map(|passed| passed.as_slice()), from: 0 };
+    let list = List { filter: wanted.filter.trim(), passed: passed.as_deref(), from: 0 };
     let place = match &passed {
-        Some(passed) => passed.binary_search(&row.number).ok(),
+        Some(passed) => passed.find(row.number),
         None => index.find(row.number),
     };
     let details = ready(app.captures.detail(subject.asker.clone(), &subject.source, row.number, row.known_at).await)?;
@@ -79,7 +81,7 @@ pub(in crate::routes) async fn passed(
     app: &App,
     subject: &Subject,
     filter: &str,
-) -> Result<Result<Option<Arc<Vec<u64>>>, String>, Failure> {
+) -> Result<Result<Option<Arc<FrameList>>, String>, Failure> {
     if filter.is_empty() {
         return Ok(Ok(None));
     }

@@ -7,7 +7,8 @@ use weft_core::requirement::Severity;
 
 use super::{find, head, ready, survey};
 use crate::access::Session;
-use crate::app::{App, Failure};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::routes::ask::{Path, Query};
 use crate::view::captures;
 

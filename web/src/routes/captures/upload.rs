@@ -6,9 +6,11 @@ use axum::extract::{Extension, State};
 use axum::response::Redirect;
 use tokio_stream::StreamExt;
 
-use crate::access::{FORGED, Session};
-use crate::app::{App, Failure};
+use crate::access::Session;
+use crate::app::App;
 use crate::captures::upload::Refused;
+use crate::door::FORGED;
+use crate::failure::Failure;
 use crate::view::url;
 
 /// The maximum number of fields in a form.

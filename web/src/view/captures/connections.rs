@@ -1,12 +1,12 @@
 //! The connections of a capture, and one of them as a ladder.
 
 use askama::Template;
+use weft_dissector::browse::Survey;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::stats::ConnectionStats;
 use weft_suites::clock;
 
-use super::{Count, Head, Links, counts, part};
-use crate::captures::read::Survey;
+use super::common::{Count, Head, Links, counts, part};
 use crate::view::url;
 
 /// Links below a ladder.

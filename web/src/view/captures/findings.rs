@@ -2,10 +2,10 @@
 
 use askama::Template;
 use weft_core::requirement::Severity;
+use weft_dissector::browse::Survey;
 use weft_dissector::browse::index::IndexedFinding;
 
-use super::{Head, Links, class, part};
-use crate::captures::read::Survey;
+use super::common::{Head, Links, class, part};
 use crate::view::url;
 
 #[derive(Template)]

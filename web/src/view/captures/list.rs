@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use askama::Template;
+use weft_dissector::browse::Survey;
 
-use super::{Count, counts, octets};
-use crate::captures::read::Survey;
+use super::common::{Count, counts, octets};
 use crate::captures::shelf::Entry;
 use crate::view::{time, url};
 

@@ -1,10 +1,10 @@
 //! Reads and atomic operations of a capture, with their latency.
 
 use askama::Template;
+use weft_dissector::browse::Survey;
 use weft_dissector::fact::Operation;
 
-use super::{Head, Links, part};
-use crate::captures::read::Survey;
+use super::common::{Head, Links, part};
 use crate::view::url;
 
 #[derive(Template)]
@@ -30,7 +30,7 @@ struct Line<'a> {
 /// The page.
 pub(crate) fn operations(head: Head, survey: &Survey, from: usize) -> Result<String, askama::Error> {
     let base = head.base.clone();
-    let all = &survey.operations;
+    let all = survey.operations.list();
     let (range, pages) = part(from, all.len(), |from| url::part(&base, "operations", from));
     let rows = all[range.clone()].iter().map(|(stream, operation)| Line {
         stream: *stream,
@@ -44,7 +44,7 @@ pub(crate) fn operations(head: Head, survey: &Survey, from: usize) -> Result<Str
         first: range.start + 1,
         last: range.end,
         total: all.len(),
-        left_out: survey.left_out,
+        left_out: survey.operations.left_out(),
         pages,
         head,
     };

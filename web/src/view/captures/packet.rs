@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use askama::Template;
 use weft_core::Requirement;
+use weft_dissector::browse::Survey;
 use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, Place};
 use weft_dissector::browse::index::Row;
 
-use super::{Head, List, class, ranges};
-use crate::captures::read::Survey;
+use super::common::{Head, LINES, class, ranges};
+use super::packets::List;
 use crate::view::{time, url};
 
 /// Bytes that the page shows.
@@ -92,7 +93,7 @@ pub(crate) fn packet(
         stream: row.stream().map(|stream| (stream, url::connection(&base, stream))),
         previous: neighbour(place.and_then(|place| place.checked_sub(1))),
         next: neighbour(place.and_then(|place| place.checked_add(1))),
-        list: url::packets(&base, list.filter, place.unwrap_or(0) / super::LINES * super::LINES),
+        list: url::packets(&base, list.filter, place.unwrap_or(0) / LINES * LINES),
         findings: detail.findings.iter().map(finding).collect(),
         units: detail
             .units

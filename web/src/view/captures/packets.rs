@@ -1,9 +1,11 @@
 //! The packets of a capture, in pages.
 
 use askama::Template;
+use weft_dissector::browse::FrameList;
 use weft_dissector::browse::index::{Index, Row};
+use weft_dissector::output::text::counted;
 
-use super::{Head, Links, class, counted, pair, part, seconds};
+use super::common::{Head, Links, class, pair, part, seconds};
 use crate::view::url;
 
 #[derive(Template)]
@@ -37,7 +39,7 @@ pub(crate) struct List<'a> {
     /// The display filter; empty for all packets.
     pub(crate) filter: &'a str,
     /// Numbers of the packets that pass the filter.
-    pub(crate) passed: Option<&'a [u64]>,
+    pub(crate) passed: Option<&'a FrameList>,
     /// Index of the first one on the page.
     pub(crate) from: usize,
 }
@@ -45,13 +47,13 @@ pub(crate) struct List<'a> {
 impl List<'_> {
     /// The number of packets.
     pub(crate) fn len(&self, index: &Index) -> usize {
-        self.passed.map_or(index.rows().len(), <[u64]>::len)
+        self.passed.map_or(index.rows().len(), FrameList::len)
     }
 
     /// The packet at an index of the list.
     pub(crate) fn row<'i>(&self, index: &'i Index, at: usize) -> Option<&'i Row> {
         let place = match self.passed {
-            Some(passed) => index.find(*passed.get(at)?)?,
+            Some(passed) => index.find(passed.get(at)?)?,
             None => at,
         };
         index.rows().get(place)

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use askama::Template;
+use weft_dissector::browse::Survey;
 use weft_dissector::output::text::exchange_line;
 
-use super::Head;
-use crate::captures::read::Survey;
+use super::common::Head;
 
 /// The maximum number of connections on the page.
 const MOST: usize = 100;

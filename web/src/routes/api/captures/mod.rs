@@ -16,11 +16,12 @@ use serde::Deserialize;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
-use super::ApiFailure;
 use super::ask::{Address, Params, count};
+use super::failure::ApiFailure;
 use crate::access::Session;
-use crate::app::{App, Failure, Problem};
-use crate::captures::filter_error;
+use crate::app::App;
+use crate::failure::{Failure, Problem};
+use crate::routes::captures::filter::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
 use crate::view::captures::List;
@@ -141,7 +142,7 @@ async fn packets(
         Err(error) => return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(Problem { error })).into_response()),
     };
     let index = &survey.index;
-    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: lines.from };
+    let list = List { filter, passed: passed.as_deref(), from: lines.from };
     let places = lines.from..lines.from.saturating_add(lines.limit()?).min(list.len(index));
     let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
     Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())

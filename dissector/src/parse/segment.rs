@@ -3,8 +3,8 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
+use super::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::part::Part;
-use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 
 /// Where the ULPDU begins in unit coordinates: after `ULPDU_Length`.
 pub(crate) const ULPDU_AT: usize = 2;

@@ -1,5 +1,5 @@
-//! The rows of an index in pages. Pages in use are unpacked, the others packed (postcard, then
-//! zstd).
+//! The rows of an index in pages. Pages in use are unpacked, the others packed (the octets of
+//! `codec`, then zstd).
 //!
 //! A row takes about 250 bytes, mostly text, and about a tenth of that if it is packed. Unpacking a
 //! page takes less than a millisecond. So an index needs little memory, and no file on a disk.
@@ -7,7 +7,8 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use super::index::Row;
+use super::codec;
+use super::row::OwnedRow;
 
 /// Rows in a page.
 const PAGE: usize = 1024;
@@ -20,7 +21,7 @@ const MAX_PAGE: usize = PAGE * 4096;
 
 /// All rows.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub(super) struct Pages {
     len: usize,
     /// Number of the first frame of each page.
     firsts: Vec<u64>,
@@ -38,23 +39,23 @@ struct Inner {
 #[derive(Debug)]
 struct Page {
     at: usize,
-    rows: Vec<Row>,
+    rows: Vec<OwnedRow>,
     changed: bool,
 }
 
 impl Pages {
     /// The number of rows.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// The number of the last frame.
-    pub(crate) fn last(&self) -> Option<u64> {
+    pub(super) fn last(&self) -> Option<u64> {
         self.last
     }
 
     /// Appends a row; frames come in the order of their numbers.
-    pub(crate) fn push(&mut self, row: Row) {
+    pub(super) fn push(&mut self, row: OwnedRow) {
         let at = self.len / PAGE;
         self.last = Some(row.number);
         if self.len.is_multiple_of(PAGE) {
@@ -70,7 +71,7 @@ impl Pages {
     }
 
     /// The row at an index.
-    pub(crate) fn get(&self, place: usize) -> Option<Row> {
+    pub(super) fn get(&self, place: usize) -> Option<OwnedRow> {
         if place >= self.len {
             return None;
         }
@@ -78,7 +79,7 @@ impl Pages {
     }
 
     /// Changes the row at an index.
-    pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut Row)) {
+    pub(super) fn change(&mut self, place: usize, change: impl FnOnce(&mut OwnedRow)) {
         if let Some(page) = self.inner.get_mut().page(place / PAGE)
             && let Some(row) = page.rows.get_mut(place % PAGE)
         {
@@ -88,7 +89,7 @@ impl Pages {
     }
 
     /// The index of the row of frame `number`.
-    pub(crate) fn find(&self, number: u64) -> Option<usize> {
+    pub(super) fn find(&self, number: u64) -> Option<usize> {
         let at = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
         let mut inner = self.inner.borrow_mut();
         let within = inner.page(at)?.rows.binary_search_by_key(&number, |row| row.number).ok()?;
@@ -97,7 +98,7 @@ impl Pages {
 
     /// The memory of packed pages in bytes, without the few open pages.
     #[cfg(test)]
-    pub(crate) fn packed(&self) -> usize {
+    pub(super) fn packed(&self) -> usize {
         let pages = self.inner.borrow().packed.iter().map(|page| page.len() + size_of::<Box<[u8]>>()).sum::<usize>();
         pages + self.firsts.len() * size_of::<u64>()
     }
@@ -125,46 +126,31 @@ impl Inner {
         if self.open.len() > OPEN
             && let Some(oldest) = self.open.pop_back().filter(|page| page.changed)
             && let Some(packed) = self.packed.get_mut(oldest.at)
-            && let Some(octets) = pack(oldest.rows)
+            && let Some(octets) = pack(&oldest.rows)
         {
             *packed = octets;
         }
     }
 }
 
-/// Packs a page. Numbers that grow from row to row become differences.
-fn pack(mut rows: Vec<Row>) -> Option<Box<[u8]>> {
-    let (mut number, mut time) = (0, 0_u64);
-    for row in &mut rows {
-        row.known_at = row.known_at.wrapping_sub(row.number);
-        (number, row.number) = (row.number, row.number.wrapping_sub(number));
-        (time, row.time) = (row.time, row.time.wrapping_sub(time));
-    }
-    let octets = postcard::to_stdvec(&rows).ok()?;
-    zstd::bulk::compress(&octets, LEVEL).ok().map(Vec::into_boxed_slice)
+fn pack(rows: &[OwnedRow]) -> Option<Box<[u8]>> {
+    zstd::bulk::compress(&codec::encode(rows), LEVEL).ok().map(Vec::into_boxed_slice)
 }
 
-fn unpack(octets: &[u8]) -> Option<Vec<Row>> {
-    let octets = zstd::bulk::decompress(octets, MAX_PAGE).ok()?;
-    let mut rows: Vec<Row> = postcard::from_bytes(&octets).ok()?;
-    let (mut number, mut time) = (0_u64, 0_u64);
-    for row in &mut rows {
-        number = number.wrapping_add(row.number);
-        time = time.wrapping_add(row.time);
-        (row.number, row.time) = (number, time);
-        row.known_at = row.known_at.wrapping_add(number);
-    }
-    Some(rows)
+fn unpack(octets: &[u8]) -> Option<Vec<OwnedRow>> {
+    codec::decode(&zstd::bulk::decompress(octets, MAX_PAGE).ok()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::index::AT_END;
+    use crate::TransportKind;
+    use crate::browse::row::{AT_END, Row};
 
-    fn row(number: u64) -> Row {
+    fn row(number: u64) -> OwnedRow {
         // Frame numbers have gaps, and some times go back.
-        let mut row = Row::new(3 * number, 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000, 60, 60);
+        let mut row = OwnedRow::from(Row::new(3 * number));
+        row.time = 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000;
         row.summary = format!("DDP segment {number} of something");
         if number.is_multiple_of(5) {
             row.known_at = AT_END;
@@ -187,17 +173,20 @@ mod tests {
 
     #[test]
     fn a_row_takes_little_memory() {
-        use crate::capture::head::Head;
         // A bulk transfer: each row differs from the previous one.
         let mut pages = Pages::default();
         let len = 100 * PAGE as u64;
         let mut random = 1_u64;
         for number in 1..=len {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let mut row = Row::new(number, 1_769_860_800_000_000_000 + number * 2000 + random % 2000, 1514, 1514);
-            row.head = Head { ends: Some((([10, 1, 0, 2], 38499).into(), ([10, 1, 0, 1], 7174).into())), ..row.head };
+            let mut row = OwnedRow::from(Row::new(number));
+            row.time = 1_769_860_800_000_000_000 + number * 2000 + random % 2000;
+            (row.captured, row.wire_len) = (1514, 1514);
+            row.ends = Some((([10, 1, 0, 2], 38499).into(), ([10, 1, 0, 1], 7174).into()));
+            let seq = u32::try_from(number * 1448 % (1 << 32)).unwrap();
+            row.transport = Some(TransportKind::Tcp { stream: 0, seq, syn: false, fin: false, rst: false, ack: true });
             row.summary = format!("RDMA Write  STag 0x{:08x} TO 0x{:016x}  len 1408", 0x1234, number * 1408);
-            (row.units, row.stream) = (1, Some(0));
+            row.units = 1;
             pages.push(row);
         }
         let each = pages.packed() as u64 / (len - (OPEN * PAGE) as u64);

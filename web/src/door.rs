@@ -9,14 +9,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::{FOREIGN, FORGED, Peer, Refused, Role, Session};
-use crate::app::{App, Failure};
+use crate::access::{FORM, Peer, Refused, Role, Session};
+use crate::app::App;
+use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// The longest form or document, in bytes.
-pub(crate) const FORM: usize = 16 << 10;
 /// The field of every form that holds the session's key.
 const FORM_KEY: &str = "key";
+
+/// The error for a fetch by a page of another site.
+const FOREIGN: Failure = Failure::Forbidden("A page of another site may link to this server, but not fetch from it.");
+/// The error for a form of another site.
+pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
 /// Admits or rejects a request, and adds the [`Session`] to it.
 pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {

@@ -1,9 +1,9 @@
 //! The monitor's knowledge beyond the octets of a unit. It goes with the unit to outputs and
 //! filters.
 
-use crate::follow::exchange::Exchange;
-use crate::follow::sdp;
-use crate::follow::ulp::{Ulp, UlpMessage};
+use super::exchange::Exchange;
+use super::sdp;
+use super::ulp::{Ulp, UlpMessage};
 
 /// The state of a connection after the current unit.
 #[derive(Debug, Default)]

@@ -1,0 +1,334 @@
+//! An index for captures of many millions of frames: rows with their text, in packed pages.
+//!
+//! It is filled with [`Entry`]s, so that one thread can read the capture while another one shows
+//! the rows so far.
+
+use std::collections::HashSet;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+
+use super::index::MOST_FINDINGS;
+use super::pages::Pages;
+use super::pass::Collector;
+use super::row::{AT_END, OwnedRow, append_summary};
+use crate::output::text;
+use crate::source::Frame;
+use crate::unit::Unit;
+use crate::{Finding, Packet, Sink};
+
+/// A step that fills an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// The next frame.
+    Row(OwnedRow),
+    /// A unit.
+    Unit {
+        /// The frame in which it ends.
+        frame: u64,
+        /// The frame that made it complete, or [`AT_END`].
+        at: u64,
+        /// Its TCP connection.
+        stream: Option<u32>,
+        /// A short summary.
+        summary: String,
+    },
+    /// A finding.
+    Finding {
+        /// The finding.
+        finding: ListedFinding,
+        /// The frame that made it certain, or [`AT_END`].
+        at: u64,
+    },
+}
+
+/// A finding in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedFinding {
+    /// The frame that shows it.
+    pub frame: u64,
+    /// Its TCP connection.
+    pub stream: Option<u32>,
+    /// The violated requirement.
+    pub requirement: RequirementId,
+    /// Its severity.
+    pub severity: Severity,
+}
+
+/// Collects the entries of an index.
+#[derive(Debug)]
+pub struct Entries {
+    /// The number of frames that still have room.
+    left: usize,
+    /// The frame that is being read.
+    at: u64,
+    /// The place of its row in `entries`.
+    row: usize,
+    entries: Vec<Entry>,
+}
+
+impl Entries {
+    /// Entries of at most `most` frames.
+    #[must_use]
+    pub fn with_room(most: usize) -> Self {
+        Entries { left: most, at: 0, row: 0, entries: Vec::new() }
+    }
+
+    /// Takes the entries so far. Call it between two frames: later entries refer to earlier ones
+    /// only by frame number.
+    pub fn take(&mut self) -> impl Iterator<Item = Entry> {
+        self.entries.drain(..)
+    }
+}
+
+impl Collector for Entries {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        (self.left, self.at, self.row) = (left, frame.number, self.entries.len());
+        self.entries.push(Entry::Row(OwnedRow::of(frame)));
+        true
+    }
+
+    fn end(&mut self) {
+        self.at = AT_END;
+    }
+}
+
+impl Sink for Entries {
+    fn packet(&mut self, packet: &Packet) {
+        if let Some(Entry::Row(row)) = self.entries.get_mut(self.row) {
+            row.set_packet(packet);
+            row.ends = Some((packet.src, packet.dst));
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let summary = text::summary(unit);
+        self.entries.push(Entry::Unit { frame: unit.frame, at: self.at, stream: unit.stream, summary });
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let Finding { requirement, severity, stream, frame, .. } = *finding;
+        let finding = ListedFinding { frame, stream, requirement, severity };
+        self.entries.push(Entry::Finding { finding, at: self.at });
+    }
+}
+
+/// All rows so far.
+#[derive(Debug, Default)]
+pub struct PackedIndex {
+    pages: Pages,
+    units: u64,
+    findings: u64,
+    listed: Vec<ListedFinding>,
+    /// Rows with findings, in order.
+    marked: Vec<usize>,
+    streams: HashSet<u32>,
+}
+
+impl PackedIndex {
+    /// Adds the next entry.
+    pub fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Row(row) => self.pages.push(row),
+            Entry::Unit { frame, at, stream, summary } => {
+                self.units += 1;
+                if let Some(stream) = stream {
+                    self.streams.insert(stream);
+                }
+                if let Some(place) = self.find(frame) {
+                    self.pages.change(place, |row| {
+                        row.add_unit(at);
+                        let len = row.summary.chars().count();
+                        append_summary(&mut row.summary, len, &summary);
+                    });
+                }
+            }
+            Entry::Finding { finding, at } => {
+                let ListedFinding { frame, severity, .. } = finding;
+                self.findings += 1;
+                if self.listed.len() < MOST_FINDINGS {
+                    self.listed.push(finding);
+                }
+                let Some(index) = self.find(frame) else { return };
+                self.pages.change(index, |row| row.add_finding(at, severity));
+                if let Err(place) = self.marked.binary_search(&index) {
+                    self.marked.insert(place, index);
+                }
+            }
+        }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Is there no row?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row at an index; rows are in the order of the capture.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<OwnedRow> {
+        self.pages.get(place)
+    }
+
+    /// The number of the last frame so far, or 0.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.pages.last().unwrap_or(0)
+    }
+
+    /// The findings, in the order in which they were found; at most [`MOST_FINDINGS`].
+    #[must_use]
+    pub fn findings(&self) -> &[ListedFinding] {
+        &self.listed
+    }
+
+    /// The index of the row of frame `number`.
+    #[must_use]
+    pub fn find(&self, number: u64) -> Option<usize> {
+        self.pages.find(number)
+    }
+
+    /// The number of rows with findings.
+    #[must_use]
+    pub fn marked(&self) -> usize {
+        self.marked.len()
+    }
+
+    /// The next row with a finding after `place`, or the first such row.
+    #[must_use]
+    pub fn next_marked(&self, place: usize) -> Option<usize> {
+        let after = self.marked.partition_point(|marked| *marked <= place);
+        self.marked.get(after).or(self.marked.first()).copied()
+    }
+
+    /// The previous row with a finding before `place`, or the last such row.
+    #[must_use]
+    pub fn previous_marked(&self, place: usize) -> Option<usize> {
+        let before = self.marked.partition_point(|marked| *marked < place);
+        before.checked_sub(1).and_then(|at| self.marked.get(at)).or(self.marked.last()).copied()
+    }
+
+    /// The numbers of units, connections with units, and findings.
+    #[must_use]
+    pub fn counts(&self) -> (u64, usize, u64) {
+        (self.units, self.streams.len(), self.findings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::TransportKind;
+    use crate::browse::row::{MOST_WORDS, Row};
+    use crate::browse::{Index, Pass, Reader};
+    use crate::source::Capture;
+
+    fn index(numbers: &[u64]) -> PackedIndex {
+        let mut index = PackedIndex::default();
+        for number in numbers {
+            index.add(Entry::Row(Row::new(*number).into()));
+        }
+        index
+    }
+
+    #[test]
+    fn a_late_unit_is_added_to_its_frame() {
+        // Frame 2 could not be read and has no row.
+        let mut index = index(&[1, 3, 4]);
+        index.add(Entry::Unit { frame: 3, at: 4, stream: Some(0), summary: "Send".into() });
+        index.add(Entry::Unit { frame: 3, at: AT_END, stream: Some(0), summary: "Write".into() });
+        index.add(Entry::Unit { frame: 2, at: 4, stream: Some(0), summary: "lost".into() });
+        let row = index.row(1).unwrap();
+        assert_eq!((row.summary.as_str(), row.units, row.known_at), ("Send | Write", 2, AT_END));
+        assert_eq!(index.counts(), (3, 1, 0));
+    }
+
+    #[test]
+    fn jumps_between_findings_wrap_around() {
+        let mut index = index(&[1, 2, 3, 4, 5]);
+        assert_eq!(index.next_marked(0), None);
+        for (frame, severity) in [(4, Severity::Note), (2, Severity::Error), (2, Severity::Warning)] {
+            let requirement = "MPA-7.1.1-2".parse().unwrap();
+            index.add(Entry::Finding { finding: ListedFinding { frame, stream: None, requirement, severity }, at: 5 });
+        }
+        assert_eq!((index.row(1).unwrap().findings, index.row(1).unwrap().worst), (2, Some(Severity::Error)));
+        assert_eq!([0, 1, 3, 4].map(|at| index.next_marked(at)), [Some(1), Some(3), Some(1), Some(1)]);
+        assert_eq!([4, 3, 1, 0].map(|at| index.previous_marked(at)), [Some(3), Some(1), Some(3), Some(3)]);
+    }
+
+    #[test]
+    fn counts_findings_beyond_the_list() {
+        let mut index = index(&[1]);
+        let requirement = "MPA-7.1.1-2".parse().unwrap();
+        let finding = ListedFinding { frame: 1, stream: None, requirement, severity: Severity::Note };
+        (0..MOST_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { finding, at: 1 }));
+        assert_eq!((index.findings().len(), index.counts().2), (MOST_FINDINGS, MOST_FINDINGS as u64 + 3));
+    }
+
+    #[test]
+    fn a_row_with_many_units_stays_short() {
+        let mut index = index(&[1]);
+        for _ in 0..1000 {
+            index.add(Entry::Unit { frame: 1, at: 1, stream: None, summary: "Send".into() });
+        }
+        let row = index.row(0).unwrap();
+        assert_eq!(row.units, 1000);
+        assert!(row.summary.chars().count() <= MOST_WORDS + 3, "{}", row.summary.len());
+    }
+
+    #[test]
+    fn both_indexes_have_the_same_rows() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        for name in ["host-matrix.pcap", "violations-6-kinds-crc.pcap"] {
+            let mut capture = Capture::open(&folder.join(name)).unwrap();
+            let mut flat = Pass::new(Index::default());
+            let mut entries = Pass::new(Entries::with_room(usize::MAX));
+            let mut packed = PackedIndex::default();
+            while let Some(frame) = capture.next_frame() {
+                assert!(flat.frame(&frame) && entries.frame(&frame));
+                entries.collector_mut().take().for_each(|entry| packed.add(entry));
+            }
+            flat.finish();
+            entries.finish();
+            entries.collector_mut().take().for_each(|entry| packed.add(entry));
+            let flat = flat.into_collector();
+            assert_eq!((packed.len(), packed.counts().2), (flat.rows().len(), flat.counts().iter().sum()));
+            for (place, row) in flat.rows().iter().enumerate() {
+                let listed = packed.row(place).unwrap();
+                assert_eq!((listed.ends, listed.words()), (flat.ends(row), flat.words(row)));
+                assert_eq!(*listed, Row { pair: None, words: 0..0, ..row.clone() });
+            }
+            let findings = flat.findings().iter().map(|one| (one.frame, one.stream, one.requirement, one.severity));
+            let listed = packed.findings().iter().map(|one| (one.frame, one.stream, one.requirement, one.severity));
+            assert!(listed.eq(findings));
+        }
+    }
+
+    #[test]
+    fn takes_no_more_frames_than_there_is_room_for() {
+        let frame = |number| Frame { number, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+        let mut pass = Pass::new(Entries::with_room(2));
+        assert_eq!([1, 2, 3].map(|number| pass.frame(&frame(number))), [true, true, false]);
+        assert!(pass.has_enough() && pass.collector_mut().take().count() == 2);
+    }
+
+    #[test]
+    fn flags_are_named_in_order() {
+        let mut row = Row::new(1);
+        assert_eq!(row.transport_summary(), "neither TCP nor UDP");
+        let tcp = |syn, fin, ack| TransportKind::Tcp { stream: 0, seq: 7, syn, fin, rst: false, ack };
+        row.transport = Some(tcp(true, true, true));
+        assert_eq!(row.transport_summary(), "TCP SYN FIN ACK  seq 7 len 0");
+        row.transport = Some(tcp(false, false, false));
+        assert_eq!((row.transport_summary().as_str(), row.tcp_flags().as_str()), ("TCP  seq 7 len 0", ""));
+    }
+}

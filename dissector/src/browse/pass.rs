@@ -1,0 +1,205 @@
+//! Passes over a capture: a reader gets its frames in order, while it needs more and while the
+//! caller wants.
+
+use crate::output::follow::{Follow, Piece};
+use crate::output::story::Story;
+use crate::source::{Capture, Frame};
+use crate::stats::Stats;
+use crate::{Dissector, Sink};
+
+use super::index::Index;
+
+/// A reader of all frames of a capture.
+pub trait Reader {
+    /// Reads the next frame. `false`: the reader needs neither this frame nor later ones.
+    fn frame(&mut self, frame: &Frame<'_>) -> bool;
+
+    /// Bytes of memory, approximately.
+    fn memory(&self) -> usize;
+}
+
+/// A sink that keeps a part of the dissector's results, in a [`Pass`].
+pub trait Collector: Sink {
+    /// Registers a frame before it is dissected. `false`: the collector needs neither this frame
+    /// nor later ones.
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        let _ = frame;
+        true
+    }
+
+    /// The capture ends; the results of [`Dissector::finish`] follow.
+    fn end(&mut self) {}
+
+    /// Bytes of memory, approximately; 0 if it is always small.
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+/// A dissector with the collector of its results.
+pub struct Pass<C> {
+    dissector: Dissector,
+    collector: C,
+    has_enough: bool,
+}
+
+impl<C: Collector> Pass<C> {
+    /// A pass that has read nothing.
+    pub fn new(collector: C) -> Self {
+        Pass { dissector: Dissector::default(), collector, has_enough: false }
+    }
+
+    /// The results so far.
+    pub fn collector(&self) -> &C {
+        &self.collector
+    }
+
+    /// The results so far, for a caller that takes them out.
+    pub fn collector_mut(&mut self) -> &mut C {
+        &mut self.collector
+    }
+
+    /// Did the collector need no more frames, although there were some?
+    pub fn has_enough(&self) -> bool {
+        self.has_enough
+    }
+
+    /// Reports on connections that were joined or dropped, and on frames that were not read.
+    pub fn remarks(&self) -> Vec<String> {
+        self.dissector.remarks()
+    }
+
+    /// Bytes of memory, approximately.
+    pub fn memory(&self) -> usize {
+        self.dissector.memory() + self.collector.memory()
+    }
+
+    /// The capture ends: collects the results that are certain only now.
+    pub fn finish(&mut self) {
+        self.collector.end();
+        self.dissector.finish(&mut self.collector);
+    }
+
+    /// The results.
+    pub fn into_collector(self) -> C {
+        self.collector
+    }
+}
+
+impl<C: Collector> Reader for Pass<C> {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.has_enough = !self.collector.begin(frame);
+        if !self.has_enough {
+            self.dissector.frame(frame, &mut self.collector);
+        }
+        !self.has_enough
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+/// Why [`read`] stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The capture has no more frames: it ends, or it is damaged ([`Capture::note`]).
+    AtEnd,
+    /// The reader needs no more frames.
+    HasEnough,
+    /// The caller cancelled the pass.
+    Cancelled,
+}
+
+/// Hands the frames of `capture` to `reader`. Their numbers follow `before`, the number of frames in
+/// earlier files of the same capture. Calls `goes_on` with the number of each frame that was read;
+/// `false` cancels the pass.
+pub fn read<R: Reader>(
+    capture: &mut Capture,
+    before: u64,
+    reader: &mut R,
+    mut goes_on: impl FnMut(&mut R, u64) -> bool,
+) -> Stop {
+    while let Some(frame) = capture.next_frame() {
+        let number = frame.number.saturating_add(before);
+        if !reader.frame(&Frame { number, ..frame }) {
+            return Stop::HasEnough;
+        }
+        if !goes_on(reader, number) {
+            return Stop::Cancelled;
+        }
+    }
+    Stop::AtEnd
+}
+
+impl Collector for Index {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        self.begin(frame)
+    }
+
+    fn end(&mut self) {
+        self.end();
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Collector for Stats {
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Collector for Story {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        self.at(frame.time);
+        true
+    }
+}
+
+impl<F: FnMut(&Piece<'_>)> Collector for Follow<F> {}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::browse::Details;
+
+    fn capture(name: &str) -> Capture {
+        Capture::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)).unwrap()
+    }
+
+    #[test]
+    fn stops_at_the_end_when_the_reader_has_enough_or_when_the_caller_cancels() {
+        let mut all = Pass::new(Index::default());
+        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut all, |_, _| true), Stop::AtEnd);
+        assert!(all.collector().rows().len() == 52 && !all.has_enough());
+        let mut few = Pass::new(Index::with_room(10));
+        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut few, |_, _| true), Stop::HasEnough);
+        assert!(few.collector().rows().len() == 10 && few.has_enough());
+        let mut cancelled = Pass::new(Index::default());
+        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut cancelled, |_, number| number < 7), Stop::Cancelled);
+        assert_eq!(cancelled.collector().rows().len(), 7);
+    }
+
+    #[test]
+    fn a_second_file_continues_the_numbers() {
+        let mut pass = Pass::new(Index::default());
+        for before in [0, 52] {
+            read(&mut capture("rping-crc.pcap"), before, &mut pass, |_, _| true);
+        }
+        pass.finish();
+        assert!(pass.collector().rows().iter().map(|row| row.number).eq(1..=104));
+    }
+
+    #[test]
+    fn reads_no_frame_after_the_last_one_for_the_details() {
+        let mut pass = Pass::new(Details::new(20, 60).until(30));
+        assert_eq!(read(&mut capture("host-matrix.pcap"), 0, &mut pass, |_, _| true), Stop::HasEnough);
+        let numbers = pass.into_collector().into_frames().into_iter().map(|detail| detail.number);
+        assert!(numbers.eq(1..=30));
+    }
+}

@@ -1,0 +1,173 @@
+//! The row of a frame: the columns that each index has.
+
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut, Range};
+
+use weft_core::requirement::Severity;
+
+use crate::source::Frame;
+use crate::{Packet, TransportKind};
+
+/// Characters of the joined summaries of a row's units.
+pub(super) const MOST_WORDS: usize = 240;
+/// [`Row::known_at`] of rows that are complete only at the end of the capture.
+pub const AT_END: u64 = u64::MAX;
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its number in the capture, from 1.
+    pub number: u64,
+    /// Nanoseconds since 1970.
+    pub time: u64,
+    /// Octets in the file.
+    pub captured: u32,
+    /// Octets on the wire.
+    pub wire_len: u32,
+    /// Its transport header.
+    pub transport: Option<TransportKind>,
+    /// Payload octets of the transport.
+    pub payload_len: u32,
+    /// Number of units that end in it.
+    pub units: u32,
+    /// Number of findings that it shows.
+    pub findings: u32,
+    /// Their highest severity.
+    pub worst: Option<Severity>,
+    /// The frame after which the row is complete: this one or a later one, or [`AT_END`].
+    pub known_at: u64,
+    /// Addresses and text, in an [`Index`](super::Index).
+    pub(super) pair: Option<u32>,
+    pub(super) words: Range<usize>,
+}
+
+impl Row {
+    /// The row of a frame before it is dissected.
+    #[must_use]
+    pub fn of(frame: &Frame<'_>) -> Self {
+        let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
+        Row { time: frame.time, captured, wire_len: frame.wire_len, ..Row::new(frame.number) }
+    }
+
+    pub(super) fn new(number: u64) -> Self {
+        Row {
+            number,
+            time: 0,
+            captured: 0,
+            wire_len: 0,
+            transport: None,
+            payload_len: 0,
+            units: 0,
+            findings: 0,
+            worst: None,
+            known_at: number,
+            pair: None,
+            words: 0..0,
+        }
+    }
+
+    /// Number of its TCP connection.
+    #[must_use]
+    pub fn stream(&self) -> Option<u32> {
+        match self.transport {
+            Some(TransportKind::Tcp { stream, .. }) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// The names of the TCP flags that are set.
+    #[must_use]
+    pub fn tcp_flags(&self) -> String {
+        let Some(TransportKind::Tcp { syn, fin, rst, ack, .. }) = self.transport else { return String::new() };
+        let flags = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")];
+        flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A summary of the transport header, for a frame without units.
+    #[must_use]
+    pub fn transport_summary(&self) -> String {
+        let len = self.payload_len;
+        match self.transport {
+            Some(TransportKind::Tcp { seq, .. }) => {
+                let flags = self.tcp_flags();
+                let gap = if flags.is_empty() { "" } else { " " };
+                format!("TCP{gap}{flags}  seq {seq} len {len}")
+            }
+            Some(TransportKind::Udp) => format!("UDP  {len} bytes"),
+            None => "neither TCP nor UDP".to_owned(),
+        }
+    }
+
+    pub(super) fn set_packet(&mut self, packet: &Packet) {
+        (self.transport, self.payload_len) = (Some(packet.transport), packet.payload_len);
+    }
+
+    /// Counts a unit that is known since frame `at`.
+    pub(super) fn add_unit(&mut self, at: u64) {
+        self.units = self.units.saturating_add(1);
+        self.known_at = self.known_at.max(at);
+    }
+
+    /// Counts a finding that is known since frame `at`.
+    pub(super) fn add_finding(&mut self, at: u64, severity: Severity) {
+        self.findings = self.findings.saturating_add(1);
+        self.worst = self.worst.max(Some(severity));
+        self.known_at = self.known_at.max(at);
+    }
+}
+
+/// Appends the summary of a unit to a row's text at the end of `text`, which has `len` characters.
+pub(super) fn append_summary(text: &mut String, len: usize, summary: &str) {
+    if len >= MOST_WORDS {
+        return;
+    }
+    if len > 0 {
+        text.push_str(" | ");
+    }
+    text.extend(summary.chars().take(MOST_WORDS - len));
+}
+
+/// A row with its addresses and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedRow {
+    /// The other columns.
+    pub row: Row,
+    /// Sender and receiver.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// Summaries of the units.
+    pub summary: String,
+}
+
+impl OwnedRow {
+    /// The row of a frame before it is dissected.
+    #[must_use]
+    pub fn of(frame: &Frame<'_>) -> Self {
+        Row::of(frame).into()
+    }
+
+    /// The text of the frame: its units, otherwise its transport.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if self.units > 0 { self.summary.clone() } else { self.transport_summary() }
+    }
+}
+
+impl From<Row> for OwnedRow {
+    fn from(row: Row) -> Self {
+        OwnedRow { row, ends: None, summary: String::new() }
+    }
+}
+
+impl Deref for OwnedRow {
+    type Target = Row;
+
+    fn deref(&self) -> &Row {
+        &self.row
+    }
+}
+
+impl DerefMut for OwnedRow {
+    fn deref_mut(&mut self) -> &mut Row {
+        &mut self.row
+    }
+}

@@ -1,0 +1,107 @@
+//! The content of a capture, from one pass.
+
+use super::index::Index;
+use super::operations::Operations;
+use super::pass::{Collector, Pass};
+use crate::context::Context;
+use crate::exchange::Exchange;
+use crate::fact::Fact;
+use crate::source::Frame;
+use crate::stats::Stats;
+use crate::unit::Unit;
+use crate::{Finding, Packet, Sink};
+
+/// The rows, findings, statistics and operations of a capture.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Survey {
+    /// Rows and findings.
+    pub index: Index,
+    /// Numbers of each connection.
+    pub stats: Stats,
+    /// Reads and atomic operations.
+    pub operations: Operations,
+    /// Why the capture was not read to its end.
+    pub note: Option<String>,
+    /// Reports on connections that were joined or dropped, and on frames that were not read.
+    pub remarks: Vec<String>,
+}
+
+impl Survey {
+    /// An empty survey of at most `frames` frames, with statistics of at most `connections`
+    /// connections.
+    #[must_use]
+    pub fn with_room(frames: usize, connections: usize) -> Self {
+        Survey {
+            index: Index::with_room(frames),
+            stats: Stats::with_room(connections),
+            operations: Operations::default(),
+            note: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// The survey that `pass` made, after the last frame; `note`: why that is not the end of the
+    /// capture.
+    #[must_use]
+    pub fn of(mut pass: Pass<Survey>, note: Option<String>) -> Self {
+        pass.finish();
+        let remarks = pass.remarks();
+        let is_full = pass.has_enough();
+        let mut survey = pass.into_collector();
+        let full = || format!("only the first {} frames are shown", survey.index.rows().len());
+        survey.note = if is_full { Some(full()) } else { note };
+        survey.remarks = remarks;
+        survey
+    }
+
+    /// Bytes of memory, approximately.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.index.memory() + self.stats.memory() + self.operations.memory()
+    }
+}
+
+impl Collector for Survey {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        self.index.begin(frame)
+    }
+
+    fn end(&mut self) {
+        self.index.end();
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Sink for Survey {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.index.unit(unit);
+        self.stats.unit(unit);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.index.finding(finding);
+        self.stats.finding(finding);
+    }
+
+    fn fact(&mut self, stream: u32, fact: &Fact) {
+        self.stats.fact(stream, fact);
+        self.operations.fact(stream, fact);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.stats.exchange(exchange, over);
+    }
+
+    fn ended(&mut self, stream: u32, context: &Context) {
+        self.stats.ended(stream, context);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.index.packet(packet);
+        self.stats.packet(packet);
+    }
+}

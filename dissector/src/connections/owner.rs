@@ -1,0 +1,53 @@
+//! Does a segment of another network belong to a connection?
+
+use super::connection::Connection;
+use super::limits::NEAR;
+use crate::direction::Direction;
+use crate::ip::Segment;
+use crate::tcp::Place;
+
+/// The connection that a segment belongs to.
+pub(super) enum Owner {
+    /// A known connection in its network.
+    Known(u16, Option<Place>),
+    /// A new connection, whose SYNs may be known.
+    New(u16, [Option<u32>; 2]),
+}
+
+impl Connection {
+    /// Is a segment of another network a copy of one of this connection's segments (`Some(true)`)?
+    /// `Some(false)`: it is of another connection. `None`: its numbers fit this connection.
+    pub(super) fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
+        let mine = self.direction_of(segment);
+        let (own, other) = (&self.directions[mine], &self.directions[mine.peer()]);
+        if let Some(is_copy) = own.compare(segment) {
+            return Some(is_copy);
+        }
+        let fits = if segment.syn {
+            match own.half.isn() {
+                Some(isn) => isn == segment.seq,
+                None if segment.ack_flag => other.half.isn().is_some_and(|isn| isn.wrapping_add(1) == segment.ack),
+                None => own.begins_with(segment.seq),
+            }
+        } else {
+            let near = own.is_near(segment.seq);
+            let acknowledges = if segment.ack_flag { other.is_near(segment.ack) } else { None };
+            near.or(acknowledges) == Some(true) && acknowledges != Some(false)
+        };
+        if fits { None } else { Some(false) }
+    }
+
+    /// The SYNs that were captured before a segment of another network turned out to belong to
+    /// another connection.
+    pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
+        let mine = self.direction_of(segment);
+        let near = |direction: Direction, number: u32| {
+            let isn = self.directions[direction].half.isn();
+            isn.filter(|isn| number.wrapping_sub(*isn) < NEAR)
+        };
+        let mut syns = [None; 2];
+        syns[mine] = near(mine, segment.seq);
+        syns[mine.peer()] = near(mine.peer(), segment.ack).filter(|_| segment.ack_flag);
+        syns
+    }
+}

@@ -1,0 +1,45 @@
+//! What is kept of a connection that was put aside, and how it continues.
+
+use super::connection::{Connection, DirectionState};
+use crate::direction::Direction;
+use crate::framing::{Reader, ReaderRecord};
+use crate::tcp::{Half, HalfRecord, Past};
+
+/// The record of each direction of a connection with MPA or SDP that was put aside.
+pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
+
+impl Connection {
+    /// It continues from its record, or else from what is known of its past.
+    pub(super) fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
+        let Some(record) = record else {
+            self.begin(Direction::BOTH.map(|direction| past.syn_alone(direction)));
+            self.goes_on = past.has_octets();
+            return;
+        };
+        self.goes_on = true;
+        for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
+            direction.half = Half::resumed(&half, reader.next());
+            let as_sdp = direction.reader.as_sdp;
+            direction.reader = Reader::resumed(reader);
+            direction.reader.as_sdp = as_sdp;
+            direction.fin = direction.half.has_fin();
+        }
+    }
+
+    /// The facts that are kept of it; `aside`: it is open.
+    pub(super) fn past(&self, aside: bool) -> Past {
+        let [forth, back] = &self.directions;
+        Past {
+            aside,
+            number: self.number,
+            first: forth.ends.src,
+            isn: [forth.half.isn(), back.half.isn()],
+            end: [forth.half.end_seq(), back.half.end_seq()],
+            missing: [None; 2],
+        }
+    }
+
+    pub(super) fn into_record(self) -> Record {
+        self.directions.map(|DirectionState { half, reader, .. }| (half.record(), reader.record(&half)))
+    }
+}

@@ -1,0 +1,51 @@
+//! The kinds of headers, and the step from one to the next.
+
+use super::unread::Unread;
+
+/// The kind of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// The first header of a frame of this link type.
+    Link(u16),
+    /// Ethernet II or IEEE 802.3.
+    Ethernet,
+    /// The header that an EtherType names.
+    EtherType(u16),
+    /// IEEE 802.2.
+    Llc,
+    /// PPP, with or without address and control fields.
+    Ppp,
+    /// IEEE 802.11, and whether its header is padded to a multiple of four bytes.
+    Wifi { padded: bool },
+    /// MPLS labels.
+    Mpls,
+    /// GRE.
+    Gre,
+    /// VXLAN.
+    Vxlan,
+    /// VXLAN with a next protocol (VXLAN-GPE).
+    VxlanGpe,
+    /// GENEVE.
+    Geneve,
+    /// GTP-U.
+    Gtp,
+    /// EtherIP (RFC 3378).
+    EtherIp,
+    /// IPv4 or IPv6.
+    Ip,
+}
+
+/// The next header and its offset from the start of the current one, or the reason why nothing
+/// after it is read.
+pub(crate) type Step = Result<(Header, usize), Unread>;
+
+/// Two bytes at `at`, big-endian.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Unread> {
+    let field = bytes.get(at..at + 2).ok_or(Unread::Truncated)?;
+    Ok(u16::from_be_bytes([field[0], field[1]]))
+}
+
+/// The byte at `at`.
+pub(super) fn u8_at(bytes: &[u8], at: usize) -> Result<u8, Unread> {
+    bytes.get(at).copied().ok_or(Unread::Truncated)
+}

@@ -1,0 +1,94 @@
+//! The monitor of one connection: its state, and the rules that check it.
+
+use crate::direction::Direction;
+use crate::finding::Finding;
+use crate::follow;
+use crate::follow::exchange::Exchange;
+use crate::ip::Segment;
+use crate::parse::{Kind, SegmentView, Unit};
+use crate::repair::Repairs;
+use crate::rules::{Findings, judge_end, judge_unit};
+use crate::sink::Sink;
+use crate::unit;
+
+/// The monitor of one connection: its state, and the rules that check it.
+#[derive(Default)]
+pub(crate) struct Watch {
+    state: follow::ConnectionState,
+    /// Empty between units; a field to keep its memory.
+    found: Vec<Finding>,
+    /// Findings about FPDUs that may be retransmitted.
+    repairs: Repairs,
+}
+
+impl Watch {
+    /// Records the flags of a segment.
+    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
+        self.repairs.segment(&mut self.state, direction, segment, &mut self.found);
+        self.state.segment(direction, segment);
+    }
+
+    /// Delivers a unit and the findings of its rules.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
+        // Findings whose severity the last segments decided.
+        self.hand_out(sink);
+        let view = SegmentView::of(unit);
+        if matches!(unit.kind, Kind::Startup(..)) && self.state.are_of_rejected() {
+            self.state.restart();
+        }
+        self.state.unit(unit, view.as_ref());
+        sink.unit(&unit::Unit { parsed: unit, context: self.state.context_of(unit) });
+        if let Some(stream) = unit.stream {
+            self.state.facts().iter().for_each(|fact| sink.fact(stream, fact));
+        }
+        judge_unit(&self.state, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
+        let (direction, frame) = (unit.direction(), unit.frame);
+        if self.repairs.hold(&self.state, unit, &mut self.found) {
+            self.state.traffic.repair(direction, frame, None);
+        }
+        self.hand_out(sink);
+    }
+
+    /// The connection ends.
+    pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
+        self.state.finish();
+        self.repairs.finish(&mut self.found);
+        judge_end(&self.state, &mut Findings::new(Some(stream), &mut self.found));
+        self.hand_out(sink);
+        self.state.last_facts().for_each(|fact| sink.fact(stream, &fact));
+        sink.ended(stream, self.state.context());
+    }
+
+    /// The connection follows an exchange of the port mapper.
+    pub(crate) fn join(&mut self, exchange: &Exchange) {
+        self.state.join(exchange);
+    }
+
+    /// Does the direction that has no unit now have octets that are not read yet?
+    pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
+        self.state.peer_has_unread = has_unread;
+    }
+
+    /// The connection replaces an SDP connection that was suspended.
+    pub(crate) fn resume(&mut self) {
+        self.state.resume();
+    }
+
+    /// The direction of the SuspComm that was acknowledged, and its port.
+    pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
+        let closing = &self.state.context().sdp.as_deref()?.closing;
+        let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());
+        Direction::BOTH.into_iter().find_map(|local| of(local).map(|suspension| (local, suspension.port)))
+    }
+
+    /// Octets of memory that grow with the connection's activity.
+    pub(crate) fn memory(&self) -> usize {
+        self.state.memory() + self.repairs.memory()
+    }
+
+    fn hand_out(&mut self, sink: &mut dyn Sink) {
+        for finding in self.found.drain(..) {
+            sink.finding(&finding);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Why a target file or a target's name is rejected.
+
+use super::BUILTIN;
+
+/// Why a target file or a target's name is rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The file cannot be read.
+    #[error("{file}: {}", unreadable(.error))]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// There is no such file, and no builtin target of the name.
+    #[error("{name}: there is no such file, and no target of that name; {}", suggestion(.name))]
+    Unknown {
+        /// The name on the command line.
+        name: String,
+    },
+    /// The file is not TOML, or has a field that is unknown, missing or of another type. The line
+    /// is not shown, because it may contain the agent's token.
+    #[error("{file}: {place}{message}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// Line and column, if they are known.
+        place: String,
+        /// The fault.
+        message: String,
+    },
+    /// The fields contradict each other.
+    #[error("{file}: {message}")]
+    Sense {
+        /// The file.
+        file: String,
+        /// The fault.
+        message: String,
+    },
+    /// The deviation does not exist, or the target is not builtin.
+    #[error("{0}")]
+    Deviation(String),
+}
+
+fn suggestion(name: &str) -> String {
+    match weft_core::spelling::nearest(name, BUILTIN) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}, and TOML files that describe others", BUILTIN.join(", ")),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::IsADirectory => "is a directory; name a TOML file that describes a target".to_owned(),
+        ErrorKind::InvalidData => "is no text; name a TOML file that describes a target".to_owned(),
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,114 @@
+//! What the kinds of weft's own endpoint share: its settings, the checks of its target file, and
+//! its SDP socket with a port mapper.
+
+use std::net::SocketAddr;
+
+use weft_core::wire::portmap::PmTime;
+use weft_peer::driver::VirtualLink;
+use weft_peer::hostile::Deviation;
+use weft_peer::mpa::{EnhancedUse, Model};
+use weft_peer::portmap::{Mapping, ServerSettings, Table, Target as PmTarget};
+use weft_peer::sdp::Role as SdpRole;
+use weft_peer::service::{RpingServer, SdpServer, SdpUser};
+use weft_peer::{Deviations, Settings};
+
+use super::super::description::{MADE, MAPPED, MapperFacts};
+use super::super::live::OpenError;
+use super::super::{Service, Target, TargetFile};
+use super::remote::wrong_command;
+use super::{Facts, Reach};
+use crate::model::Role;
+
+/// weft's own endpoint as a target.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Builtin {
+    pub(crate) deviations: Deviations,
+    /// It requests no CRCs, and does not implement RFC 6581.
+    pub(crate) plain: bool,
+}
+
+impl Builtin {
+    /// Its settings, without what a single case requests.
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings { deviations: self.deviations.clone(), ..Settings::default() };
+        if self.plain {
+            (settings.mpa.crc, settings.mpa.enhanced) = (false, EnhancedUse::Off);
+        }
+        settings
+    }
+
+    /// The same endpoint with one more deviation.
+    pub(crate) fn with_deviation(&self, deviation: &'static Deviation) -> Self {
+        let mut builtin = self.clone();
+        builtin.deviations.insert(deviation);
+        builtin
+    }
+
+    /// The settings for one case.
+    pub(super) fn for_case(settings: &Settings, target: &Target) -> Settings {
+        let mut settings = settings.clone();
+        let options = &target.options;
+        if target.service() == Service::Agent {
+            if options.requests_enhanced {
+                settings.mpa.enhanced = EnhancedUse::Ask;
+            }
+            return settings;
+        }
+        settings.mpa.markers |= options.requests_markers;
+        if target.role() == Role::Initiator && options.requests_enhanced {
+            settings.mpa.enhanced = EnhancedUse::Ask;
+            settings.mpa.enhanced_settings.model = Model::PeerToPeer;
+        }
+        settings
+    }
+}
+
+/// Reads the target file of weft's own endpoint.
+pub(super) fn read(file: &TargetFile, reach: impl Reach + 'static) -> Result<Facts, String> {
+    if file.address.is_some() {
+        return Err("a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into());
+    }
+    if file.listen.is_some() {
+        return Err(
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into()
+        );
+    }
+    if !file.start.is_empty() {
+        return Err("start: expected a command, and an initiator of kind = \"tcp\"".into());
+    }
+    for (field, command) in [("restart", &file.restart), ("crashed", &file.crashed)] {
+        if !command.is_empty() {
+            return Err(wrong_command(field));
+        }
+    }
+    if file.capture.is_some() {
+        return Err("capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into());
+    }
+    if file.agent.is_some() {
+        return Err("agent: builtin targets have their own; kind = \"tcp\" takes one".into());
+    }
+    Ok(Facts {
+        reach: std::sync::Arc::new(reach),
+        service: Service::Echo,
+        rping_size: RpingServer::SIZE,
+        mapper: MapperFacts::builtin(),
+    })
+}
+
+/// An SDP socket, with a port mapper that leads to it.
+pub(crate) fn sdp_link(user: SdpUser, role: SdpRole, settings: &Settings) -> Result<VirtualLink, OpenError> {
+    let deviations = settings.deviations.clone();
+    let link = VirtualLink::sdp(SdpServer::new(user, role, deviations.clone())).map_err(OpenError::Sdp)?;
+    let mut table = Table::default();
+    let target = VirtualLink::TARGET;
+    let v6 = VirtualLink::mapper(true, false).ip();
+    let mappings = [
+        (SocketAddr::new(target.ip(), MAPPED), PmTarget::Fixed(vec![target]), PmTime(8)),
+        (SocketAddr::new(target.ip(), MADE), PmTarget::Made { at: target, ports: 20_000..=20_009 }, PmTime::ONCE),
+        (SocketAddr::new(v6, MAPPED), PmTarget::Fixed(vec![SocketAddr::new(v6, target.port())]), PmTime(8)),
+    ];
+    for (service, target, pm_time) in mappings {
+        table.insert(Mapping { service, target, pm_time }).map_err(OpenError::Table)?;
+    }
+    Ok(link.with_mapper(ServerSettings { deviations, ..ServerSettings::default() }, table))
+}

@@ -1,0 +1,186 @@
+//! weft's own endpoint on the loopback interface, over real TCP. All cases share one server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use weft_peer::Settings;
+use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::device::random_seed;
+use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
+use weft_peer::driver::{Awaiting, Device, Link, TcpLink, VirtualLink};
+use weft_peer::hostile::Deviation;
+use weft_peer::memory::MemorySettings;
+use weft_peer::service::RpingServer;
+use weft_peer::verbs::{Node, RnicSettings};
+use weft_peer::workload::{WorkloadError, ping};
+
+use super::super::live::{CONNECT_SECONDS, OpenError};
+use super::super::{Description, Service, Start, Target};
+use super::{Builtin, Connector, Kind, Opening, Reach, Reached, builtin};
+use crate::agent::Agent;
+use crate::model::Role;
+
+pub(super) const KIND: Kind = Kind {
+    name: "builtin-tcp",
+    about: "weft's own responder behind a loopback TCP port.",
+    read: |file| builtin::read(file, Loopback::default()),
+};
+
+/// A free port of the loopback interface.
+pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Cases at a time. They wait most of their time: the smoke tier takes 14 s with 8 and 9 s with 24,
+/// on two processors.
+const JOBS: usize = 24;
+
+/// weft's own endpoint over loopback TCP.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Loopback(pub(crate) Builtin);
+
+impl Reach for Loopback {
+    fn description(&self, _: &Description) -> String {
+        "loopback TCP".into()
+    }
+
+    fn builtin(&self) -> Option<&Builtin> {
+        Some(&self.0)
+    }
+
+    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn Reach>> {
+        Some(Arc::new(Loopback(self.0.with_deviation(deviation))))
+    }
+
+    fn offers(&self, service: Service, target: &Description) -> bool {
+        match service {
+            Service::PortMapper => target.role == Role::Initiator,
+            other => matches!(other, Service::Agent | Service::Echo | Service::Rping),
+        }
+    }
+
+    /// Its client of a port mapper sends its requests over IPv4.
+    fn maps_v6(&self, _: &Description) -> bool {
+        false
+    }
+
+    fn open<'t>(&'t self, target: &'t Target) -> Opening<'t> {
+        let settings = self.0.settings();
+        let connect_timeout = target.options.scaled(CONNECT_SECONDS);
+        let opened = match target.role() {
+            Role::Initiator => InitiatorConnector::open(settings).map(|opened| Box::new(opened) as Box<dyn Connector>),
+            Role::Responder | Role::Both => {
+                ResponderConnector::open(settings, connect_timeout).map(|opened| Box::new(opened) as Box<dyn Connector>)
+            }
+        };
+        Box::pin(std::future::ready(opened))
+    }
+}
+
+fn jobs(requested: usize) -> usize {
+    if requested == 0 { JOBS } else { requested }
+}
+
+/// weft's own initiator; each case has a listener.
+struct InitiatorConnector(Settings);
+
+impl InitiatorConnector {
+    fn open(settings: Settings) -> Result<Self, OpenError> {
+        drop(VirtualLink::rping_client(settings.clone())?);
+        Ok(InitiatorConnector(settings))
+    }
+}
+
+impl Connector for InitiatorConnector {
+    fn jobs(&self, requested: usize) -> usize {
+        jobs(requested)
+    }
+
+    fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+        let settings = Builtin::for_case(&self.0, target);
+        if target.service() == Service::Agent {
+            let awaiting = Awaiting::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
+            let agent = Some(Agent::Here(Box::new(settings)));
+            return Ok(Reached { link: Link::Accept(awaiting.link()), start: Some(Start::Virtual), agent });
+        }
+        let (link, start) = target.service().driver().initiator_over_tcp(settings, target.service())?;
+        Ok(Reached { link, start: Some(start), agent: None })
+    }
+}
+
+/// weft's own echo service and `rping -s`, each on a port.
+struct ResponderConnector {
+    settings: Settings,
+    connect_timeout: Duration,
+    echo: SocketAddr,
+    rping: SocketAddr,
+    server: StopHandle,
+    rping_task: AbortHandle,
+}
+
+impl ResponderConnector {
+    fn open(settings: Settings, connect_timeout: Duration) -> Result<Self, OpenError> {
+        let (rping, rping_task) = start_rping(&settings)?;
+        let of_server = ServerSettings { connection: settings.clone(), ..ServerSettings::default() };
+        let server = Server::bind(LOOPBACK, of_server).map_err(OpenError::Builtin)?;
+        let (stop, echo) = (server.stop_handle(), server.local_addr());
+        tokio::spawn(server.run());
+        Ok(ResponderConnector { settings, connect_timeout, echo, rping, server: stop, rping_task })
+    }
+}
+
+impl Connector for ResponderConnector {
+    fn jobs(&self, requested: usize) -> usize {
+        jobs(requested)
+    }
+
+    fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+        let address = match target.service() {
+            Service::Agent => LOOPBACK,
+            Service::Rping => self.rping,
+            _ => self.echo,
+        };
+        let agent = (target.service() == Service::Agent)
+            .then(|| Agent::Here(Box::new(Builtin::for_case(&self.settings, target))));
+        let link = Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout));
+        Ok(Reached { link, start: None, agent })
+    }
+}
+
+impl Drop for ResponderConnector {
+    fn drop(&mut self) {
+        self.server.stop();
+        self.rping_task.abort();
+    }
+}
+
+/// `rping -s` on a software RNIC in real time: its address and its task.
+fn start_rping(settings: &Settings) -> Result<(SocketAddr, AbortHandle), OpenError> {
+    let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+    let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
+    rnic.deviate(settings.deviations.clone());
+    let device = Device::new(rnic);
+    let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout, ..CmSettings::default() };
+    let listener = Listener::bind(&device, LOOPBACK, cm).map_err(OpenError::Builtin)?;
+    let address = listener.local_addr();
+    let serving = tokio::spawn(async move {
+        loop {
+            let request = listener.next().await;
+            let device = device.clone();
+            tokio::spawn(async move {
+                if let Err(error) = serve_rping(&device, request).await {
+                    tracing::debug!(%error, "a connection of the builtin rping ended");
+                }
+            });
+        }
+    });
+    Ok((address, serving.abort_handle()))
+}
+
+/// Serves one client until it closes.
+async fn serve_rping(device: &Device, request: Result<ConnectRequest, CmError>) -> Result<(), WorkloadError> {
+    let request = request?;
+    let mut server = ping::Server::new(device, RpingServer::SIZE)?;
+    server.accept(request)?;
+    while server.round().await?.is_some() {}
+    server.disconnect().await
+}

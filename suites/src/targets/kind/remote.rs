@@ -1,0 +1,77 @@
+//! What an implementation under test may have on its host: an agent that drives its verbs, and
+//! commands that restart it or report a crash.
+
+use super::super::command::LocalCommand;
+use super::super::token::EnvironmentToken;
+use super::super::{AgentField, TargetFile};
+use super::tcp::is_host_and_port;
+use crate::agent::{AgentAt, Way};
+
+/// The host of an implementation under test.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Remote {
+    /// Drives the target's verbs.
+    pub(crate) agent: Option<AgentAt>,
+    /// Restarts a dead target.
+    pub(crate) restart: Option<LocalCommand>,
+    /// Reports whether the target has crashed.
+    pub(crate) crashed: Option<LocalCommand>,
+}
+
+impl Remote {
+    /// Reads the fields of a target file.
+    pub(crate) fn read(file: &TargetFile) -> Result<Self, String> {
+        let restart = command("restart", &file.restart)?;
+        let crashed = command("crashed", &file.crashed)?;
+        Ok(Remote { agent: agent(file)?, restart, crashed })
+    }
+
+    /// The commands that a run executes on this machine.
+    pub(crate) fn commands(&self) -> Vec<(&'static str, String)> {
+        let mut commands = Vec::new();
+        for (field, command) in [("restart", &self.restart), ("crashed", &self.crashed)] {
+            commands.extend(command.iter().map(|command| (field, command.to_string())));
+        }
+        if let Some(AgentAt { way: way @ Way::Command(_), .. }) = &self.agent {
+            commands.push(("agent", way.to_string()));
+        }
+        commands
+    }
+}
+
+fn command(field: &str, argv: &[String]) -> Result<Option<LocalCommand>, String> {
+    match argv.split_first() {
+        Some((program, _)) if program.is_empty() => Err(wrong_command(field)),
+        Some((program, arguments)) => {
+            Ok(Some(LocalCommand { program: program.clone(), arguments: arguments.to_vec() }))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The fault of a command of a target file.
+pub(super) fn wrong_command(field: &str) -> String {
+    format!("{field}: expected a command, and kind = \"tcp\"")
+}
+
+fn agent(file: &TargetFile) -> Result<Option<AgentAt>, String> {
+    let way = match &file.agent {
+        None => return Ok(None),
+        Some(AgentField::Address(address)) if is_host_and_port(address) => Way::Tcp(address.clone()),
+        Some(AgentField::Command(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
+            Way::Command(argv.clone())
+        }
+        Some(_) => return Err("agent: expected host:port, or a command as a list of words".into()),
+    };
+    let place = file.agent_at;
+    Ok(Some(match &file.agent_token {
+        Some(token) => {
+            let token = Some(token.clone()).filter(|token| !token.is_empty());
+            AgentAt { way, place, token_in_file: token.is_some(), token }
+        }
+        None => {
+            let token = EnvironmentToken::read().for_agent(&way)?;
+            AgentAt { way, place, token, token_in_file: false }
+        }
+    }))
+}

@@ -1,0 +1,250 @@
+//! An implementation under test: a responder at a TCP address, or an initiator that connects to
+//! this machine. The port mapper and its clients use UDP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weft_peer::driver::{Awaiting, Desk, Link, TcpLink};
+
+use super::super::description::MapperFacts;
+use super::super::live::{CONNECT_SECONDS, OpenError};
+use super::super::{Description, MapperTable, Service, Start, Target, TargetFile, start};
+use super::remote::Remote;
+use super::{Connector, Facts, Kind, Opening, Reach, Reached};
+use crate::model::Role;
+
+pub(super) const KIND: Kind = Kind { name: "tcp", about: "Any TCP address.", read };
+
+/// Octets of rping's data buffer without its option -S.
+const RPING_SIZE: u32 = 64;
+
+/// An implementation under test.
+#[derive(Debug, Clone)]
+struct Tcp {
+    side: Side,
+    remote: Remote,
+}
+
+/// The side that opens the connection.
+#[derive(Debug, Clone)]
+enum Side {
+    /// The tester connects to `host:port`.
+    Responder { address: String },
+    /// The target connects to an address of this machine. The command starts it; without one a
+    /// person does.
+    Initiator { listen: SocketAddr, start: Vec<String> },
+}
+
+fn read(file: &TargetFile) -> Result<Facts, String> {
+    let initiates = file.role == Role::Initiator;
+    if initiates == file.address.is_some() {
+        return Err("a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into());
+    }
+    if initiates != file.listen.is_some() {
+        return Err(
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into()
+        );
+    }
+    if !file.start.is_empty() && (!initiates || file.start[0].is_empty()) {
+        return Err("start: expected a command, and an initiator of kind = \"tcp\"".into());
+    }
+    let is_mapper = file.service == Some(Service::PortMapper);
+    if let Some(slip) = start::wrong_placeholder(&file.start, is_mapper) {
+        return Err(slip);
+    }
+    if file.capture.as_ref().is_some_and(String::is_empty) {
+        return Err("capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into());
+    }
+    let side = match (&file.address, &file.listen) {
+        (Some(address), _) if !is_host_and_port(address) => {
+            return Err(format!(
+                "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
+            ));
+        }
+        (Some(address), _) => Side::Responder { address: address.clone() },
+        (None, listen) => {
+            let listen = listen.as_deref().unwrap_or_default().parse().map_err(
+                |_| "listen: expected an address of this machine and a port, as 192.0.2.2:7174 or [2001:db8::2]:0",
+            )?;
+            Side::Initiator { listen, start: file.start.clone() }
+        }
+    };
+    let remote = Remote::read(file)?;
+    let mapper = match file.portmap.service {
+        Some(service) => {
+            let unmapped = file.portmap.unmapped.unwrap_or(SocketAddr::new(service.ip(), 9));
+            let v6 = file.portmap.v6.map(|[mapper, service]| (mapper, service));
+            MapperFacts { mapped: service, unmapped, made: None, v6 }
+        }
+        None if is_mapper && !initiates => {
+            return Err("portmap.service: expected address and port of a service that it maps".into());
+        }
+        None => MapperFacts { made: None, v6: None, ..MapperFacts::builtin() },
+    };
+    if initiates && file.portmap != MapperTable::default() {
+        return Err("portmap: an initiator asks for services of the tester's".into());
+    }
+    if let Side::Initiator { listen, .. } = &side
+        && is_mapper
+        && listen.ip().is_unspecified()
+    {
+        return Err("listen: expected the address that port mapper and services have for the target".into());
+    }
+    if matches!(file.service, Some(Service::SdpConnect | Service::SdpDrive)) {
+        return Err("service: sdp-connect and sdp-drive are the builtin targets' alone".into());
+    }
+    let reach = Arc::new(Tcp { side, remote });
+    Ok(Facts { reach, service: Service::None, rping_size: RPING_SIZE, mapper })
+}
+
+/// Is it `host:port`? Whether the host exists is found out when a run begins.
+pub(super) fn is_host_and_port(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match literal {
+        Some(literal) => literal.split('%').next().is_some_and(|ip| ip.parse::<std::net::Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '[' | ']')),
+    };
+    is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
+}
+
+impl Reach for Tcp {
+    fn description(&self, target: &Description) -> String {
+        let is_mapper = target.service == Service::PortMapper;
+        match &self.side {
+            Side::Responder { address } if is_mapper => format!("UDP {address}"),
+            Side::Responder { address } => format!("TCP {address}"),
+            Side::Initiator { listen, start } => {
+                let does = if is_mapper { "asks at UDP" } else { "connects to TCP" };
+                match start.join(" ") {
+                    start if start.is_empty() => format!("it {does} {listen}"),
+                    start => format!("it {does} {listen}, started by: {start}"),
+                }
+            }
+        }
+    }
+
+    fn remote(&self) -> Option<&Remote> {
+        Some(&self.remote)
+    }
+
+    fn offers(&self, service: Service, _: &Description) -> bool {
+        service == Service::Agent && self.remote.agent.is_some()
+    }
+
+    fn maps_v6(&self, target: &Description) -> bool {
+        match &self.side {
+            Side::Initiator { listen, .. } => listen.is_ipv6(),
+            Side::Responder { .. } => target.mapper.v6.is_some(),
+        }
+    }
+
+    fn commands(&self) -> Vec<(&'static str, String)> {
+        let start = match &self.side {
+            Side::Initiator { start, .. } if !start.is_empty() => Some(("start", start.join(" "))),
+            Side::Initiator { .. } | Side::Responder { .. } => None,
+        };
+        start.into_iter().chain(self.remote.commands()).collect()
+    }
+
+    fn open<'t>(&'t self, target: &'t Target) -> Opening<'t> {
+        Box::pin(async move {
+            let (listen, argv) = match &self.side {
+                Side::Responder { address } => {
+                    let address = resolve(address).await?;
+                    let v6 = target.description.mapper.v6.map(|(mapper, _)| mapper);
+                    let mappers = [Some(address), v6].into_iter().flatten().collect();
+                    let connect_timeout = target.options.scaled(CONNECT_SECONDS);
+                    return Ok(Box::new(Responder { address, mappers, connect_timeout }) as Box<dyn Connector>);
+                }
+                Side::Initiator { listen, start } => (*listen, start),
+            };
+            let failed = |error| OpenError::Listen { address: listen, error };
+            let start = |awaiting| match argv.is_empty() {
+                true => Start::Person { name: target.name().to_owned() },
+                false => Start::Command { argv: argv.clone(), awaiting },
+            };
+            Ok(match target.service() {
+                Service::PortMapper => {
+                    Box::new(MapperClient { desk: Desk::bind(listen).map_err(failed)?, start: start(None) })
+                }
+                _ => {
+                    let awaiting = Awaiting::bind(listen).map_err(failed)?;
+                    Box::new(Initiator { start: start(Some(awaiting.clone())), awaiting }) as Box<dyn Connector>
+                }
+            })
+        })
+    }
+}
+
+async fn resolve(address: &str) -> Result<SocketAddr, OpenError> {
+    let failed = |error| OpenError::Resolve { address: address.to_owned(), error };
+    let mut found = tokio::net::lookup_host(address).await.map_err(failed)?;
+    found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
+}
+
+/// Several cases at a time would disturb each other.
+const JOBS: usize = 1;
+
+/// The tester connects.
+struct Responder {
+    address: SocketAddr,
+    mappers: Vec<SocketAddr>,
+    connect_timeout: Duration,
+}
+
+impl Connector for Responder {
+    fn jobs(&self, _: usize) -> usize {
+        JOBS
+    }
+
+    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
+        let link = TcpLink::new(self.address).with_connect_timeout(self.connect_timeout);
+        Ok(Reached { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
+    }
+}
+
+/// The target connects.
+struct Initiator {
+    awaiting: Awaiting,
+    start: Start,
+}
+
+impl Connector for Initiator {
+    fn jobs(&self, _: usize) -> usize {
+        JOBS
+    }
+
+    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
+        Ok(Reached { link: Link::Accept(self.awaiting.link()), start: Some(self.start.clone()), agent: None })
+    }
+}
+
+/// The target sends a request to the tester's port mapper first.
+struct MapperClient {
+    desk: Desk,
+    start: Start,
+}
+
+impl Connector for MapperClient {
+    fn jobs(&self, _: usize) -> usize {
+        JOBS
+    }
+
+    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
+        Ok(Reached { link: Link::Asked(self.desk.link()), start: Some(self.start.clone()), agent: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_literals_are_addresses() {
+        for address in ["nic-17.example:1", "[2001:db8::1]:65535", "[fe80::1%eth0]:7174", "127.0.0.1:7174"] {
+            assert!(is_host_and_port(address), "{address}");
+        }
+    }
+}

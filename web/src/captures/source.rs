@@ -1,0 +1,12 @@
+//! A capture file.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// A file and its state at the time of a request. If it changes, it is read again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) len: u64,
+    pub(crate) changed: SystemTime,
+}

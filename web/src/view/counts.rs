@@ -1,0 +1,27 @@
+//! Common parts of pages about runs.
+
+use weft_suites::model::{Counts, RunStatus, Verdict};
+use weft_suites::store::RunRecord;
+
+/// Why a run is partial, so that it does not represent its target; `None` if it is complete.
+pub(super) fn partial(record: &RunRecord) -> Option<&'static str> {
+    match record.status {
+        _ if !record.is_partial() => None,
+        _ if record.info.rerun_of.is_some() => Some("partial: a rerun"),
+        _ if record.info.is_selection => Some("partial: lacks variants of the default tier"),
+        RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => Some("partial: not finished"),
+        RunStatus::Done | RunStatus::Cancelled | RunStatus::Broken => Some("partial: stopped"),
+    }
+}
+
+/// The number of cases with a verdict.
+pub(super) struct Count {
+    pub(super) verdict: Verdict,
+    pub(super) number: u64,
+}
+
+/// The verdicts that occur, worst first.
+pub(super) fn counts(counts: &Counts) -> Vec<Count> {
+    let order = Verdict::ALL.into_iter().rev();
+    order.map(|verdict| Count { verdict, number: counts.of(verdict) }).filter(|count| count.number > 0).collect()
+}
