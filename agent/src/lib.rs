@@ -12,6 +12,8 @@
 //! What is left out: datagrams, sending immediate data, completion queues of one's own (each Queue
 //! Pair has one, whose completions are reported as they come), and tuning.
 
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
+
 mod common;
 pub mod listen;
 pub mod protocol;

@@ -21,11 +21,11 @@ pub struct Truth {
     pub bad: u64,
 }
 
-/// Writes a pcap of at least `octets` octets with so many connections to `out`; every `bad_every`th
-/// CRC is wrong, none when 0.
+/// Writes a pcap of at least `octets` octets with `connections` connections to `out`. Every
+/// `bad_every`th CRC is wrong; if it is 0, all are right.
 ///
 /// # Errors
-/// `out` takes no more, or there are more connections than ports.
+/// Writing to `out` failed, or there are more connections than ports.
 pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64) -> io::Result<Truth> {
     let mut capture = Capture { out, octets: 24, frames: 0, fpdus: 0, bad: 0, bad_every };
     capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;

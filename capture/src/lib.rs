@@ -8,6 +8,7 @@
 //! does not find it (or is made without the feature `live`) has the same functions, and they
 //! report what to install.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 #[cfg(all(feature = "live", libpcap))]
 mod live;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
 
+use anstyle::{AnsiColor, Style};
 use weft_core::requirement::Severity;
 
 /// When to use colour.
@@ -39,38 +40,47 @@ fn is_wanted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 }
 
 impl Colour {
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    fn paint(self, style: Style, text: &str) -> String {
+        if self.0 && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// A finding of this severity.
     pub(crate) fn severity(self, severity: Severity, text: &str) -> String {
         match severity {
-            Severity::Error => self.paint("31", text),
-            Severity::Warning => self.paint("33", text),
-            Severity::Note => self.paint("36", text),
+            Severity::Error => self.paint(AnsiColor::Red.on_default(), text),
+            Severity::Warning => self.paint(AnsiColor::Yellow.on_default(), text),
+            Severity::Note => self.paint(AnsiColor::Cyan.on_default(), text),
         }
     }
 
     /// Less important text.
     pub(crate) fn faint(self, text: &str) -> String {
-        self.paint("2", text)
+        self.paint(Style::new().dimmed(), text)
     }
 
     /// A heading.
     pub(crate) fn strong(self, text: &str) -> String {
-        self.paint("1", text)
+        self.paint(Style::new().bold(), text)
     }
 
     /// An error.
     pub(crate) fn wrong(self, text: &str) -> String {
-        self.paint("31", text)
+        self.paint(AnsiColor::Red.on_default(), text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_ansi_sequences() {
+        let on = Colour(true);
+        assert_eq!(on.wrong("x"), "\x1b[31mx\x1b[0m");
+        assert_eq!(on.severity(Severity::Warning, "x"), "\x1b[33mx\x1b[0m");
+        assert_eq!(on.faint("x") + &on.strong("x"), "\x1b[2mx\x1b[0m\x1b[1mx\x1b[0m");
+        assert_eq!(on.strong("") + &Colour(false).strong("x"), "x");
+    }
 
     #[test]
     fn a_dumb_terminal_has_no_colours() {

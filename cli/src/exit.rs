@@ -19,14 +19,14 @@ pub(crate) const HARNESS: u8 = 4;
 
 /// Prints a line on standard output. If that fails, the command continues, because its results are
 /// in the run's folder; the exit status shows the failure at the end ([`with_output`]).
-macro_rules! say {
+macro_rules! print_line {
     ($($text:tt)*) => {{
         let mut out = weft_core::text::Visible(std::io::stdout().lock());
         let line = std::io::Write::write_fmt(&mut out, format_args!("{}\n", format_args!($($text)*)));
         $crate::exit::note_written(line);
     }};
 }
-pub(crate) use say;
+pub(crate) use print_line;
 
 /// The error of the first output line that was lost.
 static LOST: OnceLock<io::Error> = OnceLock::new();

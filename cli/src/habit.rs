@@ -98,7 +98,7 @@ fn option(word: &str) -> Option<&'static str> {
 /// Options of h2spec that `weft test` does not have.
 fn option_of_h2spec(word: &str) -> Option<&'static str> {
     Some(match word {
-        "--dryrun" | "--dry-run" => "`weft test --list` prints the cases without running them",
+        "--dryrun" | "--dry-run" => "`weft suite list` prints the cases without running them",
         "--junit-report" | "--junit" | "--sarif" | "--html" | "--json" | "--report" => {
             "each run writes report.html, junit.xml, report.sarif, report.json and summary.md to --out DIR"
         }

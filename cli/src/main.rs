@@ -2,8 +2,9 @@
 //!
 //! This file parses the command line and turns the outcome into an exit code; the after-help of
 //! [`Arguments`] lists the codes. Each subcommand is a file of [`cmd`].
-// They panic if the reader closes the output; `exit::say` and `exit::note` do not.
+// They panic if the reader closes the output; `exit::print_line` and `exit::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod allocator;
 mod cmd;

@@ -6,6 +6,7 @@
 //! weft's endpoint (`weft-peer`) and its monitor (`weft-dissector`) share these types and nothing
 //! else. A verdict therefore never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 pub mod coverage;
 pub mod crc;

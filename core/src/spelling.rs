@@ -1,6 +1,6 @@
-//! A word that nothing is called: which name was meant?
+//! Suggestions for misspelled names.
 
-/// The name among `known` that was most likely meant; `None` when nothing is near.
+/// The name among `known` that is nearest to `word`; `None` if none is near.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name is longer, and the work grows with the length.
     let word: String = word.chars().take(80).collect::<String>().to_lowercase();
@@ -8,21 +8,10 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (slips <= 2.max(word.chars().count() / 3)).then_some(best)
 }
 
-/// Letters to insert, remove or replace to come from one word to the other.
+/// Letters to insert, remove or replace to get from one word to the other (Levenshtein distance).
 #[must_use]
 pub fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (above + 1).min(row[j] + 1).min(diagonal + usize::from(a != *b));
-            diagonal = above;
-        }
-    }
-    row[to.len()]
+    strsim::levenshtein(from, to)
 }
 
 #[cfg(test)]

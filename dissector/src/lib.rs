@@ -28,6 +28,7 @@
 //! This crate shares the wire types of `weft-core` with weft's endpoint, and none of its state
 //! machines. A finding therefore never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 pub mod browse;
 mod connections;

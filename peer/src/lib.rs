@@ -21,6 +21,7 @@
 //! What is absent on purpose: verdicts. This crate reports what it did and why; whether a peer is
 //! right is judged elsewhere.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 pub mod connection;
 pub mod ddp;

@@ -32,6 +32,7 @@
 //! | `real` | the C library's own functions |
 #![expect(unsafe_code, reason = "functions in C's manner, and the C library's: pointers come in, and go out")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block, unsafe_op_in_unsafe_fn)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod agent;
 mod calls;

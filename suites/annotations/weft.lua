@@ -1,5 +1,5 @@
 ---@meta
--- The surface of weft's suites, for editors with LuaLS. Written by `weft test --lua-annotations`.
+-- The surface of weft's suites, for editors with LuaLS. Written by `weft suite annotations`.
 
 ---@class weft.fields.case
 ---@field id string

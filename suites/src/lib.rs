@@ -34,6 +34,7 @@
 //! Command lines and pages are absent on purpose. `weft`, the web dashboard and the terminal
 //! screens are readers of the event stream and of the results [`store`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod agent;
 pub mod baseline;

@@ -18,6 +18,7 @@
 //! more. Bytes and fields are not stored: to show them, weft dissects the capture again, up to the
 //! selected frame.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod capture;
 mod command;

@@ -18,6 +18,7 @@
 //! evidence, and an id that is made from the file name identifies a capture. Pages forbid inline
 //! scripts and styles, and all content from other servers.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod access;
 mod app;

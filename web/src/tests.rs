@@ -3,6 +3,7 @@
 mod access;
 mod api;
 mod captures;
+mod crowd;
 mod events;
 mod export;
 mod logs;

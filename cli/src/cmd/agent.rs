@@ -127,7 +127,7 @@ fn with<C: Carrier>(
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
-    // The process's end releases what testers left behind.
+    // The end of the process releases objects that testers did not destroy.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let note_testers = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {

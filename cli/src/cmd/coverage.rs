@@ -31,7 +31,7 @@ enum Kind {
     that violates the row\n  \
     rule  one stream triggers the rule, and a stream that is as similar as possible does not\n  \
     test  an assertion of the test fails if the rule is violated\n\
-    `make coverage` runs the tests and `weft test --prove`, and renews the built-in table.\n\n\
+    `make coverage` runs the tests and `weft suite prove`, and renews the built-in table.\n\n\
     rows          rows whose violation shows in the counted way: on the wire or in an answer; for rules on\n              \
     the wire; for tests at the verbs or on the wire, and for SDP in answers and to the user, too\n\
     judgeable     some stream of bytes, or some answer, visibly violates it; only these count\n\
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     json: bool,
     /// Read proofs from this folder instead of the built-in ones; repeatable
     ///
-    /// The folder was written by tests, or it is the folder `prove` of `weft test --prove`.
+    /// The folder was written by tests, or it is the folder `prove` of `weft suite prove`.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// Write the proofs to this file, sorted

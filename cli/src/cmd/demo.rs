@@ -14,7 +14,7 @@ use weft_suites::model::{CaseResult, Counts, Event, RunReport, Tier, Verdict};
 use weft_suites::{Filter, RunOptions, Schedule};
 
 use crate::cmd::test;
-use crate::exit::{HARNESS, say};
+use crate::exit::{HARNESS, print_line};
 use crate::runtime;
 
 /// A connection of the Linux kernel's siw; `captures/README.md` describes it.
@@ -35,26 +35,26 @@ pub(crate) struct Arguments {
 /// Explains a real capture, then judges a correct and a faulty responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     test::make_folder(&arguments.out)?;
-    say!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
+    print_line!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
     dissect()?;
-    say!("\n2. Test a responder: weft's own, correct\n");
+    print_line!("\n2. Test a responder: weft's own, correct\n");
     let correct = judge(&arguments.out.join("correct"), &[], &[])?;
     print_results(&correct, &arguments.out.join("correct"));
-    say!("\n3. Test the same responder with a fault: it accepts wrong keys in MPA Requests\n");
+    print_line!("\n3. Test the same responder with a fault: it accepts wrong keys in MPA Requests\n");
     let faulty = judge(&arguments.out.join("faulty"), &["mpa.accepts-wrong-key"], &["mpa"])?;
     print_results(&faulty, &arguments.out.join("faulty"));
     let codes = (correct.summary.exit_code.code(), faulty.summary.exit_code.code());
     if codes != (0, 1) {
-        say!("\nNot as expected: the exit codes are {} and {} instead of 0 and 1.", codes.0, codes.1);
+        print_line!("\nNot as expected: the exit codes are {} and {} instead of 0 and 1.", codes.0, codes.1);
         return Ok(ExitCode::from(HARNESS));
     }
-    say!("\nAs expected: the correct responder passed, the faulty one was caught.");
-    say!("Report of the failures: {}", arguments.out.join("faulty/report.html").display());
-    say!("\nNext, try");
-    say!("  weft lint CAPTURE.pcap                which rules a capture violates, and where");
-    say!("  weft explain CAPTURE.pcap 13          frame 13, field by field");
-    say!("  weft test --list                      the test cases");
-    say!("  weft target --help                    test a NIC, driver or stack of yours");
+    print_line!("\nAs expected: the correct responder passed, the faulty one was caught.");
+    print_line!("Report of the failures: {}", arguments.out.join("faulty/report.html").display());
+    print_line!("\nNext, try");
+    print_line!("  weft lint CAPTURE.pcap                which rules a capture violates, and where");
+    print_line!("  weft explain CAPTURE.pcap 13          frame 13, field by field");
+    print_line!("  weft suite list                       the test cases");
+    print_line!("  weft target --help                    test a NIC, driver or stack of yours");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -69,7 +69,7 @@ fn dissect() -> anyhow::Result<()> {
         fn unit(&mut self, unit: &Unit<'_>) {
             self.units += 1;
             if self.units <= SHOWN {
-                say!("{}", text::unit_line(unit, self.origin));
+                print_line!("{}", text::unit_line(unit, self.origin));
             }
         }
         fn finding(&mut self, finding: &Finding) {
@@ -90,9 +90,9 @@ fn dissect() -> anyhow::Result<()> {
     }
     dissector.finish(&mut show);
     let (messages, frames) = (text::counted(show.units as u64, "message"), text::counted(capture.frames(), "frame"));
-    say!("       ... {messages} in {frames}, {}", text::counted(show.findings.len() as u64, "finding"));
+    print_line!("       ... {messages} in {frames}, {}", text::counted(show.findings.len() as u64, "finding"));
     for finding in &show.findings {
-        say!("{}", text::finding_lines(finding, &show.senders));
+        print_line!("{}", text::finding_lines(finding, &show.senders));
     }
     Ok(())
 }
@@ -128,26 +128,26 @@ fn print_results(report: &RunReport, out: &Path) {
     }
     name_some("INCONCLUSIVE", &of(Verdict::Inconclusive));
     name_some("ERROR", &of(Verdict::Error));
-    say!("  {}", counts_line(&report.summary.counts));
+    print_line!("  {}", counts_line(&report.summary.counts));
 }
 
 /// Prints a failure with its rule and its evidence.
 fn print_failure(failure: &CaseResult, out: &Path) {
-    say!("  FAIL {}: {}", failure.key, failure.title);
+    print_line!("  FAIL {}: {}", failure.key, failure.title);
     for id in failure.failing() {
         let row = id.row();
-        say!("    rule      {} {}: {}", row.id, row.level, row.summary);
+        print_line!("    rule      {} {}: {}", row.id, row.level, row.summary);
     }
     if let (Some(expected), Some(actual)) = (&failure.expected, &failure.actual) {
-        say!("    expected  {expected}\n    actual    {actual}");
+        print_line!("    expected  {expected}\n    actual    {actual}");
     }
-    say!("    capture   {}", out.join(&failure.evidence.folder).join("evidence.pcapng").display());
+    print_line!("    capture   {}", out.join(&failure.evidence.folder).join("evidence.pcapng").display());
 }
 
 fn name_some(word: &str, results: &[&CaseResult]) {
     let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
     for line in named(&keys) {
-        say!("  {word} {line}");
+        print_line!("  {word} {line}");
     }
 }
 

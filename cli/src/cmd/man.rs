@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_mangen::Man;
 
-use crate::exit::{BadInput, say, unwritable};
+use crate::exit::{BadInput, print_line, unwritable};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut weft = crate::Arguments::command().disable_help_subcommand(true);
     weft.build();
     pages(&weft, folder).map_err(refused)?;
-    say!("wrote weft.1 and a page for each subcommand to {}", folder.display());
+    print_line!("wrote weft.1 and a page for each subcommand to {}", folder.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -24,6 +24,7 @@ mod sdp;
 mod serve;
 mod soak;
 mod stats;
+mod suite;
 mod target;
 mod test;
 mod tui;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Ladder(ladder::Arguments),
     /// Run the suites against an implementation and judge it
     Test(test::Arguments),
+    /// List, show and prove the cases of the suites, or print a case's earlier results
+    Suite(suite::Arguments),
     /// Write the reports of a run again, from the files in its folder
     Report(report::Arguments),
     /// Compare two runs of the suites
@@ -103,6 +106,7 @@ impl Command {
             Command::Stats(arguments) => stats::run(&arguments),
             Command::Ladder(arguments) => ladder::run(&arguments),
             Command::Test(arguments) => test::run(&arguments),
+            Command::Suite(arguments) => suite::run(&arguments),
             Command::Report(arguments) => report::run(&arguments),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Target(arguments) => target::run(&arguments),

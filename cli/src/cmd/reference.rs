@@ -20,7 +20,7 @@ use weft_suites::coverage::Proofs;
 use weft_suites::model::CaseInfo;
 use weft_suites::script::Suites;
 
-use crate::exit::{BadInput, say, unwritable};
+use crate::exit::{BadInput, print_line, unwritable};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(summary, "- [{title}]({file})")?;
     }
     fs::write(folder.join("SUMMARY.md"), summary).map_err(refused)?;
-    say!("{} pages and SUMMARY.md written to {}", pages.len(), folder.display());
+    print_line!("{} pages and SUMMARY.md written to {}", pages.len(), folder.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -155,7 +155,7 @@ impl<'a> About<'a> {
 
 /// The page of a protocol's cases, with a heading for each script.
 fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
-    let mut page = format!("# Cases: {protocol}\n\n`weft test --show CASE` prints one with its script.\n");
+    let mut page = format!("# Cases: {protocol}\n\n`weft suite show CASE` prints one with its script.\n");
     let mut script = "";
     for case in suites.cases().filter(|case| protocol_of(case) == protocol) {
         if script != case.source.file {

@@ -9,7 +9,7 @@ use weft_suites::store::Store;
 use weft_suites::{folder, report};
 
 use crate::cmd::test::{load, resolve, terminal};
-use crate::exit::{BadInput, note, say};
+use crate::exit::{BadInput, note, print_line};
 use crate::runtime;
 
 /// The command line.
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         replay(&report, &terminal(arguments.verbose));
         report::write_all(&report, out)?;
-        say!("report: {}", out.join("report.html").display());
+        print_line!("report: {}", out.join("report.html").display());
         Ok(ExitCode::from(report.summary.exit_code.code()))
     })
 }

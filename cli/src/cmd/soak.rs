@@ -11,7 +11,7 @@ use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::Plan;
 
-use crate::exit::{UNEXPECTED, Unsuccessful, say};
+use crate::exit::{UNEXPECTED, Unsuccessful, print_line};
 use workers::{Outcome, Work};
 
 /// The command line.
@@ -65,7 +65,7 @@ pub(crate) enum Over {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let first = arguments.seed.unwrap_or_else(random_seed);
-    say!("seeds from {first}, for {} s", arguments.time.as_secs());
+    print_line!("seeds from {first}, for {} s", arguments.time.as_secs());
     let (sender, receiver) = mpsc::channel();
     for over in [Over::Virtual, Over::Tcp] {
         if arguments.over.is_none_or(|only| only == over) {
@@ -97,13 +97,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Err(RecvTimeoutError::Timeout) => {
                 line_due += every;
                 size.sample();
-                say!("{:>5} s  {}  {}", begin.elapsed().as_secs(), counts.text(), size.text());
+                print_line!("{:>5} s  {}  {}", begin.elapsed().as_secs(), counts.text(), size.text());
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     size.sample();
-    say!("passed: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
+    print_line!("passed: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
     match size.settled {
         Some(settled) if size.most > settled + (arguments.growth << 20) => {
             let (from, to) = (settled >> 20, size.most >> 20);

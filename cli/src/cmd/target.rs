@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weft_suites::model::Event;
 use weft_suites::targets::{PRESETS, Target, check};
 
-use crate::exit::{self, say};
+use crate::exit::{self, print_line};
 use crate::{cmd, runtime};
 
 /// The command line.
@@ -75,7 +75,7 @@ fn waiting(event: &Event) {
 
 fn look(target: &Target) -> anyhow::Result<ExitCode> {
     let info = target.info();
-    say!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
+    print_line!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
     runtime::block_on(async {
         let probes = check(target, Arc::new(waiting)).await.map_err(|error| exit::unreachable(&error))?;
         for probe in &probes {
@@ -84,7 +84,7 @@ fn look(target: &Target) -> anyhow::Result<ExitCode> {
                 Some(false) => "NOT",
                 None => "   ",
             };
-            say!("{mark} {:<26} {}", probe.what, probe.text);
+            print_line!("{mark} {:<26} {}", probe.what, probe.text);
         }
         let works = probes.iter().all(|probe| probe.works != Some(false));
         Ok(if works { ExitCode::SUCCESS } else { ExitCode::from(3) })

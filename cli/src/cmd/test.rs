@@ -1,30 +1,27 @@
 //! `weft test`: runs the suites against a target.
 
-mod history;
-mod prove;
+mod former;
 mod repeat;
 mod screen;
-mod select;
-mod show;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::targets::{OpenError, Target};
-use weft_suites::{Filter, Plan, RunOptions, Schedule, folder, report, store};
+use weft_suites::{Filter, RunOptions, Schedule, folder, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
+use crate::cmd::suite::{self, select};
 use crate::cmd::web;
-use crate::exit::{self, BadInput, say};
+use crate::exit::{self, BadInput, print_line};
 use crate::input::refused;
 use crate::runtime;
 use crate::secrets::warn_if_readable;
@@ -36,8 +33,8 @@ use crate::signals;
     weft test builtin                                      weft's own responder, on a virtual clock\n  \
     weft test builtin --deviate mpa.accepts-wrong-key      the same responder, violating one rule\n  \
     weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4 some cases against a target on the network\n  \
-    weft test nic.toml --out nic --resume                  continue a run that was stopped\n  \
-    weft test --prove                                      each case against each deviation that it should catch\n\n\
+    weft test nic.toml --out nic --resume                  continue a run that was stopped\n\n\
+    `weft suite` lists and shows the cases, and the results of a case in earlier runs.\n\n\
     The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml,\n\
     summary.md and results.sqlite. Each case, passed or not, leaves evidence.pcapng and\n\
     transcript.json in cases/<case>/<parameters>/. The next run into the same folder moves these\n\
@@ -77,13 +74,13 @@ pub(crate) struct Arguments {
     /// Run few, more or all variants of each case
     ///
     /// smoke runs a few variants, default each pair of parameter values, full every combination.
-    #[arg(long, value_name = "TIER", default_value_t, value_parser = tier())]
+    #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
     /// Run part I of N of the selection
     ///
     /// All N parts together are the complete selection. If you use --seed, give the same seed to
     /// each part.
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long, value_name = "I/N", value_parser = select::shard)]
     shard: Option<(usize, usize)>,
     /// Run only the selected cases that failed in the last complete run
     ///
@@ -135,24 +132,8 @@ pub(crate) struct Arguments {
     /// Show the run in a browser at this loopback address until Ctrl-C
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
     web: Option<SocketAddr>,
-    /// List the selected cases and exit
-    #[arg(long, short, conflicts_with_all = ["deviate", "rerun", "repeat", "until_fail", "resume", "capture"])]
-    list: bool,
-    /// Print a case, its requirements and its script, and exit
-    #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "history"])]
-    show: Option<String>,
-    /// Print the results of a case on the target in all stored runs, and exit
-    #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "rerun", "repeat", "until_fail", "resume"])]
-    history: Option<String>,
-    /// Run the cases against the deviations that they should catch, print the matrix
-    ///
-    /// Each selected case runs against weft's own responder and initiator, and against each
-    /// deviation that violates one of its requirements.
-    #[arg(long, conflicts_with_all = ["deviate", "seed", "shard", "rerun", "repeat", "until_fail", "resume", "capture", "tui", "web", "list"])]
-    prove: bool,
-    /// Write annotations of the Lua functions for editors with LuaLS, and exit
-    #[arg(long, value_name = "FILE")]
-    lua_annotations: Option<PathBuf>,
+    #[command(flatten)]
+    former: former::Options,
 }
 
 /// The values of --rerun.
@@ -163,18 +144,8 @@ enum Rerun {
 }
 
 impl Arguments {
-    /// Opens the results store.
     async fn open_store(&self) -> anyhow::Result<store::Store> {
-        Ok(match &self.store {
-            Some(url) => store::Store::connect(url).await?,
-            None => {
-                let file = self.out.join(store::FILE_NAME);
-                if !file.is_file() {
-                    return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
-                }
-                store::Store::open(&file).await?
-            }
-        })
+        open_store(self.store.as_deref(), &self.out).await
     }
 
     /// Selects the cases to run, and the seed if it is given.
@@ -182,17 +153,12 @@ impl Arguments {
     /// The parts of a run fit together only if each one draws the same variants, and so does a
     /// rerun with the run that it repeats.
     async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
-        let filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
+        let filter = select::of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
             let (run, seed, failed) = repeat::failed(&self.open_store().await?, target.name()).await?;
             return Ok((filter.rerun(&run, failed), self.seed.or(Some(seed))));
         }
         Ok((filter, self.seed.or(self.shard.map(|_| SEED_OF_PARTS))))
-    }
-
-    /// The selection if no target is needed: the first word counts unless it names a target.
-    fn words(&self) -> Vec<String> {
-        self.target.iter().filter(|word| !names_target(word)).chain(&self.select).cloned().collect()
     }
 
     fn schedule(&self) -> Schedule {
@@ -201,47 +167,29 @@ impl Arguments {
 }
 
 /// Does the first word of the command line name a target?
-fn names_target(word: &str) -> bool {
+pub(crate) fn names_target(word: &str) -> bool {
     Target::is_builtin_name(word) || word.ends_with(".toml")
 }
 
-/// Parses a tier, and offers its names to shell completion.
-fn tier() -> impl TypedValueParser<Value = Tier> {
-    PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
-}
-
-/// `2/5`: the second of five parts.
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
-    match parts {
-        Some((index, of)) if (1..=of).contains(&index) => Ok((index - 1, of)),
-        _ => Err("expected I/N with I from 1 to N".to_owned()),
-    }
+/// Opens the results store of a URL, or that in the folder `out`.
+pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<store::Store> {
+    Ok(match url {
+        Some(url) => store::Store::connect(url).await?,
+        None => {
+            let file = out.join(store::FILE_NAME);
+            if !file.is_file() {
+                return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
+            }
+            store::Store::open(&file).await?
+        }
+    })
 }
 
 /// Runs the suites.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
-    if arguments.list {
-        // Report errors of the named target. The list itself does not depend on the target.
-        if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
-            resolve(name, &[], false)?;
-        }
-        return list(&suites, &arguments.words(), arguments.tier, arguments.shard);
-    }
-    if let Some(file) = &arguments.lua_annotations {
-        let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
-        std::fs::write(file, text)
-            .map_err(|error| BadInput(format!("{}: {}", file.display(), exit::unwritable(file, &error))))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if let Some(case) = &arguments.show {
-        return show::run(&suites, case);
-    }
-    if arguments.prove {
-        let filter = Filter::of(arguments.words()).tier(arguments.tier);
-        make_folder(&arguments.out)?;
-        return runtime::block_on(prove::run(&suites, &filter, arguments.jobs, &arguments.out));
+    if let Some(code) = former::run(arguments, &suites)? {
+        return Ok(code);
     }
     let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
     let target = resolve(name, &arguments.deviate, arguments.no_commands)?;
@@ -255,8 +203,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));
     }
     select::each_selects(&suites, &arguments.select, arguments.tier)?;
-    if let Some(case) = &arguments.history {
-        return runtime::block_on(async { history::run(&arguments.open_store().await?, target.name(), case).await });
+    if let Some(case) = &arguments.former.history {
+        return runtime::block_on(async {
+            suite::print_history(&arguments.open_store().await?, target.name(), case).await
+        });
     }
     runtime::block_on(async {
         let (stop, cancel) = watch::channel(false);
@@ -266,9 +216,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
-        let asked_to_stop = signals::interrupted();
+        let stop_requested = signals::interrupted();
         let interrupted = tokio::spawn(async move {
-            asked_to_stop.await;
+            stop_requested.await;
             if !over_by_then.load(Ordering::Relaxed) {
                 exit::note("stopping; weft keeps the finished results, and --resume continues the run");
             }
@@ -332,8 +282,8 @@ async fn complete_reports(
         return Ok(None);
     }
     report::write_all(&report, out)?;
-    say!("run {} is finished; its reports were incomplete and are written again", report.run.id);
-    say!("report: {}", out.join("report.html").display());
+    print_line!("run {} is finished; its reports were incomplete and are written again", report.run.id);
+    print_line!("report: {}", out.join("report.html").display());
     Ok(Some(report))
 }
 
@@ -377,7 +327,7 @@ async fn in_browser(
     let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
-    say!("the dashboard runs until Ctrl-C");
+    print_line!("the dashboard runs until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)
 }
@@ -436,7 +386,7 @@ pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
-    say!("report: {}", out.join("report.html").display());
+    print_line!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 
@@ -466,29 +416,4 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
         weft_suites::RunError::Capture(error) => refused(&error),
         other => other.into(),
     })
-}
-
-/// The part of a selection that --shard names.
-fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
-    match shard {
-        Some((index, of)) => filter.shard(index, of),
-        None => filter,
-    }
-}
-
-fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usize)>) -> anyhow::Result<ExitCode> {
-    // The seed of a run selects the variants of a sample, but not their number.
-    let plan = Plan::of(suites, &of_shard(Filter::of(words.iter().cloned()).tier(tier), shard), 0);
-    let mut out = io::stdout().lock();
-    for case in &plan.cases {
-        let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
-        let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
-        let times = if keys == 1 { "once".to_owned() } else { format!("{keys} times") };
-        writeln!(out, "{}  {} ({times})\n    {}", case.id, ids.join(" "), case.title)?;
-    }
-    if plan.cases.is_empty() {
-        select::each_selects(suites, words, tier)?;
-        return Err(BadInput(format!("no case matches {}; `weft test --list` lists all cases", words.join(" "))).into());
-    }
-    Ok(ExitCode::SUCCESS)
 }

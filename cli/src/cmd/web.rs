@@ -11,7 +11,7 @@ use weft_suites::targets::Target;
 use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
 
 use crate::cmd::test::{load, make_folder, resolve};
-use crate::exit::{BadInput, note, say};
+use crate::exit::{BadInput, note, print_line};
 use crate::{allocator, rnic, runtime, secrets, signals};
 
 /// The command line.
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Prints the address of the pages.
 pub(crate) fn announce(address: SocketAddr) {
-    say!("dashboard: http://{address}/");
+    print_line!("dashboard: http://{address}/");
 }
 
 /// Errors that the user can fix become usage errors.

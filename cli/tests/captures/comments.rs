@@ -1,4 +1,4 @@
-//! The comments of packets: as text, as a field, and what they say about a finding.
+//! The comments of packets: as text, as a field, and what they report about a finding.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs::File;

@@ -84,7 +84,7 @@ fn lint_names_what_the_snap_length_cut() {
 
 #[test]
 fn lint_names_connections_with_one_direction() {
-    // The source address of IPv4 behind an Ethernet header.
+    // The source address in the IPv4 header, which follows an Ethernet header.
     let sender = RECORD + 14 + 12;
     let capture = Changed::new("violations-6-kinds-crc.pcap", |_, record| {
         (record[sender..sender + 4] == [10, 1, 0, 2]).then(|| record.to_vec())

@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod comments;
+#[path = "../../../web/src/tests/crowd.rs"]
+mod crowd;
 mod dissect;
 mod excerpts;
 mod hostile;

@@ -48,11 +48,11 @@ fn a_selection_without_anything_to_judge_has_no_verdict() {
     for arguments in [["--stream", "999"], ["-Y", "tcp.port == 1"]] {
         let output = lint(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         let line = format!("weft: {CAPTURE}: nothing to judge: no iWARP, SDP or port mapper in the selection\n");
-        assert_eq!(told, line);
+        assert_eq!(stderr, line);
     }
     let output = lint(&["-Y", "tcp.strem == 1"]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
 }

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::crowd;
+
 /// A classic pcap: its header, and each record with its header.
 struct Records {
     header: Vec<u8>,
@@ -197,36 +199,11 @@ fn a_media_type_without_a_link_type_has_its_own_name() {
     assert_eq!(text(&output.stderr), format!("weft: {}: {why}\n", path.display()));
 }
 
-/// Connections of a crowd: the dissector keeps 8,192 at a time.
-const CROWD: u16 = 8300;
-
-/// A capture of IP packets: one is encrypted, and more connections are open at a time than are
-/// kept, each with a Request; then the first ones go on.
-fn crowd() -> Vec<u8> {
-    // Version 2.4, link type 101: an IP packet in each frame.
-    let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
-    let mut packet = |protocol: u8, payload: &[u8]| {
-        let length = u8::try_from(20 + payload.len()).unwrap();
-        let ip = [0x45, 0, 0, length, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 1, 0, 2];
-        let lengths = [length, 0, 0, 0, length, 0, 0, 0];
-        octets.extend([&[0; 8][..], &lengths, &ip, payload].concat());
-    };
-    let tcp = |number: u16, seq: u8, octets: &[u8]| {
-        let [high, low] = (number + 10_000).to_be_bytes();
-        [&[high, low, 0x1c, 0x06, 0, 0, 0, seq, 0, 0, 0, 1, 0x50, 0x18, 4, 0, 0, 0, 0, 0][..], octets].concat()
-    };
-    // ESP (RFC 4303): an SPI and a sequence number.
-    packet(50, &[0, 0, 1, 0, 0, 0, 0, 1]);
-    (0..CROWD).for_each(|number| packet(6, &tcp(number, 1, b"MPA ID Req Frame\x40\x01\x00\x00")));
-    (0..10).for_each(|number| packet(6, &tcp(number, 21, b"more")));
-    octets
-}
-
 #[test]
 fn connections_that_were_put_aside_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("crowd.pcap");
-    fs::write(&path, crowd()).unwrap();
+    fs::write(&path, crowd::crowd()).unwrap();
     let name = path.display();
     let expected = format!(
         "weft: {name}: too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was \

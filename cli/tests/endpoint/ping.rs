@@ -49,11 +49,11 @@ fn both_sides_see_a_clean_connection() {
     let server = server.wait_with_output().unwrap();
     assert!(server.status.success());
     assert_eq!(String::from_utf8(server.stdout).unwrap().lines().count(), 100);
-    // Both captures together are one connection of which nothing is missing.
+    // Both captures together are one complete connection.
     let both = Command::new(WEFT).args(["dissect", "-q"]).args([&mine, &its]).output().unwrap();
-    let told = String::from_utf8(both.stderr).unwrap();
-    assert!(told.contains(" 1 TCP connection, 2 start-up frames, "), "{told}");
-    assert!(!told.contains("incomplete") && !told.contains("not captured"), "{told}");
+    let stderr = String::from_utf8(both.stderr).unwrap();
+    assert!(stderr.contains(" 1 TCP connection, 2 start-up frames, "), "{stderr}");
+    assert!(!stderr.contains("incomplete") && !stderr.contains("not captured"), "{stderr}");
     for capture in [mine, its] {
         let lint = Command::new(WEFT).args(["lint", "--json"]).arg(capture).output().unwrap();
         let summary: Value = serde_json::from_slice(lint.stdout.trim_ascii()).unwrap();

@@ -21,27 +21,21 @@ const KINDS: [&str; 9] = ["rs", "lua", "md", "js", "html", "py", "sh", "toml", "
 /// This file, texts of a released version, and a table that repeats names of cases.
 const EXCEPTIONS: [&str; 4] = ["cli/tests/suites/dialect.rs", "CHANGELOG.md", "suites/tests/data", "suites/coverage"];
 /// Folders and files with lines that have such a word, and how many lines each has at most.
-const ALLOWED: [(&str, usize); 31] = [
-    ("ARCHITECTURE.md", 4),
-    ("CONTRIBUTING.md", 2),
-    ("Cargo.toml", 1),
+const ALLOWED: [(&str, usize); 25] = [
     ("agent/src", 30),
     ("agent/Cargo.toml", 1),
     ("agent/tests", 6),
-    ("bench/src", 1),
     ("capture/src", 16),
     ("capture/build.rs", 1),
-    ("captures", 1),
-    ("changes", 8),
-    ("cli/src", 113),
-    ("cli/tests", 77),
+    ("changes", 4),
+    ("cli/src", 4),
+    ("cli/tests", 68),
     ("core/requirements", 30),
     ("core/build.rs", 2),
     ("core/tests", 9),
-    ("deny.toml", 1),
     ("dissector/src", 115),
     ("dissector/tests", 1),
-    ("docs", 5),
+    ("docs", 3),
     ("fuzz/src", 13),
     ("fuzz/fuzz_targets", 5),
     ("interop", 20),

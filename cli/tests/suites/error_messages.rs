@@ -171,6 +171,8 @@ fn a_selection_may_follow_a_target_in_a_list() {
     let listed = weft(&["test", "--list", "mpa/7.1.1-key"]);
     assert!(listed.0 == 0 && listed.1.contains("MPA-7.1.1-2"), "{}", listed.1);
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "--list"]), listed);
+    let (code, text) = weft(&["suite", "list", "builtin", "mpa/7.1.1-key"]);
+    assert_eq!((code, &*text), (2, "weft: builtin is a target; this command has none, so omit it\n"));
 }
 
 #[test]
@@ -217,8 +219,7 @@ fn a_folder_that_is_none_is_named() {
     let (code, text) = weft(&["test", "builtin", "--out", "/dev/null"]);
     assert_eq!((code, text.as_str()), (2, "weft: /dev/null: is not a folder; use another name\n"));
     let below = "weft: /dev/null/x: has a parent that is not a folder; use another path\n";
-    for arguments in [&["test", "builtin"][..], &["test", "--prove"], &["test", "builtin", "--repeat", "2"], &["demo"]]
-    {
+    for arguments in [&["test", "builtin"][..], &["suite", "prove"], &["test", "builtin", "--repeat", "2"], &["demo"]] {
         let (code, text) = weft(&[arguments, &["--out", "/dev/null/x"]].concat());
         assert_eq!((code, text.as_str()), (2, below), "{arguments:?}");
     }
@@ -322,7 +323,7 @@ fn control_characters_of_a_store_are_shown_in_the_history() {
         store.finish_case(&report.run.id, &report.results[0]).await.unwrap();
         store.close().await;
     });
-    let (code, text) = weft(&["test", "builtin", "--out", &place, "--history", case]);
+    let (code, text) = weft(&["suite", "history", "builtin", case, "--out", &place]);
     assert_eq!(code, 0, "{text}");
     is_harmless(&text);
     let lines: Vec<&str> = text.lines().collect();

@@ -111,7 +111,7 @@ fn the_reference_has_every_requirement_case_deviation_and_command_and_its_links_
     let anchors: BTreeSet<&str> =
         reference.split("<a id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     for (what, list) in
-        [("requirements", vec!["requirements"]), ("cases", vec!["test", "--list"]), ("deviations", vec!["deviations"])]
+        [("requirements", vec!["requirements"]), ("cases", vec!["suite", "list"]), ("deviations", vec!["deviations"])]
     {
         let listed = text(&weft(&list));
         let lines = listed.lines().filter(|line| !line.starts_with(' '));

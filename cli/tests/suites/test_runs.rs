@@ -20,12 +20,12 @@ fn path(folder: &Path, name: &str) -> String {
 
 #[test]
 fn a_case_is_shown_with_its_requirement_and_its_script() {
-    let (code, text) = weft(&["test", "--show", CASE]);
+    let (code, text) = weft(&["suite", "show", CASE]);
     assert_eq!(code, 0, "{text}");
     for part in ["MPA-7.1.1-2 MUST", "parameter     octet = 0, 1,", "smoke: a sample of 2", "conn:expect_close"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let (code, text) = weft(&["test", "--show", "wrong-octet"]);
+    let (code, text) = weft(&["suite", "show", "wrong-octet"]);
     assert!(code == 2 && text.contains(CASE), "{text}");
 }
 
@@ -67,7 +67,7 @@ fn tiers_and_shards_limit_the_cases() {
     parts.extend(other);
     assert_eq!(parts, all);
     // What is listed is what is run.
-    let listed = |part: &str| weft(&["test", "--list", CASE, "--shard", part]).1;
+    let listed = |part: &str| weft(&["suite", "list", CASE, "--shard", part]).1;
     assert!(listed("1/3").contains("(6 times)") && listed("2/3").contains("(5 times)"), "{}", listed("1/3"));
 }
 
@@ -77,11 +77,11 @@ fn a_word_that_selects_nothing_gets_a_suggestion() {
         ("mpa/7.1.1-kee", "did you mean mpa/7.1.1-key?"),
         ("mpa/7.1.1-key/wrong-octets", "did you mean mpa/7.1.1-key/wrong-octet?"),
         ("startupp", "did you mean startup?"),
-        ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such variant; `weft test --show mpa/7.1.1-key/wrong-octet`"),
+        ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such variant; `weft suite show mpa/7.1.1-key/wrong-octet`"),
         ("MPA-7.9", "`weft requirements MPA-7.9`"),
-        ("something-else-altogether", "`weft test --list` lists all cases"),
+        ("something-else-altogether", "`weft suite list` lists all cases"),
     ] {
-        for arguments in [["test", "builtin", word], ["test", "--list", word]] {
+        for arguments in [["test", "builtin", word], ["suite", "list", word]] {
             let (code, text) = weft(&arguments);
             assert!(code == 2 && text.contains(hint), "{text}");
         }
@@ -202,7 +202,7 @@ fn a_baseline_in_the_target_file_decides_the_exit_code() {
 #[test]
 fn the_matrix_of_one_case_is_complete() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, text) = weft(&["test", "--prove", CASE, "--out", &path(folder.path(), "out")]);
+    let (code, text) = weft(&["suite", "prove", CASE, "--out", &path(folder.path(), "out")]);
     assert!(text.contains("caught        mpa/7.1.1-key/wrong-octet"), "{text}");
     assert!(
         code == 0
@@ -246,6 +246,45 @@ fn a_list_for_a_target_that_is_not_there() {
 fn the_annotations_are_those_of_the_suites() {
     let folder = tempfile::tempdir().unwrap();
     let file = path(folder.path(), "weft.lua");
-    assert_eq!(weft(&["test", "--lua-annotations", &file]).0, 0);
+    assert_eq!(weft(&["suite", "annotations", &file]).0, 0);
     assert!(std::fs::read_to_string(file).unwrap().starts_with("---@meta\n"));
+}
+
+/// Options of `weft test` that became commands: the output and the exit code are those of the
+/// command, and one line on standard error names it.
+#[test]
+fn former_options_work_and_name_the_command_that_replaces_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, old, new) = (path(folder.path(), "out"), path(folder.path(), "old.lua"), path(folder.path(), "new.lua"));
+    assert_eq!(weft(&["test", "builtin", CASE, "--out", &out]).0, 0);
+    for (option, former, command) in [
+        ("--list", &["test", "--list", CASE][..], &["suite", "list", CASE][..]),
+        ("--list", &["test", "builtin", CASE, "-l", "--tier", "full"], &["suite", "list", CASE, "--tier", "full"]),
+        ("--show", &["test", "--show", CASE], &["suite", "show", CASE]),
+        ("--show", &["test", "--show", "no-such-case"], &["suite", "show", "no-such-case"]),
+        ("--prove", &["test", "--prove", CASE, "--out", &out], &["suite", "prove", CASE, "--out", &out]),
+        (
+            "--history",
+            &["test", "builtin", "--out", &out, "--history", CASE],
+            &["suite", "history", "builtin", CASE, "--out", &out],
+        ),
+        ("--lua-annotations", &["test", "--lua-annotations", &old], &["suite", "annotations", &new]),
+    ] {
+        let run = |arguments: &[&str]| {
+            let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+            weft.env_remove("WEFT_STORE").args(arguments).output().unwrap()
+        };
+        let (was, is) = (run(former), run(command));
+        assert_eq!(was.status, is.status, "{former:?}");
+        assert!(was.stdout == is.stdout, "{former:?}: {}", String::from_utf8_lossy(&was.stdout));
+        let (was, is) = (String::from_utf8_lossy(&was.stderr), String::from_utf8_lossy(&is.stderr));
+        let (note, rest) = was.split_once('\n').unwrap();
+        assert!(note.contains(&format!("`weft test {option}` is now `weft {} {}", command[0], command[1])), "{note}");
+        assert_eq!(rest, is, "{former:?}");
+    }
+    assert_eq!(std::fs::read(old).unwrap(), std::fs::read(new).unwrap());
+    let (_, help) = weft(&["test", "--help"]);
+    for option in ["--list", "--show", "--prove", "--history", "--lua-annotations"] {
+        assert!(!help.contains(option), "{help}");
+    }
 }

@@ -55,7 +55,7 @@ pub fn annotations() -> Result<String, String> {
 fn generate() -> mlua::Result<String> {
     let recorded = recorded_fields()?;
     let mut text = String::from(
-        "---@meta\n-- The surface of weft's suites, for editors with LuaLS. Written by `weft test --lua-annotations`.\n",
+        "---@meta\n-- The surface of weft's suites, for editors with LuaLS. Written by `weft suite annotations`.\n",
     );
     let mut tables: Vec<&str> = Vec::new();
     for field in &recorded {

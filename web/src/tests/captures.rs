@@ -326,37 +326,12 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
     assert!(site.text("/captures").await.contains("<td class=\"number\">52</td>"));
 }
 
-/// More connections than the dissector follows at the same time, which is 8,192.
-const CROWD: u16 = 8300;
-
-/// A capture of IP packets. One is encrypted; more connections are open than the dissector follows,
-/// each with an MPA Request; then the first connections continue.
-fn crowd() -> Vec<u8> {
-    // Version 2.4, link type 101: an IP packet in each frame.
-    let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
-    let mut packet = |protocol: u8, payload: &[u8]| {
-        let length = u8::try_from(20 + payload.len()).unwrap();
-        let ip = [0x45, 0, 0, length, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 1, 0, 2];
-        let lengths = [length, 0, 0, 0, length, 0, 0, 0];
-        octets.extend([&[0; 8][..], &lengths, &ip, payload].concat());
-    };
-    let tcp = |number: u16, seq: u8, octets: &[u8]| {
-        let [high, low] = (number + 10_000).to_be_bytes();
-        [&[high, low, 0x1c, 0x06, 0, 0, 0, seq, 0, 0, 0, 1, 0x50, 0x18, 4, 0, 0, 0, 0, 0][..], octets].concat()
-    };
-    // ESP (RFC 4303): an SPI and a sequence number.
-    packet(50, &[0, 0, 1, 0, 0, 0, 0, 1]);
-    (0..CROWD).for_each(|number| packet(6, &tcp(number, 1, b"MPA ID Req Frame\x40\x01\x00\x00")));
-    (0..10).for_each(|number| packet(6, &tcp(number, 21, b"more")));
-    octets
-}
-
 /// On an empty page, the user has to know what is missing.
 #[tokio::test]
 async fn each_page_reports_what_was_not_read_or_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let site = shelf(folder.path(), &[]).await;
-    std::fs::write(folder.path().join("shelf/crowd.pcap"), crowd()).unwrap();
+    std::fs::write(folder.path().join("shelf/crowd.pcap"), crowd::crowd()).unwrap();
     let capture = only(&site).await;
     let remarks = [
         "too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was interrupted 10 times",

@@ -11,7 +11,7 @@ use weft_peer::Deviations;
 use weft_peer::driver::portmap::{Mapped, PmClient, PmError, follow, socket_at, source_for};
 use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution, Resolved};
 
-use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, say};
+use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, print_line};
 use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::signals;
@@ -177,18 +177,18 @@ fn print(arguments: &Arguments, resolved: &Resolved) {
             "kind": "pm_answer", "service": ask.service, "mapper": ask.mapper, "connecting": ask.connecting,
             "result": result, "address": resolution.address(), "pm_time": pm_time, "cached": cached, "requests": requests,
         });
-        return say!("{line}");
+        return print_line!("{line}");
     }
     let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
     match resolution {
         Resolution::Sdp { address, pm_time, cached: true } => {
-            say!("{}: SDP at {address}, from a cached answer that is valid {}", ask.service, kept(*pm_time));
+            print_line!("{}: SDP at {address}, from a cached answer that is valid {}", ask.service, kept(*pm_time));
         }
         Resolution::Sdp { address, pm_time, cached: false } => {
-            say!("{}: SDP at {address}, valid {} ({sent})", ask.service, kept(*pm_time));
+            print_line!("{}: SDP at {address}, valid {} ({sent})", ask.service, kept(*pm_time));
         }
         Resolution::Conventional { address, why } => {
-            say!("{}: plain TCP at {address}: {why} ({sent} to {})", ask.service, ask.mapper);
+            print_line!("{}: plain TCP at {address}: {why} ({sent} to {})", ask.service, ask.mapper);
         }
     }
 }

@@ -11,7 +11,7 @@ use weft_peer::Deviations;
 use weft_peer::driver::portmap::PmServer;
 use weft_peer::portmap::{Mapping, ServerEvent, ServerSettings, Table, Target};
 
-use crate::exit::{BadInput, note, say};
+use crate::exit::{BadInput, note, print_line};
 use crate::runtime;
 use crate::signals;
 use crate::watch::WatchArguments;
@@ -109,13 +109,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
         let mut interrupted = signals::interrupted();
         for address in server.local_addrs() {
-            say!("listening on {address}");
+            print_line!("listening on {address}");
         }
         loop {
             tokio::select! {
                 event = server.next_event() => match event {
-                    Some(event) if arguments.json => say!("{}", object(&event)),
-                    Some(event) if !arguments.quiet => say!("{}", line(&event)),
+                    Some(event) if arguments.json => print_line!("{}", object(&event)),
+                    Some(event) if !arguments.quiet => print_line!("{}", line(&event)),
                     Some(_) => {}
                     None => break,
                 },

@@ -7,7 +7,7 @@ use weft_peer::verbs::TerminateRecord;
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::probe::{Advertisement, Arrived, Done, Ended, Op};
 
-use crate::exit::say;
+use crate::exit::print_line;
 use crate::rnic;
 
 pub(super) struct Report {
@@ -21,9 +21,9 @@ impl Report {
 
     fn line(&self, json: &Value, text: &str) {
         if self.json {
-            say!("{json}");
+            print_line!("{json}");
         } else {
-            say!("{text}");
+            print_line!("{text}");
         }
     }
 

@@ -32,7 +32,7 @@ use self::names::NameTable;
 use super::ledger::{Format, Ledger};
 use super::outward::Outward;
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, note, say};
+use crate::exit::{BadInput, note, print_line};
 use crate::linkage;
 use crate::runtime;
 use crate::signals::{self, Stop};
@@ -152,7 +152,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         stop,
     });
     let interrupted = signals::interrupted();
-    say!("listening on {}", arguments.socket.display());
+    print_line!("listening on {}", arguments.socket.display());
     accept(&agent, listener, interrupted).await;
     let _ = fs::remove_file(&arguments.socket);
     // The receiver is the agent itself.
@@ -163,7 +163,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Listens. Replaces a socket that an agent left behind, but not one that answers.
+/// Listens. Replaces the socket of an agent that has ended, but not one that answers.
 fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent uses this path"));

@@ -21,7 +21,7 @@ use weft_peer::sdp::Half;
 
 use super::settings::SdpArguments;
 use crate::cmd::bench::{LONGEST_PART, Tcp, resident};
-use crate::exit::{HARNESS, Unsuccessful, say};
+use crate::exit::{HARNESS, Unsuccessful, print_line};
 use crate::{rnic, runtime};
 
 /// The command line.
@@ -139,7 +139,7 @@ impl Subject {
         let (least, median, most) = (at(0), at(values.len() / 2), at(values.len().saturating_sub(1)));
         let (name, unit, ratio) = (self.name, if latency { "us" } else { "MB/s" }, of.map(|of| median / of));
         if arguments.json {
-            say!(
+            print_line!(
                 "{}",
                 json!({
                     "kind": "sdp_bench", "what": name, "unit": unit, "octets": size, "count": count,
@@ -148,7 +148,7 @@ impl Subject {
             );
         } else {
             let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
-            say!("{name:<9} {size:>8} bytes  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
+            print_line!("{name:<9} {size:>8} bytes  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
         }
         median
     }
@@ -212,7 +212,7 @@ async fn scale(
     let served = begin.elapsed();
     let each = idle as f64 / 1024.0 / f64::from(wanted) / 2.0;
     if arguments.json {
-        say!(
+        print_line!(
             "{}",
             json!({
                 "kind": "sdp_scale", "connections": wanted, "kib_per_idle_end": each,
@@ -220,12 +220,12 @@ async fn scale(
             })
         );
     } else {
-        say!(
+        print_line!(
             "{} in {:.2} s, {each:.1} KiB of memory per idle end",
             counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
-        say!("one byte each way on all of them in {:.2} s", served.as_secs_f64());
+        print_line!("one byte each way on all of them in {:.2} s", served.as_secs_f64());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::sdp::{End, Relayed};
 
-use crate::exit::{note, say};
+use crate::exit::{note, print_line};
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Ledger {
     /// Prints an event that belongs to no connection.
     pub(super) fn trouble(&self, what: &str) {
         match self.format {
-            Format::Json => say!("{}", json!({"kind": "sdp_trouble", "error": what})),
+            Format::Json => print_line!("{}", json!({"kind": "sdp_trouble", "error": what})),
             Format::Lines | Format::Quiet => note(what),
         }
     }
@@ -78,14 +78,14 @@ impl Ledger {
     pub(super) fn finish(&self) {
         let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *self.totals();
         match self.format {
-            Format::Json => say!(
+            Format::Json => print_line!(
                 "{}",
                 json!({
                     "kind": "sdp_totals", "connections": connections, "most": most, "failed": failed, "reset": reset,
                     "stopped": stopped, "forth": forth, "back": back,
                 })
             ),
-            Format::Lines => say!(
+            Format::Lines => print_line!(
                 "{}, at most {most} at a time; {failed} failed, {reset} reset, {stopped} stopped; \
                  {forth} bytes forth, {back} back",
                 counted(connections, "connection")
@@ -126,7 +126,7 @@ impl Entry<'_> {
         let (forth, back) = relayed.map_or((0, 0), |relayed| (relayed.forth, relayed.back));
         let time = self.begin.elapsed();
         match self.ledger.format {
-            Format::Json => say!(
+            Format::Json => print_line!(
                 "{}",
                 json!({
                     "kind": "sdp_connection", "number": number, "what": what, "end": end, "forth": forth, "back": back,
@@ -135,7 +135,7 @@ impl Entry<'_> {
             ),
             Format::Lines => {
                 let why = error.map_or_else(String::new, |error| format!(": {error}"));
-                say!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {}", seconds(time));
+                print_line!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {}", seconds(time));
             }
             Format::Quiet => {}
         }

@@ -20,7 +20,7 @@ use super::endpoint::{Endpoint, Protocol};
 use super::ledger::{Format, Ledger};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, print_line};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::signals::{self, Stop};
@@ -138,9 +138,9 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let local = listener.local_addr()?;
     let mapped = mapped(arguments, local, tape.as_ref())?;
     let interrupted = signals::interrupted();
-    say!("listening on {}://{local}", arguments.listen.protocol);
+    print_line!("listening on {}://{local}", arguments.listen.protocol);
     if let Some(server) = &mapped {
-        server.local_addrs().iter().for_each(|address| say!("port mapper on {address}"));
+        server.local_addrs().iter().for_each(|address| print_line!("port mapper on {address}"));
     }
     let format = match (arguments.json, arguments.quiet) {
         (true, _) => Format::Json,

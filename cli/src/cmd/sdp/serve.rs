@@ -11,7 +11,7 @@ use weft_peer::driver::{Device, Tape};
 
 use super::actions::{Action, Actions, all_within};
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
+use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, print_line};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::signals;
@@ -101,7 +101,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let device = arguments.sdp.open(tape)?;
     let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
         .map_err(|error| cannot_listen(address, &error))?;
-    say!("listening on {}", listener.local_addr()?);
+    print_line!("listening on {}", listener.local_addr()?);
     let one = One {
         what: arguments.what,
         octets: arguments.octets,
@@ -115,7 +115,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         let done = one.serve(incoming).await;
         let text = done.map_err(|error| Unsuccessful { code: UNEXPECTED, text: format!("{error:#}") })?;
         if !arguments.quiet {
-            say!("{text}");
+            print_line!("{text}");
         }
         return Ok(());
     }
@@ -136,8 +136,8 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         tokio::spawn(async move {
             let from: SocketAddr = incoming.peer_addr();
             match one.serve(incoming).await {
-                Ok(done) if !quiet => say!("{from}: {done}"),
-                Err(error) if !quiet => say!("{from}: {error:#}"),
+                Ok(done) if !quiet => print_line!("{from}: {done}"),
+                Err(error) if !quiet => print_line!("{from}: {error:#}"),
                 _ => {}
             }
             drop(permit);

@@ -7,7 +7,7 @@ use weft_suites::model::{CaseKey, ExitCode, Verdict};
 use weft_suites::store::Store;
 use weft_suites::{RunOptions, Schedule};
 
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, print_line};
 
 /// The run that represents the target in the store, and the cases that neither passed nor were
 /// skipped in it or its reruns; between them the seed of the run.
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let mut count = 0;
     while times.most.is_none_or(|most| count < most) {
         count += 1;
-        say!("-- run {count}");
+        print_line!("-- run {count}");
         let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal(verbose))).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
@@ -59,9 +59,9 @@ pub(super) async fn run(
     let unstable = seen.iter().filter(|(_, verdicts)| verdicts.len() > 1);
     for (key, verdicts) in unstable {
         let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-        say!("verdict changes from run to run: {key}: {}", verdicts.join(", "));
+        print_line!("verdict changes from run to run: {key}: {}", verdicts.join(", "));
     }
-    say!("{count} {}", if count == 1 { "run" } else { "runs" });
+    print_line!("{count} {}", if count == 1 { "run" } else { "runs" });
     Ok(worst)
 }
 

@@ -12,7 +12,7 @@ use weft_suites::{Filter, RunOptions, Schedule, report, store};
 use weft_tui::{LiveSink, Starter, Wish};
 
 use super::judged;
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, print_line};
 
 /// The folder of repeated cases, below the folder of the run.
 const FOLDER: &str = "again";
@@ -57,7 +57,7 @@ pub(super) async fn run(
         }
     }
     screen.await?.map_err(|error| BadInput(error.to_string()))?;
-    say!("report: {}", out.join("report.html").display());
+    print_line!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 

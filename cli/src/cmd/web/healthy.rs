@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::exit::{note, say};
+use crate::exit::{note, print_line};
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
     };
     match status_line(address) {
         Ok(line) if line.split(' ').nth(1) == Some("200") => {
-            say!("{address} is healthy");
+            print_line!("{address} is healthy");
             ExitCode::SUCCESS
         }
         Ok(line) => {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use weft_core::requirement::Severity;
 use weft_dissector::browse::Survey;
+use weft_dissector::output::text::counted;
 
 use crate::view::url;
 
@@ -79,10 +80,6 @@ pub(crate) fn counts(counts: [u64; 3]) -> Vec<Count> {
     let some = named.filter(|(_, count)| *count > 0);
     some.map(|(severity, count)| Count { class: class(severity), words: counted(count, &severity.to_string()) })
         .collect()
-}
-
-pub(super) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn class(severity: Severity) -> &'static str {

@@ -3,8 +3,9 @@
 use askama::Template;
 use weft_dissector::browse::FrameList;
 use weft_dissector::browse::index::{Index, Row};
+use weft_dissector::output::text::counted;
 
-use super::common::{Head, Links, class, counted, pair, part, seconds};
+use super::common::{Head, Links, class, pair, part, seconds};
 use crate::view::url;
 
 #[derive(Template)]

@@ -1,19 +1,40 @@
-//! `weft test --show CASE`: a case, its requirements, and its script.
+//! `weft suite show`: a case, its requirements, and its script.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_suites::script::Suites;
 
+use crate::cmd::test::load;
 use crate::exit::BadInput;
 
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  \
+    weft suite show mpa/7.1.1-key/wrong-octet")]
+pub(crate) struct Arguments {
+    /// Print this case
+    #[arg(value_name = "CASE")]
+    case: String,
+    /// Use the suites of this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    print(&load(arguments.suites.as_deref())?, &arguments.case)
+}
+
 /// Prints the case with its requirements, parameters and source.
-pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
+pub(crate) fn print(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
     let Some(case) = suites.cases().find(|case| case.id == id) else {
         let near: Vec<&str> =
             suites.cases().map(|case| case.id.as_str()).filter(|other| other.contains(id)).take(8).collect();
         let hint = match near.as_slice() {
-            [] => "`weft test --list` lists all".to_owned(),
+            [] => "`weft suite list` lists all".to_owned(),
             near => format!("did you mean {}?", near.join(" or ")),
         };
         return Err(BadInput(format!("there is no case {id}; {hint}")).into());

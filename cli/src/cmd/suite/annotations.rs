@@ -1,0 +1,29 @@
+//! `weft suite annotations`: the Lua functions of a script, for editors.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::exit::{BadInput, unwritable};
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    weft suite annotations my-suites/weft.lua     LuaLS finds the file in the folder of the scripts")]
+pub(crate) struct Arguments {
+    /// Write the annotations to this file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    write(&arguments.file)
+}
+
+/// Writes the annotations to `file`.
+pub(crate) fn write(file: &Path) -> anyhow::Result<ExitCode> {
+    let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
+    std::fs::write(file, text)
+        .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(file, &error))))?;
+    Ok(ExitCode::SUCCESS)
+}

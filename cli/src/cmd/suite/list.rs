@@ -1,0 +1,70 @@
+//! `weft suite list`: cases with their requirements.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weft_suites::model::Tier;
+use weft_suites::script::Suites;
+use weft_suites::{Filter, Plan};
+
+use super::select;
+use crate::cmd::test::load;
+use crate::exit::BadInput;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    weft suite list                       all cases\n  \
+    weft suite list MPA-7.1.2-24          the cases that judge a requirement\n  \
+    weft suite list mpa/7.1 --tier smoke  the cases of a section, and how often the smoke tier runs each")]
+pub(crate) struct Arguments {
+    /// List only cases that match: a case, requirement, section, tag, or id prefix
+    ///
+    /// A prefix ends before a `/`. A section is mpa/7.1 or MPA-7.1. case[parameter=value] selects
+    /// one variant.
+    #[arg(value_name = "SELECT")]
+    select: Vec<String>,
+    /// List the suites of this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Count the variants that this tier runs
+    ///
+    /// smoke runs a few variants, default each pair of parameter values, full every combination.
+    #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
+    tier: Tier,
+    /// List part I of N of the selection
+    #[arg(long, value_name = "I/N", value_parser = select::shard)]
+    shard: Option<(usize, usize)>,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    select::has_no_target(&arguments.select)?;
+    let suites = load(arguments.suites.as_deref())?;
+    print(&suites, &arguments.select, arguments.tier, arguments.shard)
+}
+
+/// Prints the selected cases: id, requirements, number of variants, title.
+pub(crate) fn print(
+    suites: &Suites,
+    words: &[String],
+    tier: Tier,
+    shard: Option<(usize, usize)>,
+) -> anyhow::Result<ExitCode> {
+    // The seed of a run selects the variants of a sample, but not their number.
+    let plan = Plan::of(suites, &select::of_shard(Filter::of(words.iter().cloned()).tier(tier), shard), 0);
+    let mut out = io::stdout().lock();
+    for case in &plan.cases {
+        let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
+        let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
+        let times = if keys == 1 { "once".to_owned() } else { format!("{keys} times") };
+        writeln!(out, "{}  {} ({times})\n    {}", case.id, ids.join(" "), case.title)?;
+    }
+    if plan.cases.is_empty() {
+        select::each_selects(suites, words, tier)?;
+        let message = format!("no case matches {}; `weft suite list` lists all cases", words.join(" "));
+        return Err(BadInput(message).into());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! Selects cases: by words, each of which must match a case, by tier, and by shard.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use weft_core::spelling;
+use weft_suites::model::Tier;
+use weft_suites::script::Suites;
+use weft_suites::{Filter, Plan};
+
+use crate::cmd::test::names_target;
+use crate::exit::BadInput;
+
+/// Parses a tier, and offers its names to shell completion.
+pub(crate) fn tier() -> impl TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
+}
+
+/// `2/5`: the second of five parts.
+pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((index, of)) if (1..=of).contains(&index) => Ok((index - 1, of)),
+        _ => Err("expected I/N with I from 1 to N".to_owned()),
+    }
+}
+
+/// The part of a selection that --shard names.
+pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
+    match shard {
+        Some((index, of)) => filter.shard(index, of),
+        None => filter,
+    }
+}
+
+/// Rejects the name of a target, which `weft test` takes before the selection.
+pub(super) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
+    match words.iter().find(|word| names_target(word)) {
+        None => Ok(()),
+        Some(word) => Err(BadInput(format!("{word} is a target; this command has none, so omit it"))),
+    }
+}
+
+/// Rejects a word that matches nothing, before the run overwrites the reports of another run.
+pub(crate) fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> Result<(), BadInput> {
+    match words.iter().find(|word| !selects(suites, word, tier)) {
+        None => Ok(()),
+        Some(word) => Err(BadInput(format!("no case matches {word:?}; {}", hint(suites, word, tier)))),
+    }
+}
+
+fn selects(suites: &Suites, word: &str, tier: Tier) -> bool {
+    !Plan::of(suites, &Filter::of([word]).tier(tier), 0).cases.is_empty()
+}
+
+/// What to write instead of a word that matches nothing.
+fn hint(suites: &Suites, word: &str, tier: Tier) -> String {
+    let (stem, choice) = word.split_once('[').map_or((word, false), |(stem, _)| (stem, true));
+    if choice && suites.cases().any(|case| case.id == stem) {
+        return format!("the case has no such variant; `weft suite show {stem}` prints its parameters");
+    }
+    // One digit more or less is another requirement, so there is no suggestion.
+    if requirement(word) {
+        return format!("`weft requirements {word}` shows whether it exists; `weft suite list` lists the cases");
+    }
+    let known = suites.cases().flat_map(|case| {
+        let folders = case.id.match_indices('/').map(move |(end, _)| &case.id[..end]);
+        folders.chain([case.id.as_str()]).chain(case.tags.iter().map(String::as_str))
+    });
+    match spelling::nearest(stem, known) {
+        Some(near) if near != stem && selects(suites, near, tier) => format!("did you mean {near}?"),
+        _ => "`weft suite list` lists all cases".to_owned(),
+    }
+}
+
+/// Is the word written like the id of a requirement?
+fn requirement(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+}

@@ -1,0 +1,81 @@
+//! Options of `weft test` that are commands of `weft suite` now. They work for one more release,
+//! and help does not show them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weft_suites::Filter;
+use weft_suites::script::Suites;
+
+use super::{Arguments, make_folder, names_target, resolve};
+use crate::cmd::suite;
+use crate::exit;
+use crate::runtime;
+
+/// The options.
+#[derive(clap::Args)]
+pub(super) struct Options {
+    /// List the selected cases and exit
+    #[arg(long, short, hide = true, conflicts_with_all = ["deviate", "rerun", "repeat", "until_fail", "resume", "capture"])]
+    list: bool,
+    /// Print a case, its requirements and its script, and exit
+    #[arg(long, hide = true, value_name = "CASE", conflicts_with_all = ["list", "prove", "history"])]
+    show: Option<String>,
+    /// Print the results of a case on the target in all stored runs, and exit
+    #[arg(long, hide = true, value_name = "CASE", conflicts_with_all = ["list", "prove", "rerun", "repeat", "until_fail", "resume"])]
+    pub(super) history: Option<String>,
+    /// Run the cases against the deviations that they should catch, print the matrix
+    #[arg(long, hide = true, conflicts_with_all = ["deviate", "seed", "shard", "rerun", "repeat", "until_fail", "resume", "capture", "tui", "web", "list"])]
+    prove: bool,
+    /// Write annotations of the Lua functions for editors with LuaLS, and exit
+    #[arg(long, hide = true, value_name = "FILE")]
+    lua_annotations: Option<PathBuf>,
+}
+
+impl Options {
+    /// The option that is used, and the command that replaces it.
+    fn replaced(&self) -> Option<(&'static str, &'static str)> {
+        [
+            (self.list, "--list", "weft suite list [SELECT]..."),
+            (self.lua_annotations.is_some(), "--lua-annotations", "weft suite annotations FILE"),
+            (self.show.is_some(), "--show", "weft suite show CASE"),
+            (self.prove, "--prove", "weft suite prove [SELECT]..."),
+            (self.history.is_some(), "--history", "weft suite history TARGET CASE"),
+        ]
+        .into_iter()
+        .find_map(|(is_used, option, command)| is_used.then_some((option, command)))
+    }
+}
+
+/// Runs the command that one of the options requests; `None` if there is none, or if it needs the
+/// target.
+pub(super) fn run(arguments: &Arguments, suites: &Suites) -> anyhow::Result<Option<ExitCode>> {
+    let options = &arguments.former;
+    if let Some((option, command)) = options.replaced() {
+        exit::note(&format!("`weft test {option}` is now `{command}`; the next release removes the option"));
+    }
+    if options.list {
+        // Report errors of the named target. The list itself does not depend on the target.
+        if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
+            resolve(name, &[], false)?;
+        }
+        return suite::print_list(suites, &words(arguments), arguments.tier, arguments.shard).map(Some);
+    }
+    if let Some(file) = &options.lua_annotations {
+        return suite::write_annotations(file).map(Some);
+    }
+    if let Some(case) = &options.show {
+        return suite::print_case(suites, case).map(Some);
+    }
+    if options.prove {
+        let filter = Filter::of(words(arguments)).tier(arguments.tier);
+        make_folder(&arguments.out)?;
+        return runtime::block_on(suite::judge_proofs(suites, &filter, arguments.jobs, &arguments.out)).map(Some);
+    }
+    Ok(None)
+}
+
+/// The selection if no target is needed: the first word counts unless it names a target.
+fn words(arguments: &Arguments) -> Vec<String> {
+    arguments.target.iter().filter(|word| !names_target(word)).chain(&arguments.select).cloned().collect()
+}
