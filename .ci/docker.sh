@@ -76,8 +76,8 @@ remove_all() {
     unlock_images
 }
 
-# build_image TAG ARGUMENT...: run docker build, with its output in a file. Set BUILT to the seconds.
-# Set LOCK=no for a long build that shares no layers with other images.
+# build_image TAG ARGUMENT...: run docker build, with its output in a file. Set BUILT to the
+# seconds. Set LOCK=no for a long build that shares no layers with other images.
 build_image() {
     local tag=$1 begin=$SECONDS
     shift
@@ -92,8 +92,8 @@ build_image() {
 # in_image OPTION... IMAGE ARGUMENT...: run docker run with the label of this run.
 in_image() { docker run --label "org.weft.run=$RUN" "$@"; }
 
-# expect STATUS COMMAND...: run COMMAND with its output in $OUT/output. Fail if it exits with another
-# status.
+# expect STATUS COMMAND...: run COMMAND with its output in $OUT/output. Fail if it exits with
+# another status.
 expect() {
     local want=$1 status=0
     shift
@@ -240,8 +240,8 @@ check_statuses() {
     note "the container exits with weft's status (0, 1, 2, 3); all files belong to $user"
 }
 
-# weft runs with a read-only root file system, without capabilities and network. It can only write to
-# the volume.
+# weft runs with a read-only root file system, without capabilities and network. It can only write
+# to the volume.
 check_confined() {
     folder confined
     confined() {
@@ -272,8 +272,8 @@ for row in rows:
 PYTHON
 }
 
-# Kill a container in the middle of a run. After --resume, every verdict that the killed run recorded
-# must be the same, with its duration. This shows that no case is lost and none ran twice.
+# Kill a container in the middle of a run. After --resume, every verdict that the killed run
+# recorded must be the same, with its duration. This shows that no case is lost and none ran twice.
 check_resume() {
     local container killed total before after
     folder killed
