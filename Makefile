@@ -1,4 +1,4 @@
-# Shortcuts. Cargo alone is enough if you prefer it: cargo build --release, cargo test --workspace.
+# Shortcuts. Cargo alone is enough: cargo build --release, cargo test --workspace.
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)

@@ -2,9 +2,9 @@
 
 usage: action.py [--given STEP.OUTPUT=VALUE]... [INPUT=VALUE]...
 
-The environment has GITHUB_WORKSPACE, GITHUB_ACTION_PATH and GITHUB_STEP_SUMMARY, as on a runner.
---given replaces the step with the id STEP by its output. The status is that of the first step that
-fails, as it is on a runner, or 0.
+The environment must have GITHUB_WORKSPACE, GITHUB_ACTION_PATH and GITHUB_STEP_SUMMARY, as on a
+runner. --given sets an output of the step with the id STEP and skips that step. The exit status is
+that of the first step that fails, as on a runner, or 0.
 """
 
 import os
@@ -20,15 +20,15 @@ GITHUB = ("GITHUB_WORKSPACE", "GITHUB_ACTION_PATH", "GITHUB_STEP_SUMMARY")
 
 
 def inputs_of(action, given):
-    """The values of all inputs: those given, and the defaults of the others."""
+    """The values of all inputs: the given values, and the defaults of the others."""
     declared = action["inputs"]
     for name in given:
         if name not in declared:
             sys.exit(f"action.yml has no input {name}")
-    for name, about in declared.items():
-        if about.get("required") and name not in given:
+    for name, declaration in declared.items():
+        if declaration.get("required") and name not in given:
             sys.exit(f"action.yml requires the input {name}")
-    return {name: given.get(name, about.get("default", "")) for name, about in declared.items()}
+    return {name: given.get(name, declaration.get("default", "")) for name, declaration in declared.items()}
 
 
 def evaluate(text, inputs, outputs):
@@ -39,18 +39,18 @@ def evaluate(text, inputs, outputs):
         if len(parts) == 2 and parts[0] == "inputs":
             return inputs[parts[1]]
         if parts[0] == "github" and parts[1] == "event":
-            return ""  # the event is a push, which has no pull request
+            return ""  # the event is a push: it has no pull request
         if len(parts) == 4 and parts[0] == "steps" and parts[2] == "outputs":
             return outputs[parts[1]][parts[3]]
-        sys.exit(f"action.yml: this script does not know the expression {match[0]}")
+        sys.exit(f"action.yml: .ci/action.py does not support the expression {match[0]}")
 
     return re.sub(r"\$\{\{(.*?)\}\}", value, str(text))
 
 
 def run(step, environment, inputs, outputs):
-    """Run one step; return its status, and keep what it wrote to GITHUB_OUTPUT."""
+    """Run one step, return its status, and store its GITHUB_OUTPUT in `outputs`."""
     if step["shell"] != "bash":
-        sys.exit(f"action.yml: this script does not know the shell {step['shell']}")
+        sys.exit(f"action.yml: .ci/action.py does not support the shell {step['shell']}")
     with tempfile.TemporaryDirectory() as folder:
         script = os.path.join(folder, "step.sh")
         output = os.path.join(folder, "output")

@@ -1,25 +1,25 @@
 # shellcheck shell=bash
-# What the checks of the images share. Source it after lib.sh.
+# Functions that the checks of the images share. Source this file after lib.sh.
 
-# The largest image that we accept, compressed.
+# The maximum size of the compressed image.
 LIMIT_MB=60
 
-# This run's name: in tags, labels, projects and folders. Several runs may share a machine.
+# Tags, labels, projects and folders have this number, because several runs may share a machine.
 RUN=$$
 
-# Containers use the proxies of this machine, if it has any. Docker knows these names of arguments.
+# Containers use the proxies of this machine, if it has any. Docker predefines these arguments.
 proxies=()
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
     [ -z "${!name:-}" ] || proxies+=(--build-arg "$name")
 done
 
-# need_docker: status 77 when there is no container engine.
+# need_docker: skip the check if no container engine responds.
 need_docker() {
     docker info >/dev/null 2>&1 && return
-    skip "no container engine answers ('docker info' fails)"
+    skip "no container engine responds ('docker info' fails)"
 }
 
-# need_compose: set the array COMPOSE to whichever command for Compose files this machine has.
+# need_compose: set the array COMPOSE to the Compose command of this machine.
 need_compose() {
     if docker compose version >/dev/null 2>&1; then
         COMPOSE=(docker compose)
@@ -30,9 +30,9 @@ need_compose() {
     note "Compose: ${COMPOSE[*]} $("${COMPOSE[@]}" version --short)"
 }
 
-# The beginning of the names of lock files, which all runs of this user share.
+# The prefix of the lock files. All runs of this user share them.
 LOCKS=${TMPDIR:-/tmp}/weft-images-$(id -u)
-# lock_images OPTION...: hold the lock under which builds run (-s) and images are removed (-x).
+# lock_images OPTION...: take the lock for builds (-s) or for the removal of images (-x).
 # Removing an image also removes the layers that a build in another run is about to reuse.
 lock_images() {
     exec 9>"$LOCKS.lock"
@@ -40,7 +40,7 @@ lock_images() {
 }
 unlock_images() { exec 9>&-; }
 
-# run_out: an empty $OUT for this run alone. Removes those of earlier runs.
+# run_out: make an empty $OUT for this run alone. Remove the folders of earlier runs.
 run_out() {
     local old
     mkdir -p "$OUT"
@@ -54,14 +54,14 @@ run_out() {
 # Images that this run made, in the order of their removal.
 made=()
 projects=()
-# Removes what this run started, and nothing else. Call it in a trap.
+# remove_all: remove what this run created, and nothing else. Call it in a trap.
 remove_all() {
     local container image prune=()
     for container in $(docker ps --all --quiet --filter "label=org.weft.run=$RUN"); do
         docker rm --force --volumes "$container" >/dev/null 2>&1 || true
     done
     [ ${#projects[@]} = 0 ] || compose down --volumes --timeout 2 >/dev/null 2>&1 || true
-    # Users of containers own some files.
+    # Some files belong to users of containers.
     if [ "$(id -u)" != 0 ] && [ ${#made[@]} != 0 ]; then
         docker run --rm --user 0 --entrypoint chown --volume "$OUT:/out" "${made[0]}" \
             -R "$(id -u):$(id -g)" /out >/dev/null 2>&1 || true
@@ -76,8 +76,8 @@ remove_all() {
     unlock_images
 }
 
-# build_image TAG ARGUMENT...: docker build, its output in a file; sets BUILT to the seconds.
-# LOCK=no: for a build that takes long, and whose layers no other image has.
+# build_image TAG ARGUMENT...: run docker build, with its output in a file. Set BUILT to the
+# seconds. Set LOCK=no for a long build that shares no layers with other images.
 build_image() {
     local tag=$1 begin=$SECONDS
     shift
@@ -89,10 +89,11 @@ build_image() {
     BUILT=$((SECONDS - begin))
 }
 
-# in_image OPTION... IMAGE ARGUMENT...: docker run, with the label of this run.
+# in_image OPTION... IMAGE ARGUMENT...: run docker run with the label of this run.
 in_image() { docker run --label "org.weft.run=$RUN" "$@"; }
 
-# expect STATUS COMMAND...: run it, its output in $OUT/output; fail if it has another status.
+# expect STATUS COMMAND...: run COMMAND with its output in $OUT/output. Fail if it exits with
+# another status.
 expect() {
     local want=$1 status=0
     shift
@@ -101,23 +102,23 @@ expect() {
         { tail -20 "$OUT/output" >&2; fail "status $status, not $want: $*"; }
 }
 
-# folder NAME [OWNER]: a new folder below $OUT, for a volume; sets FOLDER.
+# folder NAME [OWNER]: make a folder below $OUT for a volume, and set FOLDER to it.
 folder() {
     FOLDER=$OUT/$1
     mkdir "$FOLDER"
     chown_in "${2:-10001:10001}" "$FOLDER"
 }
-# chown_in OWNER PATH...: chown as root of a container, which needs no root here.
+# chown_in OWNER PATH...: run chown as root of a container. The caller need not be root.
 chown_in() {
     local owner=$1 path
     shift
     for path; do
-        in_image --rm --user 0 --entrypoint chown --volume "$path:/it" "$IMAGE" -R "$owner" /it ||
+        in_image --rm --user 0 --entrypoint chown --volume "$path:/path" "$IMAGE" -R "$owner" /path ||
             fail "cannot change the owner of $path"
     done
 }
 
-# owned_by OWNER FOLDER: every file below FOLDER has this owner, and there are some.
+# owned_by OWNER FOLDER: fail unless FOLDER has files and OWNER owns all of them.
 owned_by() {
     local others
     [ -n "$(find "$2" -mindepth 1 -type f -print -quit)" ] || fail "$2 has no files"
@@ -125,8 +126,8 @@ owned_by() {
     [ -z "$others" ] || fail "not all files in $2 belong to $1: $others"
 }
 
-# check_image IMAGE: everything that README.md and docs/ci.md promise of the image.
-# WANT_CAPTURE=yes: fail if the binary cannot capture; WANT_PRELOAD=yes: the same for the library.
+# check_image IMAGE: check all features of the image that README.md and docs/ci.md document.
+# WANT_CAPTURE=yes: fail if the binary cannot capture. WANT_PRELOAD=yes: fail without the library.
 check_image() {
     IMAGE=$1
     check_libraries
@@ -140,7 +141,7 @@ check_image() {
     check_size
 }
 
-# The binary needs libraries that the slim image and libpcap have, and finds all of them there.
+# The binary needs only libraries of the slim image and libpcap, and the image has all of them.
 check_libraries() {
     local container library needed
     container=$(docker create --label "org.weft.run=$RUN" "$IMAGE")
@@ -180,11 +181,11 @@ check_dissect() {
     in_image --rm --interactive --volume "$FOLDER:/var/lib/weft" --entrypoint sh "$IMAGE" \
         -c 'cat >capture.pcap' <"captures/$capture" || fail 'user 10001 cannot write to its volume'
     expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" dissect capture.pcap
-    cmp "$OUT/output" "$OUT/shipped" || fail 'the same capture in a volume reads differently'
+    cmp "$OUT/output" "$OUT/shipped" || fail 'weft dissect prints other lines for the same capture in a volume'
     note "dissect: $(wc -l <"$OUT/shipped") lines for $capture"
 }
 
-# target ADDRESS: a target file for a responder, target.toml in $FOLDER.
+# target ADDRESS: write a target file for a responder, target.toml in $FOLDER.
 target() {
     printf 'name = "target"\nkind = "tcp"\naddress = "%s"\nrole = "responder"\n' "$1" |
         in_image --rm --interactive --user 0 --volume "$FOLDER:/work" --workdir /work --entrypoint sh "$IMAGE" \
@@ -194,17 +195,17 @@ target() {
 
 listens_in() { docker logs "$1" 2>&1 | grep -qF ':7174'; }
 
-# Live capture, as root, if weft was built with it.
+# Capture live as root, if weft was built with libpcap.
 check_capture() {
     local server
     if [ "${captures:-}" != yes ]; then
         [ "${WANT_CAPTURE:-}" != yes ] || fail 'the binary is built without libpcap'
-        note 'this weft is built without libpcap: capturing is not checked'
+        note 'this weft is built without libpcap: live capture is not checked'
         return
     fi
     expect 0 in_image --rm "$IMAGE" dissect -D
     grep -q '^[0-9]*\. lo ' "$OUT/output" || fail 'weft dissect -D does not list lo'
-    # A responder in one container; root in a second one captures on the loopback that both share.
+    # A responder runs in one container. Root in a second one captures on the shared loopback.
     server=$(in_image --detach --no-healthcheck "$IMAGE" serve --listen 127.0.0.1:7174)
     until_true 30 listens_in "$server" || fail 'weft serve does not listen'
     folder captured 0:0
@@ -217,11 +218,11 @@ check_capture() {
     note 'dissect -D lists lo, and root captures on lo'
 }
 
-# The command of docs/ci.md: weft's status comes through, and the caller owns the files.
+# The command of docs/ci.md exits with weft's status, and the caller owns the files.
 check_statuses() {
     local user
     user=$(id -u):$(id -g)
-    # Root's files prove little: take a user that neither this machine nor the image knows.
+    # Files of root prove little: use a user that neither this machine nor the image has.
     [ "$user" != 0:0 ] || user=12345:12346
     folder work "$user"
     as_caller() {
@@ -236,10 +237,11 @@ check_statuses() {
     target 127.0.0.1:9
     expect 3 as_caller test target.toml mpa/7.1.1-key --out closed
     owned_by "$user" "$FOLDER"
-    note "statuses 0, 1, 2 and 3 come through; all files belong to $user"
+    note "the container exits with weft's status (0, 1, 2, 3); all files belong to $user"
 }
 
-# A read-only root file system, without capabilities and network: only the volume can change.
+# weft runs with a read-only root file system, without capabilities and network. It can only write
+# to the volume.
 check_confined() {
     folder confined
     confined() {
@@ -252,11 +254,11 @@ check_confined() {
     note 'runs with a read-only root, without capabilities and without a network'
 }
 
-# results FOLDER FILE: the verdicts in the store of a run, as `CASE DURATION RESULT` lines.
+# results FOLDER FILE: write the verdicts of a run's store to FILE, as `CASE DURATION RESULT` lines.
 results() {
     rm -rf "$OUT/store"
     mkdir "$OUT/store"
-    # A copy: reading a store may change its files.
+    # Read a copy: reading a store may change its files.
     cp "$1"/results.sqlite* "$OUT/store"
     python3 - "$OUT/store/results.sqlite" >"$2" <<'PYTHON'
 import sqlite3
@@ -270,14 +272,14 @@ for row in rows:
 PYTHON
 }
 
-# Kills a container in the middle of a run. After --resume, every verdict that the killed run had
-# recorded is the same, with its duration: no case is lost, and none ran twice.
+# Kill a container in the middle of a run. After --resume, every verdict that the killed run
+# recorded must be the same, with its duration. This shows that no case is lost and none ran twice.
 check_resume() {
     local container killed total before after
     folder killed
     container=$(in_image --detach --no-healthcheck --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
         test builtin-tcp mpa ddp --tier full --out run)
-    # Waits for an event: 60 lines with a verdict.
+    # Wait for 60 lines with a verdict.
     timeout 120 grep -m 60 -E '^ *pass +' >"$OUT/output" \
         < <(docker logs --follow "$container" 2>&1) || fail 'no 60 verdicts within two minutes'
     docker kill "$container" >/dev/null || fail 'the run ended before it could be killed'
@@ -287,7 +289,7 @@ check_resume() {
     [ ! -e "$FOLDER/run/report.json" ] || fail 'the killed run has a report'
     results "$FOLDER/run" "$OUT/before"
     before=$(wc -l <"$OUT/before")
-    # What the run printed, it had recorded.
+    # The run records each verdict before it prints it.
     [ "$before" -ge "$(grep -cE '^ *pass +' "$OUT/killed.log")" ] ||
         fail "the run printed more verdicts than the $before that it recorded"
     expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
@@ -308,13 +310,13 @@ PYTHON
     ) || fail 'the report of the resumed run'
     [ "$total" = "$after" ] && [ "$before" -lt "$after" ] ||
         fail "$before verdicts, then $after in the store and $total in the report"
-    # There is nothing left to resume.
+    # Now no case is left to resume.
     expect 2 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
         test builtin-tcp --resume --out run
     note "killed after $before of $total verdicts; --resume adds the others and repeats none"
 }
 
-# healthy CONTAINER: its health check passes.
+# is_healthy CONTAINER: true if its health check passes.
 is_healthy() { [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]; }
 
 check_health() {
@@ -335,16 +337,16 @@ check_health() {
     [ "$status" = 0 ] || fail "docker stop: the dashboard ends with the status $status"
 }
 
-# compose ARGUMENT...: in the folder of this run's copy of compose.yaml.
+# compose ARGUMENT...: run Compose in the folder of this run's copy of compose.yaml.
 compose() {
     (cd "$OUT/compose" && "${COMPOSE[@]}" --project-name "weft-ci-$RUN" "$@")
 }
-# api PATH TOKEN: an answer of the dashboard, as text; status 22 when it refuses.
+# api PATH TOKEN: print a response of the dashboard. Status 22 if it rejects the request.
 api() {
     curl --silent --show-error --fail --noproxy '*' --header "Authorization: Bearer $2" \
         "http://localhost:$PORT$1"
 }
-# runs_are OUTCOME...: the dashboard lists runs, newest first, with these outcomes.
+# runs_are OUTCOME...: true if the dashboard lists runs with these outcomes, newest first.
 # shellcheck disable=SC2120
 runs_are() {
     api /api/runs "$viewer" >"$OUT/runs.json" 2>"$OUT/api.err" && python3 - "$@" <<PYTHON
@@ -357,7 +359,7 @@ sys.exit(found != sys.argv[1:])
 PYTHON
 }
 
-# compose.yaml as its head describes it: PostgreSQL, a run that reaches the store, the dashboard.
+# Use compose.yaml as its header describes: PostgreSQL, the dashboard, and runs in the same store.
 check_compose() {
     local viewer operator web service begin=$SECONDS run path
     random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
@@ -389,7 +391,7 @@ check_compose() {
         { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'the dashboard does not list both runs'; }
     [ "$(compose exec -T store psql --username weft --tuples-only --no-align \
         --command 'SELECT count(*) FROM runs')" = 2 ] || fail 'PostgreSQL does not hold both runs'
-    # The page of a case finds its evidence in the folder that both containers share.
+    # The dashboard reads the evidence of a case in the folder that both containers share.
     run=$(sed 's/.*"runs":\[{[^}]*"id":"\([^"]*\)".*/\1/' "$OUT/runs.json")
     api "/api/runs/$run/cases" "$viewer" >"$OUT/cases.json" || fail "no cases of the run $run"
     path=$(python3 -c 'import json, sys
@@ -399,7 +401,7 @@ print(json.load(open(sys.argv[1]))["cases"][0]["path"])' "$OUT/cases.json")
     [ -s "$OUT/evidence.pcapng" ] || fail "the evidence of $path is empty"
     # The database requires its password.
     expect 2 compose run --rm -T -e PGPASSWORD=wrong test builtin mpa/7.1.1-key
-    grep -qi password "$OUT/output" || fail 'another password is not refused as one'
+    grep -qi password "$OUT/output" || fail 'the error for a wrong password does not name the password'
     compose down --volumes --timeout 10 >>"$OUT/compose.log" 2>&1 || fail 'compose down'
     projects=()
     note "Compose: both runs are in PostgreSQL and in the dashboard; $((SECONDS - begin)) s"
@@ -413,8 +415,8 @@ check_size() {
     [ "$bytes" -lt $((LIMIT_MB * 1000000)) ] || fail "the image takes $bytes bytes compressed"
 }
 
-# check_action [ARGUMENT...]: the shell steps of action.yml, for a run that passes and one that
-# fails. ARGUMENTs go to .ci/action.py, before the action's inputs. Needs PyYAML in $TOOLS.
+# check_action [ARGUMENT...]: run the shell steps of action.yml for a passing and a failing run.
+# ARGUMENTs go to .ci/action.py, before the action's inputs. Needs PyYAML in $TOOLS.
 check_action() {
     local status want out
     export GITHUB_WORKSPACE=$OUT/workspace GITHUB_STEP_SUMMARY=$OUT/summary.md
@@ -433,14 +435,14 @@ check_action() {
         [ -s "$GITHUB_STEP_SUMMARY" ] || fail 'the summary is empty'
         owned_by "$(id -u):$(id -g)" "$GITHUB_WORKSPACE"
     done
-    # A run that weft refuses has no summary, and its status comes through all the same.
+    # If weft rejects the target, there is no summary, and the step still exits with weft's status.
     status=0
     : >"$GITHUB_STEP_SUMMARY"
     "$TOOLS/bin/python" .ci/action.py "$@" target=missing.toml out=none \
         >"$OUT/action.log" 2>&1 || status=$?
     [ "$status" = 2 ] && [ ! -s "$GITHUB_STEP_SUMMARY" ] ||
         { tail -20 "$OUT/action.log" >&2; fail "action.yml, no such target: status $status"; }
-    note "GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary"
-    sed -n 's/^replaced: \(.*\)/its step "\1" was replaced by the image of this check/p' \
+    note "GitHub action: the steps exit with the statuses 0, 1 and 2, and append the summary"
+    sed -n 's/^replaced: \(.*\)/the image of this check replaces the step "\1"/p' \
         "$OUT/action.log"
 }

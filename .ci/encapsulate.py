@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""encapsulate - the packets of a capture in other encapsulations, made by Scapy.
+"""encapsulate - write the packets of a capture in other encapsulations, with Scapy.
 
   encapsulate CAPTURE FOLDER
 
-Writes a pcap file for each encapsulation to FOLDER: each tunnel and link layer around the IPv4 packets of CAPTURE and around
-the same segments in IPv6, each tunnel in each tunnel, and the same with frames that are cut.
+The script writes a pcap file for each encapsulation to FOLDER. It puts each tunnel and link layer
+around the IPv4 packets of CAPTURE, and around the same segments in IPv6. It also puts each tunnel
+into each tunnel, and writes files with truncated frames.
 """
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ SNAP_LENGTHS = (40, 300)
 
 
 def mac(**fields):
-    # With both addresses, or Scapy would look them up on the network.
+    # Set both addresses: otherwise Scapy looks them up on the network.
     return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02", **fields)
 
 
@@ -36,7 +37,7 @@ def outer():
 
 
 def ip_in(packet):
-    """GRE's protocol of a packet."""
+    """The GRE protocol type of a packet."""
     return 0x86DD if IPv6 in packet and IP not in packet else 0x0800
 
 
@@ -72,19 +73,19 @@ def in_ipv6(packet):
 
 
 def write(path, link, wrap, inner, cut=None):
-    """The packets `inner` in frames; of long packets, `cut` bytes are missing at the end."""
-    made = []
+    """Write the packets `inner` in frames. Truncate frames of long packets by `cut` bytes."""
+    frames = []
     for packet, time in inner:
-        octets = bytes(wrap(packet))
-        keep = Raw(octets[:len(octets) - cut] if cut and len(packet) > 400 else octets)
-        keep.time, keep.wirelen = time, len(octets)
-        made.append(keep)
-    wrpcap(str(path), made, linktype=link)
+        data = bytes(wrap(packet))
+        frame = Raw(data[:len(data) - cut] if cut and len(packet) > 400 else data)
+        frame.time, frame.wirelen = time, len(data)
+        frames.append(frame)
+    wrpcap(str(path), frames, linktype=link)
 
 
 def main(capture, folder):
     packets = [frame for frame in rdpcap(capture) if TCP in frame]
-    # Without the padding of short Ethernet frames.
+    # Remove the padding of short Ethernet frames.
     v4 = [(IP(bytes(packet[IP])[:packet[IP].len]), packet.time) for packet in packets]
     for version, inner in (("4", v4), ("6", [(in_ipv6(packet), time) for packet, time in v4])):
         for cut in (None, *SNAP_LENGTHS):

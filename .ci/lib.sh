@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# What the scripts of this folder share. Source it; it goes to the project's folder and sets
-#   ROOT   the project's folder
-#   WEFT   the weft to check: the caller's, else the release build
-#   OUT    where the check may write: below target/ci, new and empty, named after the script
-#   TOOLS_HOME  where installed tools are kept: outside the clone, so that the next clone finds them
+# Functions that the scripts of this folder share. Source this file. It changes to the project's
+# folder and sets
+#   ROOT        the project's folder
+#   WEFT        the weft to check: the caller's, otherwise the release build
+#   OUT         the folder that the check may write: below target/ci, named after the script
+#   TOOLS_HOME  the folder of installed tools: outside the clone, so that other clones find them
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
@@ -15,24 +16,25 @@ export DEBIAN_FRONTEND=noninteractive
 
 note() { echo "$NAME: $*"; }
 fail() { note "FAILED: $*" >&2; exit 1; }
-# skip REASON: there is nothing to check with here.
+# skip REASON: end the check as "not checked" (status 77).
 skip() { note "not checked: $*"; exit 77; }
 
-# is_short: `.ci/run` without `all` wants the short form of a check. A check that is called directly runs completely.
+# is_short: true if `.ci/run` without `all` runs the check. A check that is called directly runs in
+# its long form.
 is_short() { [ "${WEFT_CI_TIER:-all}" = short ]; }
 
-# fresh_out: an empty $OUT.
+# fresh_out: empty $OUT.
 fresh_out() {
     rm -rf "$OUT"
     mkdir -p "$OUT"
 }
 
-# need_weft: stop with a sentence when there is no weft to check.
+# need_weft: fail if there is no weft to check.
 need_weft() {
-    command -v "$WEFT" >/dev/null || fail "no weft at $WEFT; 'make build' makes it, WEFT=PATH names another"
+    command -v "$WEFT" >/dev/null || fail "no weft at $WEFT; run 'make build', or set WEFT=PATH"
 }
 
-# need COMMAND PACKAGE [COMMAND PACKAGE]...: install the Debian packages of the commands that are missing.
+# need COMMAND PACKAGE [COMMAND PACKAGE]...: install the Debian packages of missing commands.
 need() {
     local missing=()
     while [ $# -gt 0 ]; do
@@ -42,7 +44,7 @@ need() {
     [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 }
 
-# install_packages PACKAGE...: by apt-get, as root or through a sudo that asks nothing.
+# install_packages PACKAGE...: run apt-get as root, or through a sudo that requires no password.
 install_packages() {
     local as=()
     if [ "$(id -u)" != 0 ]; then
@@ -51,7 +53,7 @@ install_packages() {
     fi
     command -v apt-get >/dev/null || fail "needs $*, and there is no apt-get to install them with"
     note "installing $* with apt-get"
-    # Package lists that are missing or old make the first try fail.
+    # The first try fails if the package lists are missing or old.
     # Two checks may install at the same time: the second waits for the first.
     local lock=(-o DPkg::Lock::Timeout=600)
     "${as[@]}" apt-get "${lock[@]}" install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 ||
@@ -59,14 +61,15 @@ install_packages() {
         fail "apt-get could not install $*"
 }
 
-# python_tools NAME PACKAGE==VERSION...: packages from PyPI in an environment of their own; sets TOOLS to its folder.
+# python_tools NAME PACKAGE==VERSION...: install packages from PyPI in their own environment. Sets
+# TOOLS to its folder.
 python_tools() {
     local name=$1
     shift
     TOOLS=$TOOLS_HOME/$name-$(printf '%s\n' "$@" | sha256sum | cut -c1-12)
     [ ! -e "$TOOLS/complete" ] || return 0
     mkdir -p "$TOOLS_HOME"
-    # Two checks may want the same tools at the same time.
+    # Two checks may need the same tools at the same time.
     (
         flock 9
         [ ! -e "$TOOLS/complete" ] || exit 0
@@ -77,19 +80,20 @@ python_tools() {
     ) 9>"$TOOLS_HOME/$name.lock" || exit 1
 }
 
-# cargo_tool COMMAND PACKAGE VERSION: a cargo subcommand from the registry of Rust packages, compiled without optimisation; puts it on PATH.
+# cargo_tool COMMAND PACKAGE VERSION: install a command from the registry of Rust packages, compiled
+# without optimisation, and put it on PATH.
 cargo_tool() {
     local home=$TOOLS_HOME/$2-$3
     command -v "$1" >/dev/null && return 0
     PATH=$PATH:$home/bin
     [ -x "$home/bin/$1" ] && return 0
     note "installing $2 $3"
-    # Not into the project's target folder, which another step may have locked.
+    # Use another target folder: a parallel step may hold the lock of the project's target folder.
     CARGO_TARGET_DIR=$home/build CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --locked --version "$3" --root "$home" "$2" || fail "cargo could not install $2"
     rm -rf "$home/build"
 }
 
-# free_port: a TCP port of the loopback interface that nothing uses right now.
+# free_port: print a TCP port that no local socket uses right now.
 free_port() {
     local port
     while :; do
@@ -99,7 +103,7 @@ free_port() {
     echo "$port"
 }
 
-# until_true SECONDS COMMAND...: run COMMAND until it succeeds; status 1 when it never did.
+# until_true SECONDS COMMAND...: run COMMAND until it succeeds. Status 1 if it never does.
 until_true() {
     local end=$((SECONDS + $1))
     shift
@@ -109,7 +113,8 @@ until_true() {
     done
 }
 
-# builtin_run [OPTION...]: the suites against the builtin responder, into $OUT/run. With a deviation, weft's status is 1.
+# builtin_run [OPTION...]: run the suites against the builtin responder, with reports in $OUT/run.
+# weft must exit with status 1 if OPTION has a deviation, and with 0 otherwise.
 builtin_run() {
     local want=0 status=0
     case " $* " in *" --deviate "*) want=1 ;; esac

@@ -14,8 +14,8 @@ COPY tree/ /
 USER 10001:10001
 WORKDIR /var/lib/weft
 VOLUME /var/lib/weft
-# Succeeds when a dashboard in the container answers. For other commands than `weft web`, switch it
-# off with docker run --no-healthcheck.
+# Succeeds when a dashboard in the container responds. For other commands than `weft web`, disable it
+# with docker run --no-healthcheck.
 HEALTHCHECK --interval=10s --start-period=20s CMD ["/usr/local/bin/weft", "web", "--healthy"]
 ENTRYPOINT ["/usr/local/bin/weft"]
 CMD ["--help"]

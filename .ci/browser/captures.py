@@ -1,23 +1,23 @@
-"""An operator at the captures: uploads, filters, pages through 100,000 packets, looks at one, at findings and ladders, downloads and deletes."""
+"""Steps of an operator with captures: upload, filter, page through packets, download, delete."""
 
 from pathlib import Path
 
 from person import check
 
-# What it may take to upload and read the long capture, in milliseconds; a limit, nothing waits for it.
+# The time limit for the upload and reading of the long capture, in milliseconds.
 READ = 120_000
-# The file header of a pcap, in octets.
+# The size of a pcap file header, in bytes.
 HEADER = 24
 
 
-def made_long(short, into, times):
-    """The frames of a pcap again and again."""
-    octets = short.read_bytes()
-    into.write_bytes(octets + octets[HEADER:] * (times - 1))
+def write_long(short, into, times):
+    """Write the frames of a pcap `times` times."""
+    data = short.read_bytes()
+    into.write_bytes(data + data[HEADER:] * (times - 1))
     return into
 
 
-def uploads(page, file):
+def upload(page, file):
     page.goto("/captures")
     page.get_by_label("Upload a capture").set_input_files(file)
     page.get_by_role("button", name="Upload", exact=True).click()
@@ -25,15 +25,15 @@ def uploads(page, file):
     return page.url.split("?")[0]
 
 
-def finds_what_is_wrong(person, capture):
+def read_capture(person, capture):
     page = person.page
     page.goto("/captures")
     check("no capture in the folder yet" in page.locator("main").inner_text(), "the page does not report an empty folder")
     person.look("captures-none")
-    address = uploads(page, capture)
+    address = upload(page, capture)
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
-    check(Path(download.value.path()).read_bytes() == capture.read_bytes(), "the capture is not what was uploaded")
+    check(Path(download.value.path()).read_bytes() == capture.read_bytes(), "the downloaded capture differs from the uploaded one")
     person.look("packets")
     page.get_by_label("Display filter").fill("iwarp_rdma.opcode ==")
     page.locator("#valid .sev-error").wait_for()
@@ -42,13 +42,13 @@ def finds_what_is_wrong(person, capture):
     page.locator("#valid .sev-error").wait_for(state="detached")
     page.get_by_role("button", name="Show").click()
     page.get_by_text("that pass").wait_for()
-    check(page.locator("table.packets td.sev-error").count() > 0, "no finding among the packets with findings")
+    check(page.locator("table.packets td.sev-error").count() > 0, "the filtered list shows no packet with a finding")
     person.look("packets-filtered")
     page.locator("table.packets a[data-line]").first.click()
     page.wait_for_url("**/packets/*")
     check("Findings" in page.locator("main").inner_text(), "the packet's finding is not on its page")
     page.locator("ul.fields a[data-at]").first.focus()
-    check(page.locator("table.hex td.on").count() > 0, "a field does not mark its octets")
+    check(page.locator("table.hex td.on").count() > 0, "a selected field does not mark its bytes")
     person.look("packet")
     for name in ("findings", "connections", "operations", "statistics"):
         page.goto(f"{address}/{name}")
@@ -62,9 +62,9 @@ def finds_what_is_wrong(person, capture):
     person.look("capture-live")
 
 
-def pages_through_many(person, short, into):
+def page_through_many(person, short, into):
     page = person.page
-    address = uploads(page, made_long(short, into, 160))
+    address = upload(page, write_long(short, into, 160))
     page.get_by_text("Packets 1 to 100 of 100320.").wait_for()
     for first in (101, 201, 301):
         page.locator("nav.pages a[rel=next]").first.click()
@@ -76,8 +76,9 @@ def pages_through_many(person, short, into):
     page.get_by_text("Packets 50101 to 50200 of 100320.").wait_for()
     page.get_by_role("link", name="Last").click()
     page.get_by_text("of 100320.").wait_for()
-    check(page.locator("table.packets tbody tr a[data-line]").last.inner_text() == "100320", "the last page does not end with the last packet")
-    check(page.locator("nav.pages a[rel=next]").count() == 0, "something comes after the last page")
+    last = page.locator("table.packets tbody tr a[data-line]").last.inner_text()
+    check(last == "100320", f"the last page ends with packet {last}, not 100320")
+    check(page.locator("nav.pages a[rel=next]").count() == 0, "the last page has a link to a next page")
     person.look("packets-many", narrow=False)
     page.goto(f"{address}?filter=tcp.stream%20%3D%3D%200")
     page.get_by_text("that pass").wait_for(timeout=READ)
@@ -86,4 +87,4 @@ def pages_through_many(person, short, into):
     person.look("captures")
     page.locator("tr", has_text=into.name).get_by_role("button").click()
     page.wait_for_url("**/captures")
-    check(into.name not in page.locator("main").inner_text(), "what was deleted is still there")
+    check(into.name not in page.locator("main").inner_text(), "the deleted capture is still listed")

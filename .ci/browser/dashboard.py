@@ -1,6 +1,7 @@
-"""dashboard.py URL OUT - uses the dashboard at URL as a person does, and stops at the first thing that is not as it should be.
+"""dashboard.py URL OUT - use the dashboard at URL as a person does; stop at the first failed check.
 
-The steps come one after the other in `main`; `person.py` has what they are made of. Tokens are in VIEWER and OPERATOR.
+`main` lists the steps in order, and `person.py` has their common functions. The environment variables
+VIEWER and OPERATOR have the tokens.
 """
 
 import os
@@ -13,11 +14,11 @@ from person import Person, check
 from playwright.sync_api import sync_playwright
 
 
-def signs_in(person, token):
+def sign_in(person, token):
     page = person.page
     page.goto("/matrix")
-    check(page.get_by_label("Token").is_visible(), "the page does not request a token from a stranger")
-    check("builtin" not in page.content(), "the page shows targets to a stranger")
+    check(page.get_by_label("Token").is_visible(), "without a token, the page does not request one")
+    check("builtin" not in page.content(), "the page shows targets without a token")
     person.look("login")
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
@@ -27,11 +28,11 @@ def signs_in(person, token):
     page.wait_for_url("**/matrix")
 
 
-def becomes(person, token):
-    """Signs out, and in again with more rights."""
+def sign_in_again(person, token):
+    """Sign out, and sign in with another token."""
     page = person.page
     page.goto("/targets/builtin")
-    check(page.get_by_role("button").count() == 0, "a viewer is shown what an operator may do")
+    check(page.get_by_role("button").count() == 0, "the page shows an operator's buttons to a viewer")
     page.goto("/login")
     person.look("access")
     page.get_by_role("button", name="Sign out").click()
@@ -40,7 +41,7 @@ def becomes(person, token):
     page.get_by_role("heading", name="Runs").wait_for()
 
 
-def reads_a_failed_case(person, run_folder):
+def read_failed_case(person, run_folder):
     page = person.page
     page.goto("/")
     person.look("runs")
@@ -51,26 +52,26 @@ def reads_a_failed_case(person, run_folder):
     failed.click()
     page.wait_for_url("**/cases/**")
     text = page.locator("main").inner_text()
-    for word in ("MPA-7.1.1-2", "expected", "actual"):
-        check(word.lower() in text.lower(), f"the case page has no {word}")
+    for required in ("MPA-7.1.1-2", "expected", "actual"):
+        check(required.lower() in text.lower(), f"the case page has no '{required}'")
     check(page.locator("svg.ladder").first.is_visible(), "no ladder on the case page")
-    check(page.locator("table.hex td.wrong").count() > 0, "no marked octets on the case page")
+    check(page.locator("table.hex td.wrong").count() > 0, "no marked bytes on the case page")
     person.look("case")
     with page.expect_download() as download:
         page.locator("a[href*='/evidence/pcapng/']").first.click()
-    got = Path(download.value.path()).read_bytes()
-    kept = [file.read_bytes() for file in run_folder.rglob("evidence.pcapng")]
-    check(got in kept, "the downloaded pcapng is no evidence of the run")
+    downloaded = Path(download.value.path()).read_bytes()
+    evidence = [file.read_bytes() for file in run_folder.rglob("evidence.pcapng")]
+    check(downloaded in evidence, "the downloaded pcapng is not evidence of the run")
 
 
-def compares(person):
+def compare(person):
     page = person.page
     page.goto("/")
     runs = page.locator("main table tbody tr")
     check(runs.count() == 2, f"{runs.count()} runs instead of 2")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_url("**/compare?**")
-    check("wrong-octet" in page.locator("main").inner_text(), "what was fixed is not in the comparison")
+    check("wrong-octet" in page.locator("main").inner_text(), "the fixed case is not in the comparison")
     person.look("compare")
     page.goto("/matrix")
     person.look("matrix")
@@ -79,19 +80,19 @@ def compares(person):
 def main(url, out):
     with sync_playwright() as playwright:
         person = Person(playwright, url, out)
-        signs_in(person, os.environ["VIEWER"])
-        reads_a_failed_case(person, out / "run")
-        compares(person)
-        becomes(person, os.environ["OPERATOR"])
-        failed = runs.starts_a_run_and_watches_it(person)
-        runs.runs_again_what_failed(person, failed)
-        runs.stops_a_run_and_goes_on_with_it(person)
-        runs.looks_at_targets_from_run_to_run(person)
+        sign_in(person, os.environ["VIEWER"])
+        read_failed_case(person, out / "run")
+        compare(person)
+        sign_in_again(person, os.environ["OPERATOR"])
+        failed = runs.start_and_watch(person)
+        runs.rerun_failed(person, failed)
+        runs.stop_and_resume(person)
+        runs.read_history(person)
         siw = Path("captures/siw")
-        captures.finds_what_is_wrong(person, siw / "violations-6-kinds-crc.pcap")
-        captures.pages_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
-        person.goes_by_keyboard(["/", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
-        person.without_scripts(["/", "/matrix"])
+        captures.read_capture(person, siw / "violations-6-kinds-crc.pcap")
+        captures.page_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
+        person.use_keyboard(["/", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
+        person.read_without_scripts(["/", "/matrix"])
         print(person.summary())
         person.close()
 

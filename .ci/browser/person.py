@@ -1,4 +1,4 @@
-"""A person at the dashboard: a browser, looked at in the dark and by day, wide and narrow, with axe-core's eyes and by keyboard."""
+"""A browser with checks of each page: both themes, two widths, axe-core, keyboard, no scripts."""
 
 import json
 import sys
@@ -7,13 +7,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 CHROMIUM = "/usr/bin/chromium"
-# What the browser may need for one step, in milliseconds; a limit, nothing waits for it.
+# The time limit for one step of the browser, in milliseconds.
 PATIENCE = 20_000
 
 
-def check(holds, otherwise):
-    if not holds:
-        sys.exit(f"dashboard: {otherwise}")
+def check(passed, message):
+    if not passed:
+        sys.exit(f"dashboard: {message}")
 
 
 class Person:
@@ -24,15 +24,15 @@ class Person:
         self.context.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         self.page = self.context.new_page()
-        self.looked_at = []
+        self.checked = []
         self.reached = 0
         self.requested_hosts = set()
-        # Whatever a page asks for is the dashboard's, and no script of it fails.
+        # Pages may send requests to the dashboard only, and their scripts must not fail.
         self.page.on("request", lambda request: self.requested_hosts.add(request.url.split("/")[2]))
         self.page.on("pageerror", lambda error: check(False, f"{self.page.url}: {error}"))
 
     def look(self, name, narrow=True, themes=("light", "dark")):
-        """No barrier in either theme; nothing is wider than a narrow window, unless that is left out; a picture of each."""
+        """Check both themes with axe-core, check a narrow window if `narrow`, take screenshots."""
         for theme in themes:
             self.page.emulate_media(color_scheme=theme)
             found = Axe().run(self.page).response["violations"]
@@ -40,7 +40,7 @@ class Person:
             check(not found, f"{name}, {theme}: axe-core finds\n  " + "\n  ".join(barriers))
             self.picture(f"{name}-{theme}")
         self.page.emulate_media(color_scheme="light")
-        self.looked_at.append(name)
+        self.checked.append(name)
         if not narrow:
             return
         self.page.set_viewport_size({"width": 400, "height": 800})
@@ -52,8 +52,8 @@ class Person:
     def picture(self, name):
         self.page.screenshot(path=self.out / f"{name}.png")
 
-    def goes_by_keyboard(self, paths):
-        """Tab reaches everything that can be used, each with a mark that shows where one is."""
+    def use_keyboard(self, paths):
+        """Check that Tab reaches every control, and that each shows the focus."""
         for path in paths:
             self.page.goto(path)
             usable = self.page.evaluate(
@@ -61,23 +61,24 @@ class Person:
                 ".filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0 && e.type !== 'radio')"
                 ".map((e, i) => e.number = i).length"
             )
-            seen = set()
+            reached = set()
             for _ in range(usable + 20):
                 self.page.keyboard.press("Tab")
-                place = self.page.evaluate(
-                    "(() => { const e = document.activeElement; if (!e || e === document.body) return null; const s = getComputedStyle(e);"
+                focus = self.page.evaluate(
+                    "(() => { const e = document.activeElement; if (!e || e === document.body) return null;"
+                    " const s = getComputedStyle(e);"
                     " return [e.number ?? -1, s.outlineStyle !== 'none' || s.boxShadow !== 'none', e.outerHTML.slice(0, 120)]; })()"
                 )
-                if place is None:
+                if focus is None:
                     continue
-                check(place[1], f"{path}: nothing shows the focus on {place[2]}")
-                if place[0] >= 0:
-                    seen.add(place[0])
-            check(len(seen) >= usable, f"{path}: Tab reaches {len(seen)} of {usable} elements")
-            self.reached += len(seen)
+                check(focus[1], f"{path}: nothing shows the focus on {focus[2]}")
+                if focus[0] >= 0:
+                    reached.add(focus[0])
+            check(len(reached) >= usable, f"{path}: Tab reaches {len(reached)} of {usable} elements")
+            self.reached += len(reached)
 
-    def without_scripts(self, paths):
-        """Reading needs no script."""
+    def read_without_scripts(self, paths):
+        """Check that pages can be read without scripts."""
         plain = self.browser.new_context(
             base_url=self.page.url, java_script_enabled=False, storage_state=self.context.storage_state()
         )
@@ -88,8 +89,9 @@ class Person:
         plain.close()
 
     def summary(self):
-        check(len(self.requested_hosts) == 1, f"pages request other hosts: {json.dumps(sorted(self.requested_hosts))}")
-        return f"looked at {', '.join(self.looked_at)}; {self.reached} elements by keyboard; no barrier, no other host"
+        check(len(self.requested_hosts) == 1, f"pages send requests to other hosts: {json.dumps(sorted(self.requested_hosts))}")
+        pages = ", ".join(self.checked)
+        return f"checked {pages}; {self.reached} elements by keyboard; no barriers, no other hosts"
 
     def close(self):
         self.browser.close()

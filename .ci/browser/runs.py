@@ -1,14 +1,14 @@
-"""An operator at the dashboard: starts, watches, stops and resumes a run, and compares targets over several runs."""
+"""Steps of an operator with runs: start, watch, stop, resume and rerun; read the history."""
 
 from person import check
 from playwright.sync_api import expect
 
-# What a run of the tests here may take, in milliseconds; a limit, nothing waits for it.
+# The time limit for a run, in milliseconds.
 RUN = 120_000
 
 
-def begins(page, target, select, tier="default"):
-    """Starts a run by the form on the target's page; the browser is led to the run."""
+def start(page, target, select, tier="default"):
+    """Start a run with the form on the target's page. The browser then shows the run."""
     page.goto(f"/targets/{target}")
     page.get_by_label("Cases", exact=True).fill(select)
     page.get_by_label("Tier").select_option(tier)
@@ -17,12 +17,12 @@ def begins(page, target, select, tier="default"):
 
 
 def wait_for_progress(page, done):
-    """Waits until the count of finished cases differs from `done`; returns the count."""
+    """Wait until the count of finished cases differs from `done`; return the count."""
     expect(page.locator("#done")).not_to_have_text(str(done))
     return int(page.locator("#done").inner_text())
 
 
-def starts_a_run_and_watches_it(person):
+def start_and_watch(person):
     page = person.page
     page.goto("/targets")
     person.look("targets")
@@ -30,16 +30,16 @@ def starts_a_run_and_watches_it(person):
     page.wait_for_url("**/targets/bad")
     page.get_by_label("Seed").fill("x")
     page.get_by_role("button", name="Start a run").click()
-    check(page.url.endswith("/targets/bad"), "a seed that is no number is sent")
+    check(page.url.endswith("/targets/bad"), "the form sends a seed that is not a number")
     person.look("target")
-    begins(page, "bad", "mpa rdmap")
-    # From here on the page shows the progress without being loaded again.
+    start(page, "bad", "mpa rdmap")
+    # From here on, the page shows the progress without a reload.
     page.evaluate("window.stayed = true")
     planned = page.locator("tr[data-key]").count()
     check(planned > 50, f"{planned} cases are planned")
     done = wait_for_progress(page, 0)
-    check(done < planned, "the run is over before it is watched")
-    check(page.get_by_role("button", name="Stop the run").is_visible(), "a run that goes on cannot be stopped")
+    check(done < planned, "the run ends before the page shows its progress")
+    check(page.get_by_role("button", name="Stop the run").is_visible(), "an active run cannot be stopped")
     person.picture("run-live")
     expect(page.locator("#status")).to_have_text("done", timeout=RUN)
     verdicts = page.locator("tr[data-key] .verdict")
@@ -48,22 +48,22 @@ def starts_a_run_and_watches_it(person):
     wrong_keys = page.locator("tr[data-key^='mpa/7.1.1-key/wrong-octet'] .verdict.fail").count()
     check(wrong_keys == 16, f"{wrong_keys} of the 16 cases of the deviation fail")
     check(f"{failed} fail" in page.locator("#counts").inner_text(), f"the {failed} cases that fail are not counted")
-    check(page.locator("#done").inner_text() == str(planned), "the count is not that of the plan")
+    check(page.locator("#done").inner_text() == str(planned), "the count of finished cases differs from the plan")
     check("exit code 1" in page.locator("#code").inner_text(), "the exit code is not shown")
-    check(page.locator("#bar").get_attribute("class") == "fail", "the bar is not that of a run that failed")
-    check(page.get_by_role("button", name="Stop the run").is_hidden(), "a run that is over can still be stopped")
-    check(page.evaluate("window.stayed === true"), "the page was loaded again meanwhile")
+    check(page.locator("#bar").get_attribute("class") == "fail", "the progress bar does not show that the run failed")
+    check(page.get_by_role("button", name="Stop the run").is_hidden(), "a finished run still has a button to stop it")
+    check(page.evaluate("window.stayed === true"), "the page was reloaded meanwhile")
     person.look("run-watched", themes=["dark"])
     page.get_by_role("link", name="Show the complete result").click()
     page.get_by_role("button", name="Rerun all cases").wait_for()
     page.get_by_role("link", name="By section of the specifications").click()
     page.wait_for_url("**/sections")
-    check("MPA-7.1.1-2" in page.locator("main").inner_text(), "the requirement that is broken is not among the sections")
+    check("MPA-7.1.1-2" in page.locator("main").inner_text(), "the violated requirement is not in the list of sections")
     person.look("sections")
     return failed
 
 
-def runs_again_what_failed(person, failed):
+def rerun_failed(person, failed):
     page = person.page
     page.go_back()
     page.get_by_role("button", name="Rerun cases that did not pass").click()
@@ -71,9 +71,9 @@ def runs_again_what_failed(person, failed):
     expect(page.locator("#status")).to_have_text("done", timeout=RUN)
 
 
-def stops_a_run_and_goes_on_with_it(person):
+def stop_and_resume(person):
     page = person.page
-    begins(page, "builtin-tcp", "", tier="full")
+    start(page, "builtin-tcp", "", tier="full")
     wait_for_progress(page, 0)
     page.goto("/targets/builtin-tcp")
     person.look("target-running", narrow=False, themes=["light"])
@@ -85,8 +85,8 @@ def stops_a_run_and_goes_on_with_it(person):
     expect(page.locator("#status")).to_have_text("cancelled", timeout=RUN)
     page.goto(run)
     done = int(page.locator("#done").inner_text())
-    check(0 < done < planned, f"{done} of {planned} cases are kept of a run that was stopped")
-    check(page.get_by_role("button", name="Rerun all cases").is_visible(), "a run that was stopped cannot be repeated")
+    check(0 < done < planned, f"the stopped run has {done} of {planned} cases")
+    check(page.get_by_role("button", name="Rerun all cases").is_visible(), "a stopped run cannot be repeated")
     page.goto("/targets/builtin-tcp")
     page.get_by_role("button", name="Resume it").click()
     page.wait_for_url(run)
@@ -95,7 +95,7 @@ def stops_a_run_and_goes_on_with_it(person):
     expect(page.locator("#status")).to_have_text("cancelled", timeout=RUN)
 
 
-def looks_at_targets_from_run_to_run(person):
+def read_history(person):
     page = person.page
     page.goto("/targets/bad")
     check(page.locator("svg.chart").is_visible(), "no chart of a target's runs")

@@ -1,7 +1,8 @@
-"""What `operations` plays: which side requests what, and what the RFCs require.
+"""The scenarios of `operations`: the requests of a side, and the results that the RFCs require.
 
-Sizes are octets, operations are named as in siwprobe and `weft probe`. A Terminate is (layer, type, code): RFC 5040 Figure 9 for
-layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the requirements that the requesting side breaks on purpose.
+Sizes are in bytes. Operations have the names of siwprobe and `weft probe`. A Terminate is (layer,
+type, code): RFC 5040 Figure 9 for layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the
+requirements that the requesting side violates on purpose.
 """
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ MIB = 1 << 20
 @dataclass
 class Scenario:
     name: str
-    asks: str  # "siw" or "weft": who connects, and does the operations
+    asks: str  # "siw" or "weft": the side that connects and requests the operations
     ops: list
     siw: str = ""  # options of siwprobe
     weft: list = field(default_factory=list)  # options of weft probe

@@ -1,4 +1,4 @@
-"""What `operations`, `endings` and `beside` share: a guest with siw, and the monitor's findings in a capture."""
+"""Shared by `operations`, `endings` and `beside`: a guest with siw, and findings of the monitor."""
 import json
 import os
 import re

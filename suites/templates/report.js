@@ -1,8 +1,8 @@
-// Unpacks what the report holds compressed: the diagram and the octets of a result, and its capture, once the result is unfolded.
+// Decompresses the diagram, the bytes and the capture of a result when the user opens the result.
 "use strict";
 const packs = new Map();
 
-// The octets of a pack, as a promise; each is unpacked once.
+// Returns a promise for the bytes of a compressed part. Each part is decompressed once.
 function unpacked(id) {
   if (!packs.has(id)) {
     const octets = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
@@ -12,14 +12,14 @@ function unpacked(id) {
   return packs.get(id);
 }
 
-// What an element names as its own.
+// Returns the part that an element names in data-at.
 async function piece(element) {
   const [pack, from, to] = element.dataset.at.split(" ");
   delete element.dataset.at;
   return (await unpacked(pack)).slice(Number(from), Number(to));
 }
 
-// An address that holds the octets themselves: it can be saved from a page that lies alone in a folder.
+// A data URL: the user can save the capture even if the page has no other files beside it.
 function address(octets) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
@@ -34,13 +34,13 @@ async function unfold(result) {
   const capture = result.querySelector("a[data-at]");
   try {
     if (story) story.innerHTML = new TextDecoder().decode(await piece(story));
-    // Until then, and where this fails, the link is to the file beside the page.
+    // Until then, and if this fails, the link leads to the file beside the page.
     if (capture) {
       capture.href = await address(await piece(capture));
       capture.download = `${result.id.replaceAll("/", "_")}.pcapng`;
     }
   } catch (error) {
-    if (story) story.textContent = `This browser cannot unpack it: ${error}`;
+    if (story) story.textContent = `This browser cannot decompress this part: ${error}`;
   }
 }
 
@@ -53,7 +53,7 @@ function named() {
   result.scrollIntoView();
 }
 
-// It does not bubble.
+// The event does not bubble.
 document.addEventListener("toggle", (event) => event.target.open && unfold(event.target), true);
 document.querySelectorAll("details[open]").forEach(unfold);
 addEventListener("hashchange", named);

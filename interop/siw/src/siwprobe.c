@@ -274,7 +274,7 @@ static int do_op(char *o)
 	return rc;
 }
 
-/* what the peer tells of its region */
+/* reads the peer's description of its region */
 static void learn(const void *pd, unsigned len)
 {
 	const struct pinfo *pi = pd;
@@ -283,12 +283,12 @@ static void learn(const void *pd, unsigned len)
 	printf("peer region stag %#x to %#llx len %u\n", rstag, (unsigned long long)rto, rlen);
 }
 
-/* our own region, then text, into pdata; its length */
-static size_t tell(uint8_t *pdata, size_t room, const char *text)
+/* writes the description of our region, then text, to pdata; returns the length */
+static size_t describe_region(uint8_t *pdata, size_t capacity, const char *text)
 {
 	struct pinfo pi = { "SIWP", htobe32(mr_tgt->rkey), htobe64((uintptr_t)tgt), htobe32(mrlen), htobe32(acc) };
 	size_t l = strlen(text);
-	if (l > room - sizeof pi) l = room - sizeof pi;
+	if (l > capacity - sizeof pi) l = capacity - sizeof pi;
 	memcpy(pdata, &pi, sizeof pi); memcpy(pdata + sizeof pi, text, l);
 	printf("region stag %#x to %#llx len %zu\n", mr_tgt->rkey, (unsigned long long)(uintptr_t)tgt, mrlen);
 	return sizeof pi + l;
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
 		rdma_ack_cm_event(want(RDMA_CM_EVENT_ROUTE_RESOLVED));
 		setup(cid);
 		cp.private_data = text; cp.private_data_len = strlen(text);
-		if (give) { cp.private_data_len = tell(pdata, sizeof pdata, text); cp.private_data = pdata; }
+		if (give) { cp.private_data_len = describe_region(pdata, sizeof pdata, text); cp.private_data = pdata; }
 		if (rdma_connect(cid, &cp)) DIE("connect");
 		e = want(RDMA_CM_EVENT_ESTABLISHED);
 		printf("established: peer private data %u bytes, ird %u ord %u\n", e->param.conn.private_data_len,
@@ -395,7 +395,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		setup(cid);
-		cp.private_data_len = tell(pdata, sizeof pdata, text); cp.private_data = pdata;
+		cp.private_data_len = describe_region(pdata, sizeof pdata, text); cp.private_data = pdata;
 		if (rdma_accept(cid, &cp)) { printf("accept: %s\n", strerror(errno)); anybad = 1; goto drop; }
 		for (;;) {
 			if (rdma_get_cm_event(ch, &e)) DIE("get_cm_event");
