@@ -23,7 +23,7 @@ use crate::signals;
 use crate::watch::WatchArguments;
 use times::Times;
 
-/// The default of rping. (The default in its manual page, 100, is wrong.)
+/// The default of rping; its manual page has 100.
 const DEFAULT_SIZE: u32 = 64;
 /// Clients that a server with `-P` serves at a time.
 const CLIENTS: usize = 1024;
