@@ -128,7 +128,7 @@
 ---@field loc_ird? integer
 ---@field loc_ord? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_hello_ack
@@ -149,7 +149,7 @@
 ---@field loc_ird? integer
 ---@field loc_ord? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_dis_conn
@@ -163,7 +163,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_abort_conn
@@ -177,7 +177,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_send_sm
@@ -191,7 +191,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_rdma_wr_compl
@@ -206,7 +206,7 @@
 ---@field mseq_ack? integer
 ---@field length? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_rdma_rd_compl
@@ -221,7 +221,7 @@
 ---@field mseq_ack? integer
 ---@field length? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_mode_change
@@ -238,7 +238,7 @@
 ---@field mode? integer
 ---@field s? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_src_avail_cancel
@@ -252,7 +252,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_avail_cancel
@@ -266,7 +266,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_cancel_ack
@@ -280,7 +280,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_ch_rcv_buf
@@ -295,7 +295,7 @@
 ---@field mseq_ack? integer
 ---@field des_sz? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_ch_rcv_buf_ack
@@ -310,7 +310,7 @@
 ---@field mseq_ack? integer
 ---@field act_sz? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_susp_comm
@@ -327,7 +327,7 @@
 ---@field port? integer
 ---@field constant2? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_susp_comm_ack
@@ -341,7 +341,7 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_sink_avail
@@ -359,7 +359,7 @@
 ---@field va? integer
 ---@field non_discards? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_src_avail
@@ -376,7 +376,7 @@
 ---@field stag? integer
 ---@field va? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
 
 ---@class weft.fields.sdp_data
@@ -390,19 +390,8 @@
 ---@field mseq? integer
 ---@field mseq_ack? integer
 ---@field payload? string
----@field behind? string
+---@field trailing? string
 ---@field order? string
-
----@class weft.fields.good_exchange
----@field shows? string|(string|string[])[]
-
----@class weft.fields.check
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
----@field expected string
----@field actual string
 
 ---@class weft.fields.send
 ---@field cuts? integer[]
@@ -410,7 +399,7 @@
 ---@field pause? number
 ---@field deviates? boolean|weft.Message
 
----@class weft.fields.expect_request
+---@class weft.fields.expect_reply
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
@@ -421,7 +410,7 @@
 ---@field markers? boolean
 ---@field enhanced? boolean
 
----@class weft.fields.expect_reply
+---@class weft.fields.expect_request
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
@@ -447,6 +436,15 @@
 ---@field mo? integer
 ---@field crc? boolean
 
+---@class weft.fields.expect_terminate
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field code? string|(string|string[])[]
+---@field terminate? string|(string|string[])[]
+---@field error? string|(string|string[])[]
+
 ---@class weft.fields.expect_octets
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -455,24 +453,12 @@
 ---@field begins string
 ---@field keep? boolean
 
----@class weft.fields.expect_terminate
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
----@field code? string|(string|string[])[]
----@field told? string|(string|string[])[]
----@field error? string|(string|string[])[]
-
 ---@class weft.fields.expect_silence
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field open? boolean
-
----@class weft.fields.waiting
----@field within? number
 
 ---@class weft.fields.expect_close
 ---@field requirement? string|(string|string[])[]
@@ -483,31 +469,34 @@
 ---@field after_terminate? boolean
 ---@field graceful? boolean
 
----@class weft.fields.sdp
+---@class weft.fields.expect_sdp
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
----@field hello? weft.Message
----@field profile? string
 
----@class weft.fields.accept_sdp
+---@class weft.fields.expect_from
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
----@field hello_ack? weft.Message
----@field hold? number
+---@field ip? string
 ---@field port? integer
+
+---@class weft.fields.expect_plain
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.waiting
+---@field within? number
 
 ---@class weft.fields.carrier
 ---@field solicited? boolean
 ---@field invalidate? integer
 ---@field opcode? integer
 ---@field msn? integer
----@field deviates? boolean
-
----@class weft.fields.mapper_send
 ---@field deviates? boolean
 
 ---@class weft.fields.sdp_expect
@@ -532,6 +521,12 @@
 ---@field within? number
 ---@field length? integer
 
+---@class weft.fields.read
+---@field sink_stag? integer
+---@field length? integer
+---@field stag? integer
+---@field va? integer
+
 ---@class weft.fields.expect_response
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -543,6 +538,26 @@
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
+
+---@class weft.fields.write
+---@field stag? integer
+---@field va? integer
+---@field payload? string
+
+---@class weft.fields.sdp_quiet
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field past? string[]
+
+---@class weft.fields.serve
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field va? integer
+---@field from? integer
 
 ---@class weft.fields.next
 ---@field requirement? string|(string|string[])[]
@@ -556,32 +571,6 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 
----@class weft.fields.read
----@field sink_stag? integer
----@field length? integer
----@field stag? integer
----@field va? integer
-
----@class weft.fields.write
----@field stag? integer
----@field va? integer
----@field payload? string
-
----@class weft.fields.serve
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
----@field va? integer
----@field from? integer
-
----@class weft.fields.sdp_quiet
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
----@field past? string[]
-
 ---@class weft.fields.sdp_end
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -590,12 +579,12 @@
 ---@field past? string[]
 ---@field graceful? boolean
 
----@class weft.fields.books
+---@class weft.fields.counters
 ---@field bufs? integer
 ---@field updates? boolean
 
----@class weft.fields.mapper
----@field v6? boolean
+---@class weft.fields.mapper_send
+---@field deviates? boolean
 
 ---@class weft.fields.mapper_expect
 ---@field requirement? string|(string|string[])[]
@@ -616,18 +605,14 @@
 ---@field within? number
 ---@field or_deny? boolean
 
----@class weft.fields.asked_service
+---@class weft.fields.port_mapper_service
 ---@field service? integer
 
----@class weft.fields.asked_place
+---@class weft.fields.port_mapper_place
 ---@field other? boolean
 ---@field refuses? boolean
 
----@class weft.fields.asked_send
----@field aside? boolean
----@field deviates? boolean
-
----@class weft.fields.asked_expect
+---@class weft.fields.port_mapper_expect
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
@@ -641,40 +626,24 @@
 ---@field no_connection? boolean
 ---@field past? string
 
----@class weft.fields.asked_repeats
+---@class weft.fields.port_mapper_send
+---@field aside? boolean
+---@field deviates? boolean
+
+---@class weft.fields.port_mapper_repeats
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field most? integer
 
----@class weft.fields.expect_from
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
----@field ip? string
----@field port? integer
-
----@class weft.fields.asked_quiet
+---@class weft.fields.port_mapper_quiet
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
----@class weft.fields.expect_sdp
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
-
----@class weft.fields.expect_plain
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
-
----@class weft.fields.asked_connection
+---@class weft.fields.port_mapper_connection
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
@@ -733,12 +702,6 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field private_data? string
-
----@class weft.fields.agent_octets
----@field offset? integer
----@field length? integer
----@field octets? string
----@field seed? integer
 
 ---@class weft.fields.post_receive
 ---@field parts? weft.fields.agent_part[]
@@ -811,12 +774,6 @@
 ---@field compare? integer
 ---@field swap? integer
 
----@class weft.fields.expect_limit
----@field requirement? string|(string|string[])[]
----@field shows? string|(string|string[])[]
----@field overdue_fails? boolean
----@field within? number
-
 ---@class weft.fields.post_invalidate
 ---@field parts? weft.fields.agent_part[]
 ---@field region? weft.Region
@@ -846,12 +803,6 @@
 ---@field access? string[]
 ---@field window? weft.Window
 ---@field to_region? weft.Region
-
----@class weft.fields.agent_part
----@field offset? integer
----@field length? integer
----@field key? integer
----@field region weft.Region
 
 ---@class weft.fields.expect_completion
 ---@field requirement? string|(string|string[])[]
@@ -884,6 +835,55 @@
 ---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
+
+---@class weft.fields.agent_octets
+---@field offset? integer
+---@field length? integer
+---@field octets? string
+---@field seed? integer
+
+---@class weft.fields.expect_limit
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.good_exchange
+---@field shows? string|(string|string[])[]
+
+---@class weft.fields.check
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field expected string
+---@field actual string
+
+---@class weft.fields.sdp
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field hello? weft.Message
+---@field profile? string
+
+---@class weft.fields.accept_sdp
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field hello_ack? weft.Message
+---@field hold? number
+---@field port? integer
+
+---@class weft.fields.mapper
+---@field v6? boolean
+
+---@class weft.fields.agent_part
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field region weft.Region
 
 ---@class weft.Reply
 ---@field octets string
@@ -1031,99 +1031,99 @@
 ---@operator len: integer
 local Message = {}
 
----The message with bits of one octet, counted from 0, changed.
+---Returns the message with the bits of `mask` (all by default) changed in one byte. The first byte is 0.
 ---@param octet integer
 ---@param mask? integer
 ---@return weft.Message
 function Message:flip(octet, mask) end
 
----The message with other octets from `first`, counted from 0.
+---Returns the message with other bytes from `first`. The first byte is 0.
 ---@param first integer
 ---@param octets string
 ---@return weft.Message
 function Message:replace(first, octets) end
 
----The first octets alone.
+---Returns the first `len` bytes of the message.
 ---@param len integer
 ---@return weft.Message
 function Message:cut(len) end
 
----The octets as a string.
+---Returns the bytes as a string.
 ---@return string
 function Message:octets() end
 
 ---@class weft.Connection
 local Connection = {}
 
----Sends a message or octets, in pieces where cuts are given.
+---Sends a message or bytes, in pieces if the options have cuts.
 ---@param message weft.Message|string
 ---@param options? weft.fields.send
 function Connection:send(message, options) end
 
----The target answers with an MPA Reply of these fields.
+---Expects an MPA Reply with these fields.
 ---@param options? weft.fields.expect_reply
 ---@return weft.Reply
 function Connection:expect_reply(options) end
 
----The target, an initiator, sends an MPA Request of these fields.
+---Expects an MPA Request with these fields from a target that is an Initiator.
 ---@param options? weft.fields.expect_request
 ---@return weft.Reply
 function Connection:expect_request(options) end
 
----The right Reply to the Request that came.
+---Builds the right Reply to the received Request.
 ---@param options? weft.fields.mpa_reply
 ---@return weft.Message
 function Connection:reply(options) end
 
----The target sends an FPDU of these fields.
+---Expects an FPDU with these fields.
 ---@param options? weft.fields.expect_fpdu
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
----The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error.
+---Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about its error.
 ---@param options? weft.fields.expect_terminate
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
 
----The target's next octets begin so.
+---Expects that the next bytes of the target begin with these.
 ---@param options? weft.fields.expect_octets
 ---@return string
 function Connection:expect_octets(options) end
 
----The target sends no octet.
+---Expects that the target sends no byte.
 ---@param options? weft.fields.expect_silence
 function Connection:expect_silence(options) end
 
----The target closes and sends no octet before; gives the seconds it took.
+---Expects that the target closes, and sends no byte before. Returns the seconds until then.
 ---@param options? weft.fields.expect_close
 ---@return number
 function Connection:expect_close(options) end
 
----The target begins SDP: a Hello comes first.
+---Expects that the target starts SDP: a Hello arrives first.
 ---@param options? weft.fields.expect_sdp
 function Connection:expect_sdp(options) end
 
----The connection came from this address, or port.
+---Expects that the connection came from this address or port.
 ---@param options? weft.fields.expect_from
 function Connection:expect_from(options) end
 
----What comes first is no Hello, and no start-up frame of MPA; nothing may come.
+---Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives. The target may also send nothing.
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
 
----What comes next, and decides nothing: a start-up frame or an FPDU with its fields, octets that are neither, the connection's end, or nil where nothing comes.
+---Returns the next event and judges nothing: a start-up frame or an FPDU with its fields, other bytes, the end of the connection, or nil if nothing arrives.
 ---@param options? weft.fields.waiting
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
 
----Octets sent behind the tester's start-up frame: where its next FPDU begins.
+---Returns the number of bytes that the tester sent after its start-up frame, which is the position of its next FPDU.
 ---@return integer
 function Connection:position() end
 
----Closes the tester's half: FIN.
+---Closes the tester's half of the connection with FIN.
 function Connection:finish() end
 
----FIN, and waits a while for the target's.
+---Sends FIN, and waits a moment for the target's FIN.
 function Connection:close() end
 
 ---Resets the connection.
@@ -1132,27 +1132,27 @@ function Connection:reset() end
 ---@class weft.Sdp
 local Sdp = {}
 
----Sends an SDP message in a Send; its counters are filled in where it leaves them open.
+---Sends an SDP message in a Send. Fills in the counters that the message leaves open.
 ---@param message weft.Message|string
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends Data with a line of text: what a driven socket shall do.
+---Sends Data with a line of commands for a driven socket.
 ---@param line string
-function Sdp:tell(line) end
+function Sdp:command(line) end
 
----The message with its counters filled in, to be changed before it is sent.
+---Returns the message with its counters filled in, so that it can be changed before it is sent.
 ---@param message weft.Message|string
 ---@return weft.Message
 function Sdp:fill(message) end
 
----The target's next message is of this kind; updates may come before.
+---Expects that the next message of the target has this name. Updates may arrive before it.
 ---@param name string|string[]
 ---@param options? weft.fields.sdp_expect
 ---@return weft.SdpMessage
 function Sdp:expect(name, options) end
 
----The target sends an RDMA Read Request.
+---Expects an RDMA Read Request.
 ---@param options? weft.fields.expect_read
 ---@return weft.ReadRequest
 function Sdp:expect_read(options) end
@@ -1162,7 +1162,7 @@ function Sdp:expect_read(options) end
 ---@param octets string
 function Sdp:answer_read(read, octets) end
 
----The target sends RDMA Writes of so many octets.
+---Expects RDMA Writes of `length` bytes.
 ---@param options? weft.fields.expect_write
 ---@return weft.Write
 function Sdp:expect_write(options) end
@@ -1171,12 +1171,12 @@ function Sdp:expect_write(options) end
 ---@param options? weft.fields.read
 function Sdp:read(options) end
 
----The target answers a Read Request.
+---Expects the answer to a Read Request.
 ---@param options? weft.fields.expect_response
 ---@return string
 function Sdp:expect_response(options) end
 
----Reads what a SrcAvail has beside its payload, and sends the RdmaRdCompl.
+---Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
 ---@param src_avail weft.SdpMessage
 ---@param options? weft.fields.fetch
 ---@return string
@@ -1186,58 +1186,58 @@ function Sdp:fetch(src_avail, options) end
 ---@param options? weft.fields.write
 function Sdp:write(options) end
 
----The target sends nothing but updates and keeps the connection.
+---Expects that the target sends only updates, and keeps the connection open.
 ---@param options? weft.fields.sdp_quiet
 ---@return weft.SdpMessage[]
 function Sdp:expect_quiet(options) end
 
----Takes so many octets as the target offers them: payload, and what SrcAvails name by RDMA Read.
+---Receives this number of bytes in any way that the target offers them: as payload, and by RDMA Reads of SrcAvails.
 ---@param octets integer
 ---@param options? weft.fields.sdp_quiet
 ---@return string
 function Sdp:collect(octets, options) end
 
----Answers the target's Reads of octets that were advertised, until all are read.
+---Answers the target's Reads of advertised bytes until all are read.
 ---@param octets string
 ---@param options? weft.fields.serve
 function Sdp:serve(octets, options) end
 
----DisConn from both sides, and the end of TCP.
+---Closes the connection: DisConn in both directions, and the end of TCP.
 ---@param options? weft.fields.sdp_quiet
 function Sdp:close(options) end
 
----What comes next but updates: the name of a message, or "read" for an RDMA Read Request; and its fields.
+---Returns the next event that is not an update: the name of a message, or "read" for an RDMA Read Request; and its fields.
 ---@param options? weft.fields.next
 ---@return string, table
 function Sdp:next(options) end
 
----The connection does not end, whatever comes.
+---Expects that the connection stays open. Any message may arrive.
 ---@param options? weft.fields.expect_open
 function Sdp:expect_open(options) end
 
----The target ends the connection; AbortConn or a Terminate may come before.
+---Expects that the target ends the connection. AbortConn or a Terminate may arrive before the end.
 ---@param options? weft.fields.sdp_end
 ---@return weft.SdpMessage[]
 function Sdp:expect_end(options) end
 
----What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves.
----@param options? weft.fields.books
+---Returns the counters of the next message. `bufs` sets the announced buffers, `updates` whether updates are sent automatically.
+---@param options? weft.fields.counters
 ---@return { mseq: integer, mseq_ack: integer, bufs: integer }
-function Sdp:books(options) end
+function Sdp:counters(options) end
 
----The TCP connection below.
+---Returns the TCP connection below SDP.
 ---@return weft.Connection
 function Sdp:connection() end
 
 ---@class weft.Mapper
 local Mapper = {}
 
----The PMReq that is right; `service` may be "mapped", "unmapped" or "made".
+---Builds the correct PMReq. `service` may be "mapped", "unmapped" or "made".
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
 function Mapper:request(options) end
 
----The PMAck to a PMAccept.
+---Builds the PMAck to a PMAccept.
 ---@param answer weft.PortMapperMessage
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
@@ -1248,16 +1248,16 @@ function Mapper:ack(answer, options) end
 ---@param options? weft.fields.mapper_send
 function Mapper:send(message, options) end
 
----A message of these fields comes next.
+---Expects that the next datagram has these fields.
 ---@param options? weft.fields.mapper_expect
 ---@return weft.PortMapperMessage
 function Mapper:expect(options) end
 
----No datagram comes.
+---Expects that no datagram arrives.
 ---@param options? weft.fields.mapper_quiet
 function Mapper:expect_quiet(options) end
 
----A TCP connection to the address that a PMAccept gave.
+---Opens a TCP connection to the address in a PMAccept, from its CpPort.
 ---@param answer weft.PortMapperMessage
 ---@param options? weft.fields.mapper_quiet
 ---@return weft.Connection
@@ -1266,113 +1266,113 @@ function Mapper:connect(answer, options) end
 ---@class weft.PortMapper
 local PortMapper = {}
 
----The Conventional Address of a service.
----@param options? weft.fields.asked_service
+---Returns the Conventional Address of a service.
+---@param options? weft.fields.port_mapper_service
 ---@return weft.Place
 function PortMapper:service(options) end
 
----A TCP address of the tester's of its own.
----@param options? weft.fields.asked_place
+---Returns a TCP address of the tester.
+---@param options? weft.fields.port_mapper_place
 ---@return weft.Place
 function PortMapper:place(options) end
 
----Has the target connect to a service, and waits until something comes of it.
----@param options? weft.fields.asked_service
+---Lets the target connect to a service, and waits for a datagram or a connection.
+---@param options? weft.fields.port_mapper_service
 function PortMapper:start(options) end
 
----A datagram of these fields comes next; connections are kept.
----@param options? weft.fields.asked_expect
+---Expects that the next datagram has these fields. Connections are kept for later.
+---@param options? weft.fields.port_mapper_expect
 ---@return weft.PortMapperMessage
 function PortMapper:expect(options) end
 
----The right PMAccept to a PMReq, with the address of a place, `at`, for SDP Address.
+---Builds the correct PMAccept to a PMReq. `at` is the place whose address it has.
 ---@param request weft.PortMapperMessage
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
 function PortMapper:accept(request, options) end
 
----The right PMDeny to a PMReq.
+---Builds the correct PMDeny to a PMReq.
 ---@param request weft.PortMapperMessage
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
 function PortMapper:deny(request, options) end
 
----Answers a PMReq, and its repetitions.
+---Answers a PMReq and its repetitions.
 ---@param request weft.PortMapperMessage
 ---@param message weft.Message|string
----@param options? weft.fields.asked_send
+---@param options? weft.fields.port_mapper_send
 function PortMapper:answer(request, message, options) end
 
----Sends a datagram to where a PMReq came from.
+---Sends a datagram to the sender of a PMReq.
 ---@param message weft.Message|string
 ---@param request weft.PortMapperMessage
----@param options? weft.fields.asked_send
+---@param options? weft.fields.port_mapper_send
 function PortMapper:send(message, request, options) end
 
----What the next expectation will see, as far as it is here.
+---Returns what has already arrived for the next expectation.
 ---@return "connection"|"datagram"|nil
 function PortMapper:waiting() end
 
----Counts datagrams until the target connects, there are enough, or none comes.
----@param options? weft.fields.asked_repeats
+---Counts datagrams until the target connects, `most` have arrived, or none arrives any more.
+---@param options? weft.fields.port_mapper_repeats
 ---@return integer, "connection"|"most"|"quiet"
 function PortMapper:count_repeats(options) end
 
----No datagram comes but PMReqs that were answered.
----@param options? weft.fields.asked_quiet
+---Expects that no datagram arrives, except repetitions of answered PMReqs.
+---@param options? weft.fields.port_mapper_quiet
 function PortMapper:expect_quiet(options) end
 
----No connection comes.
----@param options? weft.fields.asked_quiet
+---Expects that no connection arrives.
+---@param options? weft.fields.port_mapper_quiet
 function PortMapper:expect_no_connection(options) end
 
----The next connection goes to this place.
----@param options? weft.fields.asked_connection
+---Expects that the next connection goes to this place.
+---@param options? weft.fields.port_mapper_connection
 ---@return weft.Connection
 function PortMapper:expect_connection(options) end
 
 ---@class weft.Agent
 local Agent = {}
 
----What the device is and holds, as docs/agent.md has it.
+---Returns the properties and the objects of the device; see docs/agent.md.
 ---@return table
 function Agent:device() end
 
----A Protection Domain beside the usual one.
+---Creates another Protection Domain.
 ---@return integer
 function Agent:domain() end
 
----Registered memory of the target.
+---Registers memory of the target.
 ---@param options? weft.fields.agent_region
 ---@return weft.Region
 function Agent:region(options) end
 
----A memory window, bound to nothing.
+---Creates a memory window that is not bound.
 ---@param options? weft.fields.agent_window
 ---@return weft.Window
 function Agent:window(options) end
 
----A shared receive queue.
+---Creates a shared receive queue.
 ---@param options? weft.fields.agent_shared
 ---@return weft.Shared
 function Agent:shared(options) end
 
----A connection in Full Operation, in either role: the opening Send is done, and FPDUs may go both ways.
+---Opens a connection and brings it to Full Operation, in either role. The opening Send is over, and FPDUs may go both ways.
 ---@param options? weft.fields.agent_operate
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end
 
----An initiator connects: TCP is there, and its Request is on the way.
+---Lets an Initiator connect. TCP is open, and its Request is under way.
 ---@param options? weft.fields.agent_pair
 ---@return weft.Connection, weft.Pair
 function Agent:connect(options) end
 
----The responder's user is told of the Request that was sent, with these private data; and what it is told.
+---Expects that the Responder's user is notified of the Request, with these private data. Also returns the notification.
 ---@param options? weft.fields.agent_request
 ---@return weft.Pair, table
 function Agent:expect_request(options) end
 
----The octets that `fill` puts into memory.
+---Returns the bytes that `fill` writes into memory.
 ---@param seed integer
 ---@param length integer
 ---@return string
@@ -1381,25 +1381,25 @@ function Agent:pattern(seed, length) end
 ---@class weft.Pair
 local Pair = {}
 
----Makes the Queue Pair of a connection that asks; receives can be posted then.
+---Creates the Queue Pair of a requested connection, so that receives can be posted.
 ---@param options? weft.fields.agent_pair
 function Pair:open(options) end
 
----Accepts it.
+---Accepts the connection.
 ---@param options? weft.fields.agent_pair
 function Pair:accept(options) end
 
----Rejects it, with these private data.
+---Rejects the connection with these private data.
 ---@param options? weft.fields.agent_pair
 function Pair:reject(options) end
 
----The user ends the connection.
+---Ends the connection.
 function Pair:disconnect() end
 
----The user gives the connection back, without a word to the peer but TCP's.
+---Destroys the connection. Only TCP notifies the peer.
 function Pair:destroy() end
 
----Posts a receive; gives its number, or why it was refused.
+---Posts a receive. Returns its number, or the reason of a refusal.
 ---@param options? weft.fields.post_receive
 ---@return integer?, string?
 function Pair:post_receive(options) end
@@ -1419,7 +1419,7 @@ function Pair:post_write(options) end
 ---@return integer?, string?
 function Pair:post_read(options) end
 
----Posts an Atomic Operation on eight octets at `stag` and `to`: `add`, or `compare` and `swap`.
+---Posts an Atomic Operation on the eight bytes at `stag` and `to`: `add`, or `compare` and `swap`.
 ---@param options? weft.fields.post_atomic
 ---@return integer?, string?
 function Pair:post_atomic(options) end
@@ -1429,141 +1429,141 @@ function Pair:post_atomic(options) end
 ---@return integer?, string?
 function Pair:post_invalidate(options) end
 
----Posts a Bind of a window to octets of a region; gives the STag that it has then.
+---Posts a Bind of a window to bytes of a region. Also returns the new STag of the window.
 ---@param options? weft.fields.post_bind
 ---@return integer?, integer|string|nil
 function Pair:post_bind(options) end
 
----The user is told that a work request has completed so.
+---Expects that the user is notified of this completion of a work request.
 ---@param options? weft.fields.expect_completion
 ---@return weft.Completion
 function Pair:expect_completion(options) end
 
----The user is told of one of these events of the connection.
+---Expects that the user is notified of one of these events of the connection.
 ---@param options? weft.fields.expect_event
 ---@return weft.Event
 function Pair:expect_event(options) end
 
----The user is told that something went wrong: an event of its Queue Pair, or a completion in error that is no flush.
+---Expects that the user is notified of an error: an event of its Queue Pair, or a completion with an error other than a flush.
 ---@param options? weft.fields.expect_error
 function Pair:expect_error(options) end
 
----The user is told of no completion.
+---Expects that the user is notified of no completion.
 ---@param options? weft.fields.expect_no_completion
 function Pair:expect_no_completion(options) end
 
 ---@class weft.Region
 local Region = {}
 
----Octets of the memory.
+---Returns bytes of the memory.
 ---@param options? weft.fields.agent_octets
 ---@return string
 function Region:get(options) end
 
----Puts `octets` there.
+---Writes `octets` to the memory.
 ---@param options? weft.fields.agent_octets
 function Region:put(options) end
 
----Fills it with the pattern of `seed`.
+---Fills the memory with the pattern of `seed`.
 ---@param options? weft.fields.agent_octets
 function Region:fill(options) end
 
----CRC32c of its octets.
+---Returns the CRC32c of the bytes.
 ---@param options? weft.fields.agent_octets
 ---@return integer
 function Region:hash(options) end
 
----Deregisters it.
+---Deregisters the memory.
 function Region:destroy() end
 
 ---@class weft.Shared
 local Shared = {}
 
----Posts a receive.
+---Posts a receive. Returns its number, or the reason of a refusal.
 ---@param options? weft.fields.post_receive
 ---@return integer?, string?
 function Shared:post_receive(options) end
 
----The user is to be told when less than so many receives are left; whether the device does that, or why not.
+---Requests a notification of the user when less than this number of receives are left. Returns whether the device supports it, or why not.
 ---@param receives integer
 ---@return boolean, string?
 function Shared:limit(receives) end
 
----The user is told that less are left than the limit.
+---Expects that the user is notified that less receives than the limit are left.
 ---@param options? weft.fields.expect_limit
 function Shared:expect_limit(options) end
 
 ---@class weft.Tester
 local Tester = {}
 
----The target does its work on a connection of its own; call it before the stimulus.
+---Uses the target's service on a connection of its own. Call it before the stimulus.
 ---@param options? weft.fields.good_exchange
 function Tester:good_exchange(options) end
 
----A good exchange behind the last expectation: the target still works.
+---Shows by a good exchange after the last expectation that the target still works.
 ---@param options? weft.fields.good_exchange
 function Tester:liveness(options) end
 
----A TCP connection; no MPA frame is sent. An initiator is started for it, and waited for.
+---Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and waits for its connection.
 ---@return weft.Connection
 function Tester:connect() end
 
----A connection on which the target accepted the Request; the next is the first FPDU.
+---Opens a connection on which the target has accepted the Request. The next message is the first FPDU. With an Initiator, the second value is its Request.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
 
----A connection in Full Operation: the service's first exchange is done, and FPDUs went both ways.
+---Opens a connection and brings it to Full Operation: the first exchange of the service is over, and FPDUs went both ways.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Operation
 function Tester:operate(options) end
 
----The Request that this target accepts.
+---Builds the Request that this target accepts.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Message
 function Tester:request(options) end
 
----An expectation that the script made out itself.
+---Judges a condition of the script.
 ---@param holds boolean
 ---@param options? weft.fields.check
 function Tester:check(holds, options) end
 
----The target does not do what the case is about, and may: the case ends.
+---Ends the case: the target does not implement its subject, and need not.
 ---@param why string
 function Tester:unimplemented(why) end
 
----An SDP connection, started in the target's profile, and its HelloAck.
+---Waits. The target continues.
+---@param seconds number
+function Tester:pause(seconds) end
+
+---Adds a line to the transcript.
+---@param text string
+function Tester:note(text) end
+
+---Opens an SDP connection in the target's profile. Also returns the HelloAck.
 ---@param options? weft.fields.sdp
 ---@return weft.Sdp, weft.SdpMessage
 function Tester:sdp(options) end
 
----An SDP connection that the target opened, and its Hello.
+---Accepts an SDP connection from the target. Also returns the Hello.
 ---@param options? weft.fields.accept_sdp
 ---@return weft.Sdp, weft.SdpMessage
 function Tester:accept_sdp(options) end
 
----A connection on which a Hello was sent, and nothing was waited for.
+---Opens a connection and sends a Hello, but waits for nothing.
 ---@param options? weft.fields.sdp
 ---@return weft.Connection
 function Tester:greet(options) end
 
----A socket for datagrams to the target's port mapper.
+---Opens a socket for datagrams to the target's port mapper.
 ---@param options? weft.fields.mapper
 ---@return weft.Mapper
 function Tester:mapper(options) end
 
----The port mapper that a target asks, and where it is sent.
+---Opens the port mapper to which the target sends requests.
 ---@param options? weft.fields.mapper
 ---@return weft.PortMapper
 function Tester:port_mapper(options) end
-
----Time passes; the target goes on.
----@param seconds number
-function Tester:pause(seconds) end
-
----A line for the transcript.
----@param text string
-function Tester:note(text) end
 
 mpa = {}
 
@@ -1577,7 +1577,7 @@ function mpa.request(fields) end
 ---@return weft.Message
 function mpa.reply(fields) end
 
----An FPDU around a ULPDU (RFC 5044 section 4.1); with `position`, its place in the stream, it has markers.
+---An FPDU with a ULPDU (RFC 5044 section 4.1). With `position` in the stream it has markers.
 ---@param fields? weft.fields.mpa_fpdu
 ---@return weft.Message
 function mpa.fpdu(fields) end
@@ -1698,7 +1698,7 @@ portmap = {}
 ---@return weft.Message
 function portmap.message(fields) end
 
----The rows that the monitor judges in what the target sends, by what they are about (`sdp.shown { "hello_ack", "data" }`).
+---Returns the rows that the monitor judges in the messages of the target, by subject (`sdp.shown { "hello_ack", "data" }`).
 ---@param about string[]
 ---@return string[]
 function sdp.shown(about) end
@@ -1707,7 +1707,7 @@ function sdp.shown(about) end
 ---@param fields weft.fields.case
 function case(fields) end
 
----The whole numbers from `first` to `last`.
+---Returns the integers from `first` to `last`.
 ---@param first integer
 ---@param last integer
 ---@return integer[]
@@ -1715,12 +1715,12 @@ function range(first, last) end
 
 octets = {}
 
----Numbered lines of 64 octets, no two alike: `length` octets of them.
+---Returns `length` bytes: numbered lines of 64 bytes, no two of which are equal.
 ---@param length integer
 ---@return string
 function octets.counted(length) end
 
----What is wrong with octets that were to be `want`, for `actual`.
+---Describes the difference between the received and the expected bytes, for `actual`.
 ---@param got string
 ---@param want string
 ---@return string

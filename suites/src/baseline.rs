@@ -46,22 +46,22 @@ pub struct BaselineEntry {
 impl BaselineEntry {
     /// The variant of the entry; `None` if it is about a complete case, or is not spelled like a
     /// variant.
-    fn choice(&self) -> Option<CaseKey> {
+    fn variant(&self) -> Option<CaseKey> {
         let is_one = |key: &CaseKey| !key.parameters.is_empty();
         self.case.parse().ok().filter(is_one)
     }
 
     /// Is the entry about this variant?
     fn names(&self, key: &CaseKey) -> bool {
-        self.case == key.case || self.choice().as_ref() == Some(key)
+        self.case == key.case || self.variant().as_ref() == Some(key)
     }
 
-    /// The reason why the entry can never match. `choices` returns the variants of a case, if it
+    /// The reason why the entry can never match. `variants` returns the variants of a case, if it
     /// exists.
-    fn of_nothing(&self, choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
+    fn of_nothing(&self, variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
         let id = self.case.split('[').next().unwrap_or_default();
-        let Some(choices) = choices(id) else { return Some("there is no such case") };
-        let is_there = id == self.case || self.choice().is_some_and(|choice| choices.contains(&choice));
+        let Some(variants) = variants(id) else { return Some("there is no such case") };
+        let is_there = id == self.case || self.variant().is_some_and(|variant| variants.contains(&variant));
         (!is_there).then_some("the case has no such variant")
     }
 
@@ -74,10 +74,10 @@ impl BaselineEntry {
     }
 
     /// Do these results have all variants of the entry? The seed selects the variants of a run.
-    fn is_about_no_more_than(&self, judged: &[&CaseResult], choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
-        let about = match self.choice() {
+    fn is_about_no_more_than(&self, judged: &[&CaseResult], variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
+        let about = match self.variant() {
             Some(one) => vec![one],
-            None => choices(&self.case).unwrap_or_default(),
+            None => variants(&self.case).unwrap_or_default(),
         };
         about.iter().all(|key| judged.iter().any(|result| result.key == *key))
     }
@@ -97,7 +97,7 @@ fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
 
-/// Returns the expected results and the stale entries. `choices` returns the variants of a case in
+/// Returns the expected results and the stale entries. `variants` returns the variants of a case in
 /// the suites.
 ///
 /// An entry is stale if all its variants were run and decided, and it matches none of them. So the
@@ -106,12 +106,12 @@ pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
     status: RunStatus,
-    choices: impl Fn(&str) -> Option<Vec<CaseKey>>,
+    variants: impl Fn(&str) -> Option<Vec<CaseKey>>,
 ) -> (Vec<ExpectedResult>, Vec<String>) {
     let mut expected: Vec<ExpectedResult> = Vec::new();
     let mut stale = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        if let Some(why) = entry.of_nothing(&choices) {
+        if let Some(why) = entry.of_nothing(&variants) {
             stale.push(format!("{}: {why}", entry.case));
             continue;
         }
@@ -131,7 +131,7 @@ pub(crate) fn judge(
             }
         }
         let is_decided = judged.iter().all(|result| !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error));
-        if held.is_empty() && is_decided && status == RunStatus::Done && entry.is_about_no_more_than(&judged, &choices)
+        if held.is_empty() && is_decided && status == RunStatus::Done && entry.is_about_no_more_than(&judged, &variants)
         {
             stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",

@@ -1,4 +1,4 @@
-//! Correct octets: what the tester sends where it does not deviate on purpose.
+//! Correct octets: the tester sends them unless it deviates on purpose.
 
 use weft_core::crc;
 use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
@@ -9,7 +9,7 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::{ddp, rdmap};
 use zerocopy::IntoBytes;
 
-/// What the tester's start-up frame holds where a script says nothing.
+/// The fields of the tester's start-up frame that a script does not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartupFields {
     pub(crate) reply: bool,
@@ -68,14 +68,14 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
     [header.as_bytes(), payload].concat()
 }
 
-/// What a right Reply to a Request holds: its revision; R=0 and C as `own` has it; where it is
-/// enhanced, the model that was asked for, the kinds of ready-to-receive message that were offered,
-/// and as many Reads each way as the other side allows, 16 at most (RFC 6581 sections 9.1 and 9.2).
+/// The fields of the right Reply to a Request: its revision, R=0, and C of `own`. An enhanced Reply
+/// also has the requested model, the offered kinds of ready-to-receive messages, and as many Reads
+/// in each direction as the other side allows, 16 at most (RFC 6581 sections 9.1 and 9.2).
 pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
     const MOST: u16 = 16;
-    let Ok(asked) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
+    let Ok(request) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
     let depth = |other: u16| if other == NOT_NEGOTIATED { other } else { other.min(MOST) };
-    let enhanced = asked.enhanced.map(|words| Enhanced {
+    let enhanced = request.enhanced.map(|words| Enhanced {
         peer_to_peer: words.peer_to_peer,
         ird: depth(words.ord),
         ord: depth(words.ird),
@@ -83,7 +83,7 @@ pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
         rtr_write: words.peer_to_peer && words.rtr_write,
         rtr_read: words.peer_to_peer && words.rtr_read,
     });
-    StartupFields { revision: asked.revision, crc: own.crc, enhanced, ..StartupFields::REPLY }
+    StartupFields { revision: request.revision, crc: own.crc, enhanced, ..StartupFields::REPLY }
 }
 
 /// The ULPDU of a Read Request.

@@ -1,8 +1,8 @@
 //! Compares two runs: `before` and `after`.
 //!
 //! Verdicts of cases and findings of the monitor are compared separately. A target that violates
-//! one rule in every case has that finding in each of them, which tells nothing about the subjects
-//! of the cases.
+//! one rule in every case has that finding in each of them. This finding is independent of the
+//! subjects of the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 

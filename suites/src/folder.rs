@@ -1,16 +1,16 @@
-//! The folder that runs write into: the newest run's files at the top, those of each run before it
+//! The output folder of runs: the files of the newest run are at the top, those of each earlier run
 //! in a folder of its own.
 //!
-//! | what | whose |
+//! | file | content |
 //! | --- | --- |
 //! | `results.sqlite` | all runs |
 //! | `run.json` | the [`RunInfo`] of the run whose files are at the top |
-//! | `cases/`, `report.html`, `report.json`, `report.sarif`, `report.tap`, `junit.xml`, `summary.md` | that run's |
-//! | `earlier/<run id>/` | the same of an earlier run |
+//! | `cases/`, `report.html`, `report.json`, `report.sarif`, `report.tap`, `junit.xml`, `summary.md` | the files of that run |
+//! | `earlier/<run id>/` | the same files of an earlier run |
 //!
-//! So a CI job finds what it looks for under names that never change, and no run takes the evidence
-//! of another away. The files of the newest [`KEPT`] earlier runs stay; results stay in the store.
-//! One run at a time writes: others are refused.
+//! So a CI job finds the files under fixed names, and no run overwrites the evidence of another.
+//! The files of the newest [`KEPT`] earlier runs are kept. All results stay in the store. Only one
+//! run at a time may write.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -21,27 +21,27 @@ use crate::model::RunInfo;
 use crate::run::RunError;
 use crate::store::FILE_NAME;
 
-/// Earlier runs whose files are kept.
+/// Number of earlier runs whose files are kept.
 pub const KEPT: usize = 20;
 
-/// Who the files at the top belong to.
+/// The file with the run that the files at the top belong to.
 const RUN: &str = "run.json";
-/// Where the files of earlier runs are.
+/// The folder with the files of earlier runs.
 const EARLIER: &str = "earlier";
-/// Name of the folder there for files of which nothing says whose they are.
+/// Name of the folder there for files of an unknown run.
 const UNKNOWN: &str = "unknown";
-/// All that a run leaves at the top; the one that says whose the others are is moved last.
+/// The files of a run at the top. The last one has the id of the run, and is moved last.
 const FILES: [&str; 8] =
     ["cases", "report.html", "report.json", "report.sarif", "report.tap", "junit.xml", "summary.md", RUN];
 
-/// Where below `out` the files of a run are, if they are still there: the folder that the paths of
-/// its evidence begin in.
+/// The folder below `out` with the files of a run, if they still exist. The paths of its evidence
+/// are relative to it.
 #[must_use]
 pub fn of_run(out: &Path, run: &str) -> PathBuf {
     if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
 }
 
-/// A folder that no run writes into, and none can while this is kept.
+/// A folder without a running run. No run can write into it while this value exists.
 #[derive(Debug)]
 pub struct Left {
     run: String,
@@ -56,7 +56,7 @@ impl Left {
     }
 }
 
-/// What a run left at the top of `out`, if no run writes there now. Nothing is made.
+/// The run whose files are at the top of `out`, if no run is writing there. Creates nothing.
 #[must_use]
 pub fn left(out: &Path) -> Option<Left> {
     let run = top(out)?;
@@ -64,7 +64,7 @@ pub fn left(out: &Path) -> Option<Left> {
     Some(Left { run, _held })
 }
 
-/// The folder while a run writes into it; nobody else does meanwhile.
+/// The folder while a run writes into it. Other runs are locked out.
 #[derive(Debug)]
 pub(crate) struct Held {
     out: PathBuf,
@@ -72,7 +72,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Makes the folder, and keeps others out.
+    /// Creates the folder, and locks other runs out.
     pub(crate) fn take(out: &Path) -> Result<Self, RunError> {
         let failed = |error| RunError::Write { path: out.to_owned(), error };
         fs::create_dir_all(out).map_err(failed)?;
@@ -80,7 +80,7 @@ impl Held {
         let lock = match folder.try_lock() {
             Ok(()) => Some(folder),
             Err(TryLockError::WouldBlock) => return Err(RunError::Busy { path: out.to_owned() }),
-            // Some file systems of networks have no locks for folders.
+            // Some network file systems have no locks for folders.
             Err(TryLockError::Error(error)) => {
                 tracing::debug!(%error, "no lock");
                 None
@@ -89,8 +89,8 @@ impl Held {
         Ok(Held { out: out.to_owned(), _lock: lock })
     }
 
-    /// The top becomes this run's: what is there goes to the earlier ones, and what the run left
-    /// before it was stopped comes back.
+    /// Gives the top to this run. Moves the files there to the earlier runs, and moves this run's
+    /// own files back if it was stopped before.
     pub(crate) fn begin(&self, run: &RunInfo) -> Result<(), RunError> {
         self.arrange(run).map_err(|error| RunError::Write { path: self.out.clone(), error })
     }
@@ -100,7 +100,7 @@ impl Held {
         match top(&self.out) {
             Some(id) if id == run.id => return Ok(()),
             Some(id) => moved(&self.out, &earlier.join(id))?,
-            // Files that nobody claims are not mixed with this run's.
+            // Files of an unknown run are not mixed with those of this run.
             None if FILES.iter().any(|name| self.out.join(name).exists()) => {
                 let unknown = earlier.join(UNKNOWN);
                 if unknown.is_dir() {
@@ -120,14 +120,13 @@ impl Held {
     }
 }
 
-/// The run whose files are in this folder itself.
+/// The run whose files are directly in this folder.
 #[must_use]
 pub fn run_of(out: &Path) -> Option<RunInfo> {
     serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()
 }
 
-/// The store in the folder that a run wrote into; of an earlier run, in the folder that its folder
-/// was moved from.
+/// The store in the output folder of a run. For an earlier run it is in the folder above `earlier`.
 #[must_use]
 pub fn store_of(out: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(out).ok()?;
@@ -142,13 +141,13 @@ pub fn store_of(out: &Path) -> Option<PathBuf> {
 /// The run whose files are at the top.
 fn top(out: &Path) -> Option<String> {
     let run = run_of(out)?;
-    // It is about to name a folder.
+    // The id becomes the name of a folder.
     let is_name =
         |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')) && !id.starts_with('.');
     Some(run.id).filter(|id| is_name(id))
 }
 
-/// Moves what a run left.
+/// Moves the files of a run.
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in FILES {
@@ -244,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told_when_nobody_writes() {
+    fn finds_the_files_that_are_left_if_no_run_writes() {
         let out = tempfile::tempdir().unwrap();
         assert!(left(out.path()).is_none() && left(&out.path().join("none")).is_none());
         play(out.path(), "1-a");
-        let told = left(out.path()).unwrap();
-        assert_eq!(told.run(), "1-a");
+        let files = left(out.path()).unwrap();
+        assert_eq!(files.run(), "1-a");
         assert!(left(out.path()).is_none(), "it is kept from others");
-        drop(told);
+        drop(files);
         let held = Held::take(out.path()).unwrap();
         assert!(left(out.path()).is_none(), "a run writes");
         drop(held);

@@ -7,10 +7,10 @@
 //!             +-> log, tape -> judge, monitor (weft-dissector) -> CaseResult -> events, store, evidence -> reports
 //! ```
 //!
-//! A case is a script ([`model::CaseInfo`] is what it says about itself). [`run`](fn@run) takes the
-//! selected cases with each choice of their parameters ([`model::CaseKey`]) against one
-//! [`targets::Target`] and tells what happens as one stream of [`model::Event`]s; it returns a
-//! [`model::RunReport`], and [`report::write_all`] writes that in every format.
+//! A case is a script with a declaration ([`model::CaseInfo`]). [`run`](fn@run) runs each variant
+//! ([`model::CaseKey`]) of the selected cases against one [`targets::Target`]. It sends one stream
+//! of [`model::Event`]s and returns a [`model::RunReport`], which [`report::write_all`] writes in
+//! every format.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -31,7 +31,7 @@
 //! # }
 //! ```
 //!
-//! What is absent on purpose: command lines and pages. `weft`, the web dashboard and the terminal
+//! Command lines and pages are absent on purpose. `weft`, the web dashboard and the terminal
 //! screens are readers of the event stream and of the results [`store`].
 #![forbid(unsafe_code)]
 

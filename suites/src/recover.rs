@@ -131,9 +131,9 @@ impl Remains {
         let planned = self.planned.max(ordered.len() as u64);
         let summary = ended.unwrap_or_else(|| {
             // The number of cases of a lost plan is unknown.
-            let is_whole = self.planned == ordered.len() as u64;
-            let status = if is_whole { RunStatus::Done } else { RunStatus::Broken };
-            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.choices_of(id));
+            let is_complete = self.planned == ordered.len() as u64;
+            let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
+            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));
             Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale)
         });
         RunReport { run, cases, results: ordered, summary }

@@ -1,7 +1,7 @@
 //! SDP messages with every field by its name, legal or not, in both field orders
 //! (draft-pinkerton-iwarp-sdp-01 section 6).
 //!
-//! Nothing is judged: what a script sends may be wrong, and so may what a target answers.
+//! Nothing is judged here: a message of a script may be wrong, and so may the target's answer.
 
 pub(crate) mod shown;
 
@@ -10,23 +10,23 @@ use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 /// Octets of the BSDH.
 pub(crate) const BSDH_LEN: usize = 16;
 
-/// A field of an extended header, where the draft's figures have it.
+/// A field of an extended header, in its position in the draft's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     /// First octet of the message.
     start: usize,
-    /// Octets; all of those that share some with others give the same.
+    /// Length in octets. Fields that share octets have the same length.
     len: usize,
-    /// Lowest bit of it there.
+    /// Its lowest bit in these octets.
     shift: u32,
-    /// Bits.
+    /// Length in bits.
     bits: u32,
-    /// What is right where nobody says anything.
+    /// The correct value if a script sets none.
     pub(crate) default: u64,
 }
 
-const fn whole(name: &'static str, start: usize, len: usize, default: u64) -> Field {
+const fn field(name: &'static str, start: usize, len: usize, default: u64) -> Field {
     Field { name, start, len, shift: 0, bits: 8 * len as u32, default }
 }
 
@@ -35,8 +35,8 @@ const fn part(name: &'static str, start: usize, len: usize, shift: u32, bits: u3
 }
 
 const ADVERTS: [Field; 4] = [
-    whole("max_adverts", 16, 2, 4),
-    whole("rsvd", 18, 1, 0),
+    field("max_adverts", 16, 2, 4),
+    field("rsvd", 18, 1, 0),
     part("minv", 19, 1, 4, 4, 1),
     part("majv", 19, 1, 0, 4, 1),
 ];
@@ -45,29 +45,29 @@ const HELLO: [Field; 8] = [
     ADVERTS[1],
     ADVERTS[2],
     ADVERTS[3],
-    whole("des_rem_rcv_sz", 20, 4, 1000),
-    whole("local_rcv_sz", 24, 4, 4096),
-    whole("loc_ird", 28, 2, 4),
-    whole("loc_ord", 30, 2, 4),
+    field("des_rem_rcv_sz", 20, 4, 1000),
+    field("local_rcv_sz", 24, 4, 4096),
+    field("loc_ird", 28, 2, 4),
+    field("loc_ord", 30, 2, 4),
 ];
 const HELLO_ACK: [Field; 7] = [
     ADVERTS[0],
     ADVERTS[1],
     ADVERTS[2],
     ADVERTS[3],
-    whole("act_rcv_sz", 20, 4, 4096),
-    whole("loc_ird", 24, 2, 4),
-    whole("loc_ord", 26, 2, 4),
+    field("act_rcv_sz", 20, 4, 4096),
+    field("loc_ird", 24, 2, 4),
+    field("loc_ord", 26, 2, 4),
 ];
 const MODE_CHANGE: [Field; 3] =
     [part("rsvd", 16, 4, 4, 28, 0), part("mode", 16, 4, 1, 3, 2), part("s", 16, 4, 0, 1, 0)];
-const COMPLETION: [Field; 1] = [whole("length", 16, 4, 0)];
-const DES_SZ: [Field; 1] = [whole("des_sz", 16, 4, 2000)];
-const ACT_SZ: [Field; 1] = [whole("act_sz", 16, 4, 4096)];
-const SUSP_COMM: [Field; 3] = [whole("constant1", 16, 4, 0), whole("port", 20, 2, 0), whole("constant2", 22, 2, 1)];
+const COMPLETION: [Field; 1] = [field("length", 16, 4, 0)];
+const DES_SZ: [Field; 1] = [field("des_sz", 16, 4, 2000)];
+const ACT_SZ: [Field; 1] = [field("act_sz", 16, 4, 4096)];
+const SUSP_COMM: [Field; 3] = [field("constant1", 16, 4, 0), field("port", 20, 2, 0), field("constant2", 22, 2, 1)];
 const SRC_AVAIL: [Field; 3] =
-    [whole("length", 16, 4, 2000), whole("stag", 20, 4, 0x0101), whole("va", 24, 8, 0x7_0000_0001)];
-const SINK_AVAIL: [Field; 4] = [SRC_AVAIL[0], SRC_AVAIL[1], SRC_AVAIL[2], whole("non_discards", 32, 4, 0)];
+    [field("length", 16, 4, 2000), field("stag", 20, 4, 0x0101), field("va", 24, 8, 0x7_0000_0001)];
+const SINK_AVAIL: [Field; 4] = [SRC_AVAIL[0], SRC_AVAIL[1], SRC_AVAIL[2], field("non_discards", 32, 4, 0)];
 
 /// The fields of a message's extended header.
 pub(crate) const fn extension(mid: Mid) -> &'static [Field] {
@@ -86,11 +86,11 @@ pub(crate) const fn extension(mid: Mid) -> &'static [Field] {
 }
 
 impl Field {
-    /// Where it lies, and its lowest bit there, in an order.
+    /// Its octets and its lowest bit in an order of the fields.
     fn place(&self, order: FieldOrder) -> (std::ops::Range<usize>, u32) {
         let place = order.place(self.start..self.start + self.len);
         let width = 8 * u32::try_from(self.len).unwrap_or(0);
-        // What is a part of its octets is turned around within them.
+        // A part of its octets is reversed within them.
         match order {
             FieldOrder::Figure => (place, self.shift),
             FieldOrder::Mirrored => (place, width - self.shift - self.bits),
@@ -121,7 +121,7 @@ impl Field {
     }
 }
 
-/// A message whose counters may be left to the connection that it is sent on.
+/// A message. The connection that sends it may fill in its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) mid: u8,
@@ -130,16 +130,16 @@ pub(crate) struct Draft {
     pub(crate) len: Option<u32>,
     pub(crate) mseq: Option<u32>,
     pub(crate) mseq_ack: Option<u32>,
-    /// Of its own; without it the connection's.
+    /// The order of its fields, if it is not that of the connection.
     pub(crate) order: Option<FieldOrder>,
     /// Fields of its extended header and their values.
     pub(crate) extension: Vec<(Field, u64)>,
     pub(crate) payload: Vec<u8>,
-    /// Behind the message, not counted by Len.
-    pub(crate) behind: Vec<u8>,
+    /// Octets after the message that Len does not count.
+    pub(crate) trailing: Vec<u8>,
 }
 
-/// What a connection puts into a message that does not say it.
+/// The fields that a connection fills in if the message does not have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) bufs: u16,
@@ -149,7 +149,7 @@ pub(crate) struct Counters {
 }
 
 impl Draft {
-    /// A message of no extension and no payload.
+    /// A message with the defaults of its extension, and no payload.
     pub(crate) fn new(mid: Mid) -> Self {
         Draft {
             mid: mid.0,
@@ -161,7 +161,7 @@ impl Draft {
             order: None,
             extension: extension(mid).iter().map(|field| (*field, field.default)).collect(),
             payload: Vec::new(),
-            behind: Vec::new(),
+            trailing: Vec::new(),
         }
     }
 
@@ -185,12 +185,12 @@ impl Draft {
             field.put(order, *value, &mut octets);
         }
         octets.extend_from_slice(&self.payload);
-        octets.extend_from_slice(&self.behind);
+        octets.extend_from_slice(&self.trailing);
         octets
     }
 }
 
-/// A message that arrived, as far as it goes.
+/// A received message, which may be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) mid: Mid,
@@ -202,14 +202,14 @@ pub(crate) struct Heard {
     pub(crate) extension: Vec<(&'static str, u64)>,
     pub(crate) payload: Vec<u8>,
     pub(crate) octets: Vec<u8>,
-    /// RDMAP opcode that it came by; 0 where it came by none.
+    /// Its RDMAP opcode; 0 if it has none.
     pub(crate) opcode: u8,
     /// Invalidate STag of its Send.
     pub(crate) invalidates: u32,
 }
 
 impl Heard {
-    /// `None` where not even the BSDH is whole.
+    /// `None` if the BSDH is incomplete.
     pub(crate) fn read(octets: &[u8], order: FieldOrder) -> Option<Self> {
         let (bsdh, rest) = RawBsdh::read(octets, order)?;
         let fields = extension(bsdh.mid());
@@ -229,7 +229,7 @@ impl Heard {
         })
     }
 
-    /// Data that says nothing but its counters.
+    /// Is it Data with counters alone?
     pub(crate) fn is_update(&self) -> bool {
         self.mid == Mid::DATA && self.payload.is_empty() && self.flags == 0
     }
@@ -255,7 +255,7 @@ impl Heard {
     }
 }
 
-/// Can a field of this name be asked of a message?
+/// Does a message have a field of this name?
 pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
     const OF_ALL: [&str; 12] = [
         "mid",
@@ -274,12 +274,12 @@ pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
     OF_ALL.contains(&name) || extension(mid).iter().any(|field| field.name == name)
 }
 
-/// The name of a message as scripts have it.
+/// The message with this name in scripts.
 pub(crate) fn by_name(name: &str) -> Option<Mid> {
     NAMES.iter().find(|(_, other)| *other == name).map(|(mid, _)| *mid)
 }
 
-/// Messages as scripts call them.
+/// The names of messages in scripts.
 pub(crate) const NAMES: [(Mid, &str); 18] = [
     (Mid::HELLO, "hello"),
     (Mid::HELLO_ACK, "hello_ack"),
@@ -326,11 +326,11 @@ mod tests {
                 let mut again = Vec::new();
                 parsed.emit(order, &mut again);
                 assert_eq!(again, octets, "{name} {order:?}");
-                let heard = Heard::read(&octets, order).unwrap();
+                let message = Heard::read(&octets, order).unwrap();
                 for (field, value) in &draft.extension {
-                    assert_eq!(heard.field(field.name), Some(*value), "{name} {}", field.name);
+                    assert_eq!(message.field(field.name), Some(*value), "{name} {}", field.name);
                 }
-                assert_eq!((heard.mseq, heard.mseq_ack, heard.bufs), (7, 5, 16));
+                assert_eq!((message.mseq, message.mseq_ack, message.bufs), (7, 5, 16));
             }
         }
     }

@@ -8,16 +8,16 @@ use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
 use super::Proofs;
 
-/// The count of one catalogue, or of one section of it. Of the rows that are judgeable or
-/// unclassified each is in one of `covered`, `named` and `open`.
+/// The count of one catalogue or section. Each judgeable or unclassified row is in one of
+/// `covered`, `named` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
-    /// Which.
+    /// The catalogue.
     pub catalogue: Catalogue,
-    /// Which section; none for all of the catalogue.
+    /// The section; `None` for the complete catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
-    /// Rows whose breach shows in the way that is counted.
+    /// Rows whose breach is visible in the counted ways.
     pub rows: usize,
     /// Those that can be judged.
     pub judgeable: usize,
@@ -31,15 +31,15 @@ pub struct Count {
     pub rule: usize,
     /// Those that a case is proven to judge; rules may do so, too.
     pub case: usize,
-    /// Those that are proven by what is counted.
+    /// Those that are proven in the counted ways.
     pub covered: usize,
-    /// Those that a case is about, and no deviation shows that it can fail for them.
+    /// Those that a case is about, without a deviation that shows that it can fail for them.
     pub named: Vec<RequirementId>,
     /// The others.
     pub open: Vec<RequirementId>,
-    /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on
-    /// its host hears. Counted for cases and for the layers that verbs drive; 0 otherwise. Those
-    /// that permit, define or need knowledge from outside are not among them.
+    /// Additional rows: only the target's user can observe their breach, and an agent on its host
+    /// reports it. They count for cases and for the layers that verbs drive; otherwise this is 0.
+    /// Rows that permit, define or need knowledge from outside are not included.
     pub upper: usize,
     /// Those of them that a case is proven to judge.
     pub upper_covered: usize,
@@ -68,7 +68,7 @@ impl Count {
         }
     }
 
-    /// Covered rows in a hundred of those that could be; unclassified rows count as judgeable.
+    /// Covered rows as a percentage of the judgeable rows. Unclassified rows count as judgeable.
     #[must_use]
     pub fn percent(&self) -> f64 {
         let all = self.judgeable + self.unclassified;
@@ -76,10 +76,10 @@ impl Count {
     }
 }
 
-/// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches.
-/// Tests have the endpoint in hand: SDP and the port mapper answer what a peer and a user do; of
-/// the layers below, the verbs are what a user meets. What of the verbs shows on the wire is a rule
-/// of the layer that sends it.
+/// The places where a breach must be visible so that `by` can cover the row. A rule observes, a
+/// case also sends. Tests control the endpoint: with SDP and the port mapper, its peer and its
+/// user. With the layers below, the user has the verbs. If a part of the verbs is visible on the
+/// wire, a row of the sending layer is about it.
 #[must_use]
 pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
@@ -96,9 +96,9 @@ pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement
     requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
 }
 
-/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section where `sections`
-/// says so. By [`By::Case`] the proof of a rule counts as well: whatever a case asks, the monitor
-/// watches. `named` are the requirements that cases are about.
+/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section with `sections`.
+/// For [`By::Case`] the proof of a rule also counts, because the monitor watches every case.
+/// `named` are the requirements that cases are about.
 #[must_use]
 pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
@@ -140,18 +140,19 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
     counts
 }
 
-/// The rows whose breach the target's user alone sees, where `by` could cover them with an agent.
+/// The rows whose breach only the target's user can observe, if `by` could cover them with an
+/// agent.
 pub fn upper_rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == By::Case && is_upper(row))
 }
 
-/// It can be judged, or nobody has said that it cannot.
+/// Can it be judged, or is it not classified?
 fn is_counted(row: &Requirement) -> bool {
     row.classified.is_none_or(|classified| classified.class == Class::Judgeable)
 }
 
-/// Where a row is counted.
+/// The count of a row.
 fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -> &'c mut Count {
     let section = sections.then_some(row.section);
     let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
@@ -162,7 +163,7 @@ fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -
     &mut counts[index]
 }
 
-/// The layers whose user is an agent's.
+/// Layers whose user is an agent.
 const fn is_driven(catalogue: Catalogue) -> bool {
     matches!(catalogue, Catalogue::Ddp | Catalogue::Mpa | Catalogue::MpaP2p | Catalogue::Rdmap)
 }
@@ -189,8 +190,8 @@ mod tests {
         assert_eq!((rule.rows, test.rows), (rule.rows, rule.rows), "MPA has no row that shows at the verbs");
     }
 
-    /// A rule that is proven counts beside the cases, and a case that no deviation makes fail does
-    /// not.
+    /// A proven rule counts in addition to the cases. A case that no deviation makes fail does not
+    /// count.
     #[test]
     fn a_case_counts_when_a_deviation_makes_it_fail() {
         let key = requirement!("MPA-7.1.1-2");
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_alone_sees_is_counted_beside() {
+    fn rows_that_only_the_user_observes_are_counted_separately() {
         let shown = requirement!("RDMAP-5.3-13");
         let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.tells-one-octet-more");
         let of = |by, sections| {
@@ -232,8 +233,8 @@ mod tests {
                 rdmap.iter().map(|c| c.covered).sum::<usize>(),
             )
         };
-        let ((_, rows, covered), whole) = (sum(true), sum(false));
-        assert_eq!(((false, rows, covered), sum(true).0), (whole, true));
+        let ((_, rows, covered), total) = (sum(true), sum(false));
+        assert_eq!(((false, rows, covered), sum(true).0), (total, true));
         // As the catalogue has them: 175 rows on the wire, 125 in an answer.
         assert_eq!(rows, 300);
     }

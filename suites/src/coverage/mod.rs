@@ -1,10 +1,9 @@
-//! Which requirements are covered by what, counted from tests and cases that ran.
+//! Counts the requirements that tests and cases have covered when they ran.
 //!
 //! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
-//! matrix ([`crate::prove`]); what they proved is kept in `suites/coverage/proofs.csv` and built
-//! in. Which rows count is told by where a breach of them shows ([`ways`]); of these only those
-//! that can be judged count ([`weft_core::requirement::Class`]), and the others need a reason,
-//! which stands in the catalogue of classes.
+//! matrix ([`crate::prove`]). Their proofs are kept in `suites/coverage/proofs.csv` and are built
+//! in. A row counts if its breach is visible in the right place ([`ways`]) and if it can be judged
+//! ([`weft_core::requirement::Class`]). The others need a reason in the catalogue of classes.
 
 mod count;
 
@@ -19,23 +18,23 @@ use weft_core::coverage::By;
 
 use crate::model::Role;
 
-/// The proofs that came with this weft.
+/// The built-in proofs.
 const PROOFS: &str = include_str!("../../coverage/proofs.csv");
 /// First line of a file of proofs.
 const HEADER: &str = "by,id,test";
 
-/// Why proofs cannot be read.
+/// The reason why proofs cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageError {
-    /// A file or folder.
+    /// A file or folder cannot be read.
     #[error("{path}: {error}")]
     Io {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// A line that is no proof.
+    /// A line is not a proof.
     #[error("{place}: {line:?} is not `by,id,test` with by = case, rule or test and an id of the catalogues")]
     Line {
         /// File and line.
@@ -45,19 +44,19 @@ pub enum CoverageError {
     },
 }
 
-/// One id proven by one test, or by one case and a deviation that makes it fail.
+/// The proof of one id by one test, or by one case and a deviation that makes it fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proven {
     /// `case`, `rule` or `test`.
     pub by: String,
-    /// What is proven.
+    /// The proven requirement.
     pub id: RequirementId,
-    /// The test; of a case its id, its role where that is the Initiator's, and the deviation.
+    /// The test; or the id of a case, its role if it is Initiator, and the deviation.
     pub test: String,
 }
 
 impl Proven {
-    /// `id` is shown by a case that judges a twin of this role, and fails when the twin commits the
+    /// The proof of `id` by a case that judges a twin of this role, and fails against the
     /// deviation.
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
@@ -66,12 +65,12 @@ impl Proven {
     }
 }
 
-/// All proofs, sorted, each once.
+/// All proofs, sorted and without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proofs(BTreeSet<Proven>);
 
 impl Proofs {
-    /// The proofs that came with this weft.
+    /// The built-in proofs.
     ///
     /// # Errors
     /// The file is damaged.
@@ -81,10 +80,10 @@ impl Proofs {
         Ok(proofs)
     }
 
-    /// What tests, or a kill matrix, left in `folder`; joins what is there.
+    /// Adds the proofs that tests or a kill matrix have written to `folder`.
     ///
     /// # Errors
-    /// The folder cannot be read, or holds something else.
+    /// The folder cannot be read, or contains other files.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), CoverageError> {
         let failed = |path: &Path, error| CoverageError::Io { path: path.display().to_string(), error };
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {

@@ -1,7 +1,7 @@
-//! Ethernet frames for what crossed the wire: handshake, segments, FIN, reset, with right numbers
-//! and checksums.
+//! Makes Ethernet frames for the events of a connection: handshake, segments, FIN, reset, with
+//! correct sequence numbers and checksums.
 //!
-//! Headers are made up; only octets, order and times are those of the connection.
+//! Headers are synthetic. Only octets, order and times are those of the connection.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 
 use super::{Frames, Source};
 
-/// Octets of payload that one frame carries at most.
+/// Maximum payload of one frame in octets.
 const MSS: usize = 1460;
 /// Locally administered addresses of the two ends.
 const TESTER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
@@ -74,13 +74,13 @@ pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
 pub struct Framer {
     /// By the tape's number of the connection.
     flows: HashMap<u32, Flow>,
-    /// How many connections a tester's address had with a target's.
+    /// The number of connections between a tester's and a target's address.
     pairs: HashMap<(SocketAddr, SocketAddr), u32>,
     events: usize,
 }
 
 impl Framer {
-    /// Hands the frames of the next event to `put`.
+    /// Passes the frames of the next event to `put`.
     pub fn event(&mut self, event: &TapeEvent, mut put: impl FnMut(Frame)) {
         let index = self.events;
         self.events += 1;

@@ -1,10 +1,10 @@
-//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, on pass
-//! too.
+//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, also for
+//! a pass.
 //!
-//! The packets are made from what the tester's end of each connection sent and received: octets,
-//! order and times are what they were, while segment boundaries, acknowledgements and headers are
-//! made up. The capture says so itself. Where the run captures on an interface, they are the frames
-//! that were there.
+//! The packets are made from the octets that the tester sent and received on each connection.
+//! Octets, order and times are real. Segment boundaries, acknowledgements and headers are
+//! synthetic, and the capture has a note about this. If the run captures on an interface, the
+//! captured frames replace them.
 
 mod comments;
 mod frames;
@@ -38,13 +38,13 @@ const TRANSCRIPT: &str = "transcript.json";
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) list: Vec<Frame>,
-    /// For each event of the tape the frame that shows it, where one does.
+    /// For each event of the tape, the frame that shows it, if any.
     anchors: Vec<Option<usize>>,
-    /// Where they come from.
+    /// Their source.
     pub(crate) source: Source,
 }
 
-/// Where the files of a case will be, relative to the run's folder ([`crate::folder::of_run`]).
+/// The paths of the files of a case, relative to the run's folder ([`crate::folder::of_run`]).
 pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: Option<String>) -> Evidence {
     let folder = format!("{CASES}/{}", key.path());
     let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };
@@ -52,16 +52,16 @@ pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: O
     Evidence { folder, files, source, without_wire }
 }
 
-/// Files of a case that are written, but that a power failure may still take.
+/// Written files of a case that a power failure may still destroy.
 pub(crate) struct Written {
     files: Vec<File>,
-    /// The case's folder and those above it that were made for it, and the one that they were made
-    /// in.
+    /// The case's folder, the folders above it that were created for it, and the folder that
+    /// contains these.
     folders: Vec<PathBuf>,
 }
 
 impl Written {
-    /// Brings them to the disk. May take a while.
+    /// Writes them to the disk. This may take a while.
     pub(crate) fn sync(self) -> io::Result<()> {
         self.files.iter().try_for_each(File::sync_all)?;
         // The names of the files and folders.

@@ -1,4 +1,4 @@
-//! Shows the frames of a case to the monitor and keeps what it finds.
+//! Lets the monitor read the frames of a case, and keeps its findings.
 
 use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::source::Frame as Captured;
@@ -9,7 +9,7 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 use super::{Frames, LINKTYPE_ETHERNET};
 use crate::model::{EvidenceSource, Seen};
 
-/// Most findings that are kept of one case.
+/// Maximum number of kept findings of one case.
 const MAX_SEEN: usize = 1000;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Sink for Findings {
     }
 }
 
-/// What the monitor finds in the frames of a tape, and how many further findings had no room.
+/// The monitor's findings in the frames of a tape, and the number of findings that were not kept.
 pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
     let mut dissector = Dissector::default();
     if frames.source == EvidenceSource::Endpoint {

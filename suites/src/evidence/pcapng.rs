@@ -7,11 +7,11 @@ use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
 
 use super::{Frames, LINKTYPE_ETHERNET, Source};
 
-const MADE: &str = "Made from the octets that the tester sent and received. Headers, segment boundaries and acknowledgements are made \
-                    up.";
-const CAPTURED: &str = "Captured on an interface: the frames as they were there.";
+const MADE: &str = "Made from the octets that the tester sent and received. Headers, segment boundaries and acknowledgements are \
+                    synthetic.";
+const CAPTURED: &str = "Frames that were captured on an interface.";
 
-/// Writes a whole capture. `comments` holds those of each frame.
+/// Writes a capture. `comments` has the comments of each frame.
 pub(super) fn write(
     out: impl io::Write,
     section: &str,
@@ -47,7 +47,7 @@ mod tests {
     use weft_dissector::source::Capture;
 
     #[test]
-    fn comments_stand_at_their_frame() {
+    fn comments_are_at_their_frame() {
         let frame = |event| Frame { at_ns: 1, from_tester: true, octets: vec![1, 2, 3], event };
         let list = vec![frame(0), frame(0), frame(1)];
         let frames = Frames { list, anchors: Vec::new(), source: Source::Endpoint };
@@ -55,7 +55,7 @@ mod tests {
         let comments = [vec!["hello".to_owned(), "again".to_owned()], Vec::new()];
         write(&mut octets, "section", &frames, &comments, 1 << 40).unwrap();
         let count = |text: &[u8]| octets.windows(text.len()).filter(|window| *window == text).count();
-        assert_eq!((count(b"hello"), count(b"again"), count(b"section"), count(b"made up")), (1, 1, 1, 1));
+        assert_eq!((count(b"hello"), count(b"again"), count(b"section"), count(b"synthetic")), (1, 1, 1, 1));
         let mut capture = Capture::from_reader(Box::new(io::Cursor::new(octets))).unwrap();
         let mut read = 0;
         while let Some(frame) = capture.next_frame() {

@@ -1,10 +1,10 @@
-//! Evidence from the wire: the frames of an interface in the place of those that are made from the
-//! endpoint's own octets.
+//! Evidence from the wire: captured frames that replace the frames made from the tester's own
+//! octets.
 //!
-//! Only they show where segments begin and which end sent which FIN or reset. They take the others'
-//! place when they are whole: every octet that the tester received is in them, and every one that
-//! it sent, or the reset that ended it. Where they are not, the case keeps what the endpoint knows,
-//! and says so.
+//! Only captured frames show where segments begin, and which end sent which FIN or reset. They
+//! replace the others if they are complete: they have every octet that the tester received, and
+//! every octet that it sent, or the reset that ended the direction. If they are incomplete, the
+//! case keeps the frames made from the tester's octets, and its evidence has the reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,12 +19,12 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 
 use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
 
-/// Octets of frames that are kept of one case.
+/// Maximum size of the frames of one case in octets.
 const MOST_OCTETS: usize = 64 << 20;
-/// How long the kernel may hold a frame back.
+/// The time for which the kernel may delay a frame.
 const BATCH: Duration = Duration::from_millis(5);
 
-/// An interface that is captured on while a run lasts.
+/// A capture on an interface during a run.
 pub(crate) struct Wire {
     kept: Arc<Kept>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Wire {
 #[derive(Default)]
 struct Kept {
     segments: Mutex<VecDeque<Segment>>,
-    /// Something came, or the capture is over.
+    /// Frames arrived, or the capture has ended.
     news: Notify,
     over: AtomicBool,
 }
@@ -62,7 +62,7 @@ impl Wire {
     /// Begins to capture TCP on `interface`, until it is dropped.
     ///
     /// # Errors
-    /// The interface cannot be had, or its frames are no Ethernet frames.
+    /// The interface cannot be opened, or it has no Ethernet frames.
     pub(crate) fn open(interface: &str) -> Result<Self, OpenError> {
         let settings = Settings { filter: Some("tcp".to_owned()), batch: BATCH, ..Settings::new(interface) };
         let mut live = weft_capture::Live::open(&settings)?;
@@ -77,7 +77,7 @@ impl Wire {
         let writer = Arc::downgrade(&kept);
         let read = move || {
             let mut held = 0;
-            // Whoever reads is gone: so is the run.
+            // The reader is gone, so the run is over.
             while let Some(kept) = writer.upgrade() {
                 match live.next_frame() {
                     Next::Packet(packet) => {
@@ -94,7 +94,7 @@ impl Wire {
                     }
                     Next::Idle => kept.news.notify_one(),
                     Next::Over(why) => {
-                        tracing::warn!(why, "the capture is over");
+                        tracing::warn!(why, "the capture has ended");
                         kept.over.store(true, Relaxed);
                         kept.news.notify_one();
                         return;
@@ -109,13 +109,13 @@ impl Wire {
         Ok(Wire { kept })
     }
 
-    /// A case begins: what was there before is none of its.
+    /// Begins a case: discards earlier frames.
     pub(crate) fn begin(&self) {
         self.kept.segments().clear();
     }
 
-    /// The frames of a case's connections, once they are whole; why they are not, when `patience`
-    /// is over.
+    /// Waits until the frames of a case's connections are complete. After `patience`, returns the
+    /// reason why they are incomplete.
     pub(crate) async fn frames(
         &self,
         tape: &[TapeEvent],
@@ -130,7 +130,7 @@ impl Wire {
                 Err(why) => why,
             };
             if self.kept.over.load(Relaxed) {
-                return Err("the capture is over".to_owned());
+                return Err("the capture has ended".to_owned());
             }
             tokio::select! {
                 () = self.kept.news.notified() => {}
@@ -164,14 +164,14 @@ fn segment(time: u64, frame: &[u8]) -> Option<Segment> {
 /// One direction of a connection.
 #[derive(Default)]
 struct Half {
-    /// Number of its SYN.
+    /// Sequence number of its SYN.
     first: Option<u32>,
-    /// What was seen of its octets, from 0 on: begin, end, frame.
+    /// Captured octets, counted from 0: begin, end, frame.
     runs: Vec<(u64, u64, usize)>,
     fin: Option<usize>,
     rst: Option<usize>,
     /// Octets of the tape so far.
-    told: u64,
+    on_tape: u64,
 }
 
 impl Half {
@@ -183,7 +183,7 @@ impl Half {
             && segment.len > 0
         {
             let begin = segment.seq.wrapping_sub(first.wrapping_add(1));
-            // A probe of one octet before what is next lies far off.
+            // The octet of a probe before octet 0 wraps around to a large number.
             if begin < 1 << 31 {
                 self.runs.push((u64::from(begin), u64::from(begin) + u64::from(segment.len), frame));
             }
@@ -196,27 +196,27 @@ impl Half {
         }
     }
 
-    /// Octets from the beginning on without a hole.
-    fn whole(&self) -> u64 {
+    /// The number of octets from the beginning without a gap.
+    fn contiguous(&self) -> u64 {
         let mut runs: Vec<(u64, u64)> = self.runs.iter().map(|(begin, end, _)| (*begin, *end)).collect();
         runs.sort_unstable();
-        runs.into_iter().fold(0, |whole, (begin, end)| if begin <= whole { whole.max(end) } else { whole })
+        runs.into_iter().fold(0, |last, (begin, end)| if begin <= last { last.max(end) } else { last })
     }
 
-    /// The frame that brought an octet first.
+    /// The first frame with an octet.
     fn frame_of(&self, octet: u64) -> Option<usize> {
         self.runs.iter().find(|(begin, end, _)| (*begin..*end).contains(&octet)).map(|(_, _, frame)| *frame)
     }
 }
 
-/// The frames of the tape's connections; why they are not whole, for people.
+/// The frames of the tape's connections, or the reason why they are incomplete.
 fn frames<'s>(
     tape: &[TapeEvent],
     segments: impl Iterator<Item = &'s Segment>,
     began_unix_ns: u64,
 ) -> Result<Frames, String> {
     if tape.iter().any(|event| matches!(event.what, What::Datagram { .. })) {
-        return Err("the case has datagrams, and TCP alone is captured".to_owned());
+        return Err("the case has datagrams, and only TCP is captured".to_owned());
     }
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let connected = tape.iter().filter_map(|event| match event.what {
@@ -225,11 +225,11 @@ fn frames<'s>(
     });
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
-    // Copied when they are known to be whole: until then this is asked at each pause of the
+    // They are copied when they are complete. Until then, this function runs at each pause of the
     // capture.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
-    // The first frame of each, in that order.
+    // The first frame of each connection, in that order.
     let mut begun: Vec<usize> = Vec::new();
     for segment in segments {
         let ends = connections.iter().position(|(_, tester, target)| {
@@ -244,14 +244,13 @@ fn frames<'s>(
         halves[index][usize::from(!from_tester)].add(segment, list.len());
         list.push((segment, from_tester));
     }
-    // The monitor numbers connections by their first frames, and what it finds is told apart by
-    // that.
+    // The monitor numbers connections by their first frames, and its findings have these numbers.
     if order.len() != connections.len() || !order.is_sorted() {
         return Err("the capture does not show each connection's beginning, in their order".to_owned());
     }
-    let whole: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::whole)).collect();
-    // Where the octets of each event begin, or the frame of its end; a hole is told before anything
-    // is looked up.
+    let captured: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::contiguous)).collect();
+    // The first octet of each event, or the frame of an end. A gap is reported before frames are
+    // searched.
     let mut places = Vec::with_capacity(tape.len());
     for event in tape {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
@@ -262,8 +261,8 @@ fn frames<'s>(
         let other_reset = halves[index][1 - side].rst;
         let half = &mut halves[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
-            // What the tester did last may never have left it, and nobody knows; what it saw was
-            // there.
+            // The last packet of the tester may never have left it. A packet that it received was
+            // on the wire.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
             Some(frame) => Ok(Place::Frame(frame)),
             None => Ok(Place::Nowhere),
@@ -272,9 +271,10 @@ fn frames<'s>(
             What::Connected { .. } => Place::Frame(begun[index]),
             What::Datagram { .. } => Place::Nowhere,
             What::Octets(octets) => {
-                let begin = half.told;
-                half.told += octets.len() as u64;
-                if whole[index][side] < half.told && (side == 1 || (half.rst.is_none() && other_reset.is_none())) {
+                let begin = half.on_tape;
+                half.on_tape += octets.len() as u64;
+                if captured[index][side] < half.on_tape && (side == 1 || (half.rst.is_none() && other_reset.is_none()))
+                {
                     return Err(format!("the capture lacks octets of connection {}", event.connection + 1));
                 }
                 Place::Octet { index, side, at: begin }
@@ -298,11 +298,11 @@ fn frames<'s>(
     Ok(Frames { list: list.iter().map(frame).collect(), anchors, source: Source::Wire })
 }
 
-/// Where an event of the tape is in a capture.
+/// The position of an event of the tape in a capture.
 enum Place {
     Nowhere,
     Frame(usize),
-    /// In the frame that brought this octet of a direction first.
+    /// The first frame with this octet of a direction.
     Octet {
         index: usize,
         side: usize,
@@ -338,9 +338,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_those_of_the_wire_and_events_stand_at_theirs() {
+    fn events_are_at_their_captured_frames() {
         use Direction::{FromTarget, ToTarget};
-        // One read gave what came in two segments; two writes went out in one.
+        // One read returned the octets of two segments. Two writes were sent in one segment.
         let known = tape(&[
             (ToTarget, octets(20)),
             (ToTarget, octets(10)),
@@ -355,7 +355,7 @@ mod tests {
             (ToTarget, What::Reset),
         ]);
         // Handshake 0 to 2, both writes 3, the segments 4 and 5, FIN 6 with its acknowledgement,
-        // reset 8; and a stranger.
+        // reset 8; and a segment of another connection.
         let mut segments = captured(&was);
         segments.insert(4, Segment { from: address(9, 1), ..segments[4].clone() });
         let frames = frames(&known, segments.iter(), 1_000).unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_refused() {
+    fn rejects_an_incomplete_capture() {
         use Direction::{FromTarget, ToTarget};
         let known = tape(&[(ToTarget, octets(20)), (FromTarget, octets(2000)), (FromTarget, What::Fin)]);
         let segments = captured(&known);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_that_a_reset_kept_from_leaving_are_not_waited_for() {
+    fn does_not_wait_for_octets_that_a_reset_discarded() {
         use Direction::{FromTarget, ToTarget};
         let known = tape(&[(ToTarget, octets(20)), (FromTarget, What::Reset)]);
         let segments: Vec<Segment> = captured(&known).into_iter().filter(|segment| segment.len == 0).collect();

@@ -25,7 +25,7 @@ impl Sources {
     }
 
     /// One line per source, to follow the word "evidence".
-    pub(super) fn told(self) -> impl Iterator<Item = String> {
+    pub(super) fn lines(self) -> impl Iterator<Item = String> {
         self.0.into_iter().map(|((source, why), count)| {
             let why = why.map_or_else(String::new, |why| format!(" ({why})"));
             format!("of {}: {}{why}", cases(count), source.told())

@@ -122,9 +122,9 @@ mod tests {
         octets.marks.push(Mark { start: 3, end: 4, label: "next".into(), kind: MarkKind::Stimulus });
         let rows = rows(&octets, 100);
         let runs = rows[0].runs();
-        let told: Vec<_> = runs.iter().map(|run| (run.hex.as_str(), run.class, run.label)).collect();
+        let joined: Vec<_> = runs.iter().map(|run| (run.hex.as_str(), run.class, run.label)).collect();
         assert_eq!(
-            told,
+            joined,
             [
                 ("61", "plain", ""),
                 ("62 63", "field-0", "two"),

@@ -92,7 +92,7 @@ struct Entry<'a> {
     took: String,
     requirements: Vec<Requirement>,
     /// Does each requirement have its statement here, and not only its id?
-    told: bool,
+    has_statements: bool,
     /// The monitor's findings about the target.
     about_target: Vec<&'a Seen>,
     /// The story as HTML.
@@ -143,7 +143,7 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let groups = groups.map_err(|error| failed(&error))?;
     let mut packs = maker.stories.finish().map_err(|error| failed(&error))?;
     packs.extend(maker.captures.finish().map_err(|error| failed(&error))?);
-    let evidence: Vec<String> = Sources::of(report.results.iter().map(|result| &result.evidence)).told().collect();
+    let evidence: Vec<String> = Sources::of(report.results.iter().map(|result| &result.evidence)).lines().collect();
     let page = Page {
         report,
         started: clock::rfc3339(report.run.started_unix_ms),
@@ -222,7 +222,7 @@ impl<'a> Maker<'a> {
             took: clock::duration(result.duration_us),
             requirements: ledger(std::iter::once(result)),
             about_target: result.seen.iter().filter(|seen| seen.by_target).collect(),
-            told: packed.is_none() && went_wrong(result),
+            has_statements: packed.is_none() && went_wrong(result),
             plain,
             packed,
             signature: went_wrong(result).then(|| result.signature()),

@@ -49,7 +49,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         let reasons = escaped(&summary.reasons.join("; "));
         text.push_str(&format!("\nExit code {}: {reasons}.\n", summary.exit_code.code()));
     }
-    for line in Sources::of(report.results.iter().map(|result| &result.evidence)).told() {
+    for line in Sources::of(report.results.iter().map(|result| &result.evidence)).lines() {
         text.push_str(&format!("\nEvidence {}.\n", escaped(&line)));
     }
     if !summary.failing.is_empty() {

@@ -97,7 +97,7 @@ impl<W: Write> State<W> {
                 if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
                     writeln!(self.writer, "requirements met: {held}")?;
                 }
-                for line in std::mem::take(&mut self.evidence).told() {
+                for line in std::mem::take(&mut self.evidence).lines() {
                     writeln!(self.writer, "evidence {line}")?;
                 }
                 match summary.reasons.join("; ") {
@@ -196,7 +196,7 @@ impl<W: Write> State<W> {
         writeln!(self.writer)?;
         self.coloured(first.verdict, first.verdict.as_str())?;
         writeln!(self.writer, " {}: {}", first.key, first.title)?;
-        // An error is the tester's own, and tells nothing about requirements.
+        // An error is the tester's own, and is no verdict on requirements.
         let about = |judged: &&RequirementVerdict| {
             judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
         };

@@ -223,7 +223,7 @@ pub async fn run_with(
         status = RunStatus::Cancelled;
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
-    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.choices_of(id));
+    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.variants_of(id));
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { declared_otherwise, ..summary };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::control::BASIC;
 use super::seed;
 use crate::model::{CaseInfo, CaseKey, Tier};
-use crate::script::{Suites, choices};
+use crate::script::{Suites, variants};
 
 /// Selects cases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -133,7 +133,7 @@ impl Plan {
             let before = plan.keys.len();
             let case_seed = seed::of_case(seed, &CaseKey::new(&case.id));
             let in_tier: BTreeSet<CaseKey> = suites.chosen(&case.id, filter.tier, case_seed).into_iter().collect();
-            for key in choices(case) {
+            for key in variants(case) {
                 let wanted = match &filter.only {
                     Some(only) => only.contains(&key),
                     None => in_tier.contains(&key) || filter.names(&key),

@@ -1,8 +1,8 @@
-//! What drives the target's own verbs, `target`: the third parameter of a case that has
+//! The target's own verbs, `target`: the third parameter of a case with
 //! `capabilities = { "agent" }`.
 //!
 //! ```lua
-//! local conn, pair, op = target:operate { ird = 4 }  -- in either role: FPDUs may go both ways; op.msn, op.target_msn are the next Sends'
+//! local conn, pair, op = target:operate { ird = 4 }  -- in either role; op.msn and op.target_msn are the MSNs of the next Sends
 //! local region = target:region { octets = 64, access = { "local_write", "remote_write" }, put = "hello" }
 //! region:get { offset = 0, length = 5 }              -- "hello"; region.stag, region.address, region.octets
 //! local work = pair:post_receive { region = region }
@@ -18,36 +18,26 @@
 //! local conn, pair = target:connect { private_data = "..." } conn:expect_request {} conn:send(conn:reply {})
 //! ```
 
-use std::sync::Arc;
-
 use mlua::{Lua, LuaSerdeExt, Table, UserData, UserDataFields, UserDataMethods, Value};
-use tokio::sync::Mutex;
 use weft_agent::protocol::{Action, Done, Event, Object, Octets, pattern};
-use weft_core::RequirementId;
 
-use super::agent_options::WorkFields;
+use super::agent_options::{RegionFields, WorkFields};
 use super::agent_pair::Pair;
-use super::location::here;
-use super::message;
-use super::options::Reader;
-use super::surface::Connection;
+use super::bind::{Context, surface};
+use super::message::startup_from_lua;
 use crate::model::SourceLocation;
-use crate::stage::{Stage, Stop};
-use crate::targets::Target;
+use crate::stage::{Expectation, Stage};
 
 /// `target`.
 #[derive(Clone)]
 pub(super) struct TargetVerbs {
-    pub(super) stage: Arc<Mutex<Stage>>,
-    pub(super) target: Arc<Target>,
-    pub(super) requirements: Arc<Vec<RequirementId>>,
+    pub(super) context: Context,
 }
 
 /// `region`.
 #[derive(Clone)]
 pub(super) struct Region {
-    stage: Arc<Mutex<Stage>>,
-    agent: TargetVerbs,
+    context: Context,
     pub(super) object: Object,
     address: u64,
     local_key: u32,
@@ -55,17 +45,17 @@ pub(super) struct Region {
     pub(super) octets: u64,
 }
 
-/// A window.
+/// `window`.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) object: Object,
     stag: u32,
 }
 
-/// A shared receive queue.
+/// `shared`.
 #[derive(Clone)]
 pub(super) struct Shared {
-    agent: TargetVerbs,
+    context: Context,
     pub(super) object: Object,
 }
 
@@ -73,193 +63,213 @@ pub(super) struct Shared {
 pub(super) const REGION_FIELDS: [(&str, &str); 4] =
     [("stag", "integer"), ("address", "integer"), ("local_key", "integer"), ("octets", "integer")];
 pub(super) const WINDOW_FIELDS: [(&str, &str); 1] = [("stag", "integer")];
-/// Fields of what [`TargetVerbs`]'s `operate` gives last.
+/// Fields of the last value of `target:operate`.
 pub(super) const OPERATED_FIELDS: [(&str, &str); 2] = [("msn", "integer"), ("target_msn", "integer")];
 
-/// The end of a case, for Lua.
-pub(super) fn stopped<T>(result: Result<T, Stop>) -> mlua::Result<T> {
-    result.map_err(mlua::Error::external)
+impl TargetVerbs {
+    fn pair(&self, object: Object) -> Pair {
+        Pair { context: self.context.clone(), object }
+    }
 }
 
-impl TargetVerbs {
-    pub(super) fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
-        Reader { lua, target: &self.target, requirements: &self.requirements }
+/// The given domain, or the usual one.
+async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLocation>) -> mlua::Result<Object> {
+    match given {
+        Some(domain) => Ok(domain),
+        None => Ok(stage.agent_domain(at).await?),
     }
+}
 
-    fn connection(&self, number: u32) -> Connection {
-        let (stage, target, requirements) = (self.stage.clone(), self.target.clone(), self.requirements.clone());
-        Connection { stage, target, requirements, number }
+/// The end of a case whose agent sent the answer to another request.
+fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
+    stage.agent_gone("answers something else", at).into()
+}
+
+/// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
+pub(super) async fn post(
+    stage: &mut Stage,
+    work: &WorkFields,
+    at: Option<&SourceLocation>,
+    action: impl FnOnce(u64) -> Action,
+) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
+    let number = work.work.unwrap_or_else(|| stage.agent_work());
+    match stage.agent_stimulus(action(number), at).await? {
+        Ok(done) => Ok((Some(number), done, None)),
+        Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
+        Err(failure) => Err(stage.agent_gone(&format!("does not do it: {failure}"), at).into()),
     }
+}
 
-    fn pair(&self, object: Object) -> Pair {
-        Pair { agent: self.clone(), object }
-    }
+/// Posts a receive on a pair or on a shared receive queue.
+pub(super) async fn post_receive(
+    stage: &mut Stage,
+    on: Object,
+    work: &WorkFields,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<(Option<u64>, Option<String>)> {
+    let parts = work.parts.clone();
+    let (number, _, why) = post(stage, work, at, |work| Action::PostReceive { on, work, parts }).await?;
+    Ok((number, why))
+}
 
-    /// Asks for something that stimulates nothing.
-    async fn done(&self, action: Action, at: Option<&SourceLocation>) -> mlua::Result<Done> {
-        stopped(self.stage.lock().await.agent_done(action, at).await)
-    }
+surface! {
+    AGENT = TargetVerbs, bind_agent |target, stage, at, lua|;
 
-    async fn domain(&self, domain: Option<Object>, at: Option<&SourceLocation>) -> mlua::Result<Object> {
-        match domain {
-            Some(domain) => Ok(domain),
-            None => stopped(self.stage.lock().await.agent_domain(at).await),
+    /// Returns the properties and the objects of the device; see docs/agent.md.
+    async device() -> "table" => match stage.agent_done(Action::Device, at).await? {
+        Done::Device(device) => lua.to_value(&device)?,
+        _ => Err(wrong_answer(&mut stage, at))?,
+    };
+
+    /// Creates another Protection Domain.
+    async domain() -> "integer" => match stage.agent_done(Action::Domain, at).await? {
+        Done::Domain { domain } => domain,
+        _ => Err(wrong_answer(&mut stage, at))?,
+    };
+
+    /// Registers memory of the target.
+    async region() { agent_region as wanted } -> "weft.Region" =>
+        region(&target.context, &mut stage, wanted, at).await?;
+
+    /// Creates a memory window that is not bound.
+    async window() { agent_window as (posted, given) } -> "weft.Window" => {
+        let domain = domain(&mut stage, given, at).await?;
+        match stage.agent_done(Action::Window { domain, posted }, at).await? {
+            Done::Window { window, remote_key } => Window { object: window, stag: remote_key },
+            _ => Err(wrong_answer(&mut stage, at))?,
         }
-    }
+    };
 
-    async fn odd(&self, at: Option<&SourceLocation>) -> mlua::Error {
-        mlua::Error::external(self.stage.lock().await.agent_gone("answers something else", at))
-    }
-
-    /// Posts a work request; gives its number, and `nil` with the reason where it may be refused
-    /// and is.
-    pub(super) async fn post(
-        &self,
-        work: &WorkFields,
-        at: Option<&SourceLocation>,
-        action: impl FnOnce(u64) -> Action,
-    ) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
-        let mut stage = self.stage.lock().await;
-        let number = work.work.unwrap_or_else(|| stage.agent_work());
-        match stopped(stage.agent_stimulus(action(number), at).await)? {
-            Ok(done) => Ok((Some(number), done, None)),
-            Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
-            Err(failure) => Err(mlua::Error::external(stage.agent_gone(&format!("does not do it: {failure}"), at))),
+    /// Creates a shared receive queue.
+    async shared() { agent_shared as (depth, parts, given) } -> "weft.Shared" => {
+        let domain = domain(&mut stage, given, at).await?;
+        match stage.agent_done(Action::Shared { domain, depth, parts }, at).await? {
+            Done::Shared { shared } => Shared { context: target.context.clone(), object: shared },
+            _ => Err(wrong_answer(&mut stage, at))?,
         }
-    }
+    };
 
-    pub(super) async fn post_receive(
-        &self,
-        on: Object,
-        work: WorkFields,
-        at: Option<&SourceLocation>,
-    ) -> mlua::Result<(Option<u64>, Option<String>)> {
-        let parts = work.parts.clone();
-        let (number, _, why) = self.post(&work, at, |work| Action::PostReceive { on, work, parts }).await?;
-        Ok((number, why))
-    }
+    /// Opens a connection and brings it to Full Operation, in either role. The opening Send is
+    /// over, and FPDUs may go both ways.
+    async operate() { agent_operate: agent_pair as (expectation, options) }
+        -> "weft.Connection, weft.Pair, weft.Operated" => {
+        let request = startup_from_lua(&lua, target.context.target.request.clone(), None)?;
+        let operated = stage.agent_operate(&options, &request, &expectation).await?;
+        let op = lua.create_table()?;
+        op.set("msn", operated.msn)?;
+        op.set("target_msn", operated.target_msn)?;
+        (target.context.connection(operated.number), target.pair(operated.pair), op)
+    };
+
+    /// Lets an Initiator connect. TCP is open, and its Request is under way.
+    async connect() { agent_pair as (expectation, options) } -> "weft.Connection, weft.Pair" => {
+        let (number, pair) = stage.agent_connect(&options, &expectation).await?;
+        (target.context.connection(number), target.pair(pair))
+    };
+
+    /// Expects that the Responder's user is notified of the Request, with these private data. Also
+    /// returns the notification.
+    async expect_request() { agent_request as (expectation, private_data) } -> "weft.Pair, table" => {
+        let (pair, request) = expect_request(&lua, &mut stage, &expectation, private_data).await?;
+        (target.pair(pair), request)
+    };
+
+    /// Returns the bytes that `fill` writes into memory.
+    fn pattern(seed: i64 = "integer", length: u64 = "integer") -> "string" => {
+        const MOST: u64 = 1 << 20;
+        if length > MOST {
+            return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} octets")));
+        }
+        let octets: Vec<u8> = (0..length).map(|index| pattern(seed.cast_unsigned(), index)).collect();
+        lua.create_string(octets)?
+    };
 }
 
 impl UserData for TargetVerbs {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_async_method("device", |lua, agent, ()| {
-            let (at, agent) = (here(&lua), agent.clone());
-            async move {
-                match agent.done(Action::Device, at.as_ref()).await? {
-                    Done::Device(device) => lua.to_value(&device),
-                    _ => Err(agent.odd(at.as_ref()).await),
-                }
-            }
-        });
-        methods.add_async_method("domain", |lua, agent, ()| {
-            let (at, agent) = (here(&lua), agent.clone());
-            async move {
-                match agent.done(Action::Domain, at.as_ref()).await? {
-                    Done::Domain { domain } => Ok(domain),
-                    _ => Err(agent.odd(at.as_ref()).await),
-                }
-            }
-        });
-        methods.add_async_method("region", |lua, agent, table: Option<Table>| {
-            let (at, agent) = (here(&lua), agent.clone());
-            let read = agent.reader(&lua).agent_region(table);
-            async move {
-                let (wanted, at) = (read?, at.as_ref());
-                let domain = agent.domain(wanted.domain, at).await?;
-                let octets = wanted.octets;
-                let action = Action::Register { domain, octets, access: wanted.access };
-                let Done::Region { region, address, local_key, remote_key } = agent.done(action, at).await? else {
-                    return Err(agent.odd(at).await);
-                };
-                if let Some(seed) = wanted.fill {
-                    agent.done(Action::Fill { region, offset: 0, length: octets, seed }, at).await?;
-                }
-                if let Some(put) = wanted.put {
-                    agent.done(Action::Put { region, offset: 0, octets: Octets(put) }, at).await?;
-                }
-                let stage = agent.stage.clone();
-                Ok(Region { stage, agent, object: region, address, local_key, stag: remote_key, octets })
-            }
-        });
-        methods.add_async_method("window", |lua, agent, table: Option<Table>| {
-            let (at, agent) = (here(&lua), agent.clone());
-            let read = agent.reader(&lua).agent_window(table);
-            async move {
-                let (posted, domain) = read?;
-                let domain = agent.domain(domain, at.as_ref()).await?;
-                match agent.done(Action::Window { domain, posted }, at.as_ref()).await? {
-                    Done::Window { window, remote_key } => Ok(Window { object: window, stag: remote_key }),
-                    _ => Err(agent.odd(at.as_ref()).await),
-                }
-            }
-        });
-        methods.add_async_method("shared", |lua, agent, table: Option<Table>| {
-            let (at, agent) = (here(&lua), agent.clone());
-            let read = agent.reader(&lua).agent_shared(table);
-            async move {
-                let (depth, parts, domain) = read?;
-                let domain = agent.domain(domain, at.as_ref()).await?;
-                match agent.done(Action::Shared { domain, depth, parts }, at.as_ref()).await? {
-                    Done::Shared { shared } => Ok(Shared { agent, object: shared }),
-                    _ => Err(agent.odd(at.as_ref()).await),
-                }
-            }
-        });
-        methods.add_async_method("operate", |lua, agent, table: Option<Table>| {
-            let agent = agent.clone();
-            let read = agent.reader(&lua).agent_pair(table, "agent_operate");
-            async move {
-                let (expectation, options) = read?;
-                let request = message::startup_from_lua(&lua, agent.target.request.clone(), None)?;
-                let operated = agent.stage.lock().await.agent_operate(&options, &request, &expectation).await;
-                let operated = stopped(operated)?;
-                let op = lua.create_table()?;
-                op.set("msn", operated.msn)?;
-                op.set("target_msn", operated.target_msn)?;
-                Ok((agent.connection(operated.number), agent.pair(operated.pair), op))
-            }
-        });
-        methods.add_async_method("connect", |lua, agent, table: Option<Table>| {
-            let agent = agent.clone();
-            let read = agent.reader(&lua).agent_pair(table, "agent_pair");
-            async move {
-                let (expectation, options) = read?;
-                let connected = agent.stage.lock().await.agent_connect(&options, &expectation).await;
-                let (number, pair) = stopped(connected)?;
-                Ok((agent.connection(number), agent.pair(pair)))
-            }
-        });
-        methods.add_async_method("expect_request", |lua, agent, table: Option<Table>| {
-            let agent = agent.clone();
-            let read = agent.reader(&lua).agent_request(table);
-            async move {
-                let (expectation, private_data) = read?;
-                let mut stage = agent.stage.lock().await;
-                let (pair, told) = stopped(stage.agent_request(&expectation).await)?;
-                let Event::Request { private_data: came, ird, ord, .. } = told else {
-                    return Err(mlua::Error::runtime("no request"));
-                };
-                let (expected, actual) = match &private_data {
-                    Some(wanted) => (format!("{:?}", Octets(wanted.clone())), format!("{came:?}")),
-                    None => ("a Request".to_owned(), "its user is told of it".to_owned()),
-                };
-                let holds = private_data.is_none_or(|wanted| wanted == came.0);
-                stopped(stage.check(holds, &expectation, &expected, &actual))?;
-                let request = lua.create_table()?;
-                request.set("private_data", lua.create_string(&came.0)?)?;
-                request.set("ird", ird)?;
-                request.set("ord", ord)?;
-                Ok((agent.pair(pair), request))
-            }
-        });
-        methods.add_method("pattern", |lua, _, (seed, length): (i64, u64)| {
-            const MOST: u64 = 1 << 20;
-            if length > MOST {
-                return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} octets")));
-            }
-            let octets: Vec<u8> = (0..length).map(|index| pattern(seed.cast_unsigned(), index)).collect();
-            lua.create_string(octets)
-        });
+        bind_agent(methods);
+    }
+}
+
+/// Registers memory and writes its first contents.
+async fn region(
+    context: &Context,
+    stage: &mut Stage,
+    wanted: RegionFields,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<Region> {
+    let domain = domain(stage, wanted.domain, at).await?;
+    let octets = wanted.octets;
+    let action = Action::Register { domain, octets, access: wanted.access };
+    let Done::Region { region, address, local_key, remote_key } = stage.agent_done(action, at).await? else {
+        return Err(wrong_answer(stage, at));
+    };
+    if let Some(seed) = wanted.fill {
+        stage.agent_done(Action::Fill { region, offset: 0, length: octets, seed }, at).await?;
+    }
+    if let Some(put) = wanted.put {
+        stage.agent_done(Action::Put { region, offset: 0, octets: Octets(put) }, at).await?;
+    }
+    Ok(Region { context: context.clone(), object: region, address, local_key, stag: remote_key, octets })
+}
+
+/// The pair and the fields of the Request of which the user is notified.
+async fn expect_request(
+    lua: &Lua,
+    stage: &mut Stage,
+    expectation: &Expectation,
+    private_data: Option<Vec<u8>>,
+) -> mlua::Result<(Object, Table)> {
+    let (pair, event) = stage.agent_request(expectation).await?;
+    let Event::Request { private_data: received, ird, ord, .. } = event else {
+        return Err(mlua::Error::runtime("no request"));
+    };
+    let (expected, actual) = match &private_data {
+        Some(wanted) => (format!("{:?}", Octets(wanted.clone())), format!("{received:?}")),
+        None => ("a Request".to_owned(), "the user is notified of it".to_owned()),
+    };
+    let holds = private_data.is_none_or(|wanted| wanted == received.0);
+    stage.check(holds, expectation, &expected, &actual)?;
+    let request = lua.create_table()?;
+    request.set("private_data", lua.create_string(&received.0)?)?;
+    request.set("ird", ird)?;
+    request.set("ord", ord)?;
+    Ok((pair, request))
+}
+
+surface! {
+    REGION = Region, bind_region |region, stage, at, lua|;
+
+    /// Returns bytes of the memory.
+    async get() { agent_octets as fields } -> "string" => access(&lua, &mut stage, Action::Get {
+        region: region.object, offset: fields.offset, length: fields.length(region.octets),
+    }, at).await?;
+
+    /// Writes `octets` to the memory.
+    async put() { agent_octets as fields } => access(&lua, &mut stage, Action::Put {
+        region: region.object, offset: fields.offset, octets: Octets(fields.octets),
+    }, at).await?;
+
+    /// Fills the memory with the pattern of `seed`.
+    async fill() { agent_octets as fields } => access(&lua, &mut stage, Action::Fill {
+        region: region.object, offset: fields.offset, length: fields.length(region.octets), seed: fields.seed,
+    }, at).await?;
+
+    /// Returns the CRC32c of the bytes.
+    async hash() { agent_octets as fields } -> "integer" => access(&lua, &mut stage, Action::Hash {
+        region: region.object, offset: fields.offset, length: fields.length(region.octets),
+    }, at).await?;
+
+    /// Deregisters the memory.
+    async destroy() => { stage.agent_done(Action::Destroy { object: region.object }, at).await?; };
+}
+
+/// Accesses memory, and returns what the agent read.
+async fn access(lua: &Lua, stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<Value> {
+    match stage.agent_done(action, at).await? {
+        Done::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
+        Done::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
+        _ => Ok(Value::Nil),
     }
 }
 
@@ -272,31 +282,7 @@ impl UserData for Region {
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        for name in ["get", "put", "fill", "hash"] {
-            methods.add_async_method(name, move |lua, region, table: Option<Table>| {
-                let (at, agent, region) = (here(&lua), region.agent.clone(), region.clone());
-                let read = agent.reader(&lua).agent_octets(table, region.octets);
-                async move {
-                    let (it, region) = (read?, region.object);
-                    let (offset, length) = (it.offset, it.length);
-                    let action = match name {
-                        "get" => Action::Get { region, offset, length },
-                        "put" => Action::Put { region, offset, octets: Octets(it.octets) },
-                        "fill" => Action::Fill { region, offset, length, seed: it.seed },
-                        _ => Action::Hash { region, offset, length },
-                    };
-                    match agent.done(action, at.as_ref()).await? {
-                        Done::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
-                        Done::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
-                        _ => Ok(Value::Nil),
-                    }
-                }
-            });
-        }
-        methods.add_async_method("destroy", |lua, region, ()| {
-            let (at, stage, object) = (here(&lua), region.stage.clone(), region.object);
-            async move { stopped(stage.lock().await.agent_done(Action::Destroy { object }, at.as_ref()).await).map(|_| ()) }
-        });
+        bind_region(methods);
     }
 }
 
@@ -306,24 +292,27 @@ impl UserData for Window {
     }
 }
 
+surface! {
+    SHARED = Shared, bind_shared |shared, stage, at, lua|;
+
+    /// Posts a receive. Returns its number, or the reason of a refusal.
+    async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
+        post_receive(&mut stage, shared.object, &work, at).await?;
+
+    /// Requests a notification of the user when less than this number of receives are left. Returns
+    /// whether the device supports it, or why not.
+    async limit(receives: u32 = "integer") -> "boolean, string?" => {
+        let action = Action::Limit { shared: shared.object, receives };
+        let limited = stage.agent_stimulus(action, at).await?;
+        (limited.is_ok(), limited.err().map(|failure| failure.to_string()))
+    };
+
+    /// Expects that the user is notified that less receives than the limit are left.
+    async expect_limit() { expect_limit: answer as expectation } => stage.expect_limit(&expectation).await?;
+}
+
 impl UserData for Shared {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_async_method("post_receive", |lua, shared, table: Option<Table>| {
-            let (at, agent, on) = (here(&lua), shared.agent.clone(), shared.object);
-            let read = agent.reader(&lua).agent_work(table, "post_receive", |_| Ok(()));
-            async move { agent.post_receive(on, read?.0, at.as_ref()).await }
-        });
-        methods.add_async_method("limit", |lua, shared, receives: u32| {
-            let (at, stage) = (here(&lua), shared.agent.stage.clone());
-            let action = Action::Limit { shared: shared.object, receives };
-            async move {
-                let limited = stopped(stage.lock().await.agent_stimulus(action, at.as_ref()).await)?;
-                Ok((limited.is_ok(), limited.err().map(|failure| failure.to_string())))
-            }
-        });
-        methods.add_async_method("expect_limit", |lua, shared, table: Option<Table>| {
-            let (read, stage) = (shared.agent.reader(&lua).expect_limit(table), shared.agent.stage.clone());
-            async move { stopped(stage.lock().await.expect_limit(&read?).await) }
-        });
+        bind_shared(methods);
     }
 }

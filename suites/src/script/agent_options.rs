@@ -1,14 +1,14 @@
-//! The tables that the methods of an agent and of its ends of connections take.
+//! Reads the option tables of the methods of an agent and of its ends of connections.
 
-use mlua::{FromLua, Lua, LuaString, Table, Value};
+use mlua::{FromLua, Lua, Table, Value};
 use weft_agent::protocol::{Access, MOST_OCTETS, Object, Operation, Part};
 
 use super::agent::{Region, Shared, Window};
 use super::fields::Fields;
-use super::options::{Ids, REPLY_SECONDS, Reader, SILENCE_SECONDS};
+use super::options::{Ids, Reader};
 use crate::stage::{CompletionFields, EventFields, Expectation, PairOptions};
 
-/// What a script says of a region that it wants.
+/// The region that a script requests.
 pub(super) struct RegionFields {
     pub(super) octets: u64,
     pub(super) access: Vec<Access>,
@@ -17,58 +17,44 @@ pub(super) struct RegionFields {
     pub(super) put: Option<Vec<u8>>,
 }
 
-/// What every work request has.
+/// The fields of every work request.
 pub(super) struct WorkFields {
     pub(super) work: Option<u64>,
     pub(super) parts: Vec<Part>,
     pub(super) signaled: bool,
     pub(super) fence: bool,
     pub(super) inline: bool,
-    /// A refusal is given back, and ends nothing.
+    /// The script gets a refusal as a value. Without this, a refusal ends the case.
     pub(super) may_refuse: bool,
 }
 
 impl Reader<'_> {
-    /// `octets`: how many (default 4096). `access`: names (default `local_write`, `remote_write`,
+    /// `octets`: the length (default 4096). `access`: names (default `local_write`, `remote_write`,
     /// `remote_read`). `fill`: the seed of a pattern; `put`: octets that it begins with.
-    pub(super) fn agent_region(&self, table: Option<Table>) -> mlua::Result<RegionFields> {
-        let mut fields = Fields::new(self.lua, "agent_region", table);
+    pub(super) fn agent_region(&self, fields: &mut Fields<'_>) -> mlua::Result<RegionFields> {
         let default = || ["local_write", "remote_write", "remote_read"].map(str::to_owned).to_vec();
         let names = fields.optional::<Vec<String>>("access")?.unwrap_or_else(default);
-        let read = RegionFields {
+        Ok(RegionFields {
             octets: fields.or("octets", 4096)?,
-            access: access(&fields, &names)?,
+            access: access(fields, &names)?,
             domain: fields.optional("domain")?,
             fill: fields.optional::<i64>("fill")?.map(i64::cast_unsigned),
             put: fields.octets("put")?,
-        };
-        fields.done()?;
-        Ok(read)
+        })
     }
 
     /// `posted`: of type 2, bound by a posted work request (default true).
-    pub(super) fn agent_window(&self, table: Option<Table>) -> mlua::Result<(bool, Option<Object>)> {
-        let mut fields = Fields::new(self.lua, "agent_window", table);
-        let read = (fields.or("posted", true)?, fields.optional("domain")?);
-        fields.done()?;
-        Ok(read)
+    pub(super) fn agent_window(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, Option<Object>)> {
+        Ok((fields.or("posted", true)?, fields.optional("domain")?))
     }
 
-    pub(super) fn agent_shared(&self, table: Option<Table>) -> mlua::Result<(u32, u32, Option<Object>)> {
-        let mut fields = Fields::new(self.lua, "agent_shared", table);
-        let read = (fields.or("depth", 16)?, fields.or("parts", 1)?, fields.optional("domain")?);
-        fields.done()?;
-        Ok(read)
+    pub(super) fn agent_shared(&self, fields: &mut Fields<'_>) -> mlua::Result<(u32, u32, Option<Object>)> {
+        Ok((fields.or("depth", 16)?, fields.or("parts", 1)?, fields.optional("domain")?))
     }
 
     /// How the agent's end of a connection is made, and how long the tester waits.
-    pub(super) fn agent_pair(
-        &self,
-        table: Option<Table>,
-        what: &'static str,
-    ) -> mlua::Result<(Expectation, PairOptions)> {
-        let mut fields = Fields::new(self.lua, what, table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    pub(super) fn agent_pair(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, PairOptions)> {
+        let expectation = self.answer(fields)?;
         let default = PairOptions::default();
         let options = PairOptions {
             private_data: fields.octets("private_data")?.unwrap_or_default(),
@@ -81,103 +67,95 @@ impl Reader<'_> {
             inline: fields.or("inline", default.inline)?,
             solicited: fields.or("solicited", default.solicited)?,
         };
-        fields.done()?;
         Ok((expectation, options))
     }
 
-    pub(super) fn agent_request(&self, table: Option<Table>) -> mlua::Result<(Expectation, Option<Vec<u8>>)> {
-        let mut fields = Fields::new(self.lua, "agent_request", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let private_data = fields.octets("private_data")?;
-        fields.done()?;
-        Ok((expectation, private_data))
+    pub(super) fn agent_request(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Option<Vec<u8>>)> {
+        let expectation = self.answer(fields)?;
+        Ok((expectation, fields.octets("private_data")?))
     }
 
-    /// The fields of a work request, those of `more` among them, which reads what is the
-    /// operation's own.
-    pub(super) fn agent_work<T>(
-        &self,
-        table: Option<Table>,
-        what: &'static str,
-        more: impl FnOnce(&mut Fields<'_>) -> mlua::Result<T>,
-    ) -> mlua::Result<(WorkFields, T)> {
-        let mut fields = Fields::new(self.lua, what, table);
+    /// The fields of every work request.
+    pub(super) fn agent_work(&self, fields: &mut Fields<'_>) -> mlua::Result<WorkFields> {
         let mut parts = Vec::new();
         for part in fields.optional::<Vec<Table>>("parts")?.unwrap_or_default() {
-            parts.push(self.agent_part(Some(part))?);
+            parts.push(self.read("agent_part", Some(part), Self::agent_part)?);
         }
         let (region, offset) = (fields.optional::<Region>("region")?, fields.or("offset", 0)?);
         let (length, key) = (fields.optional("length")?, fields.optional("key")?);
         parts.extend(region.map(|region| part_of(&region, offset, length, key)));
-        let read = WorkFields {
+        Ok(WorkFields {
             work: fields.optional("work")?,
             parts,
             signaled: fields.or("signaled", true)?,
             fence: fields.or("fence", false)?,
             inline: fields.or("inline", false)?,
             may_refuse: fields.or("may_refuse", false)?,
-        };
-        let more = more(&mut fields)?;
-        fields.done()?;
-        Ok((read, more))
+        })
     }
 
-    /// Octets of a region: all from `offset` on, where no `length` is said; `key`: another than the
-    /// region's own.
-    pub(super) fn agent_part(&self, table: Option<Table>) -> mlua::Result<Part> {
-        let mut fields = Fields::new(self.lua, "agent_part", table);
-        let (offset, length, key) = (fields.or("offset", 0)?, fields.optional("length")?, fields.optional("key")?);
-        let region: Region = fields.required("region")?;
-        fields.done()?;
-        Ok(part_of(&region, offset, length, key))
+    /// `solicited`, and `invalidate`: an STag of the peer.
+    pub(super) fn post_send(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
+        let (solicited, invalidate) = (fields.or("solicited", false)?, fields.optional("invalidate")?);
+        Ok((work, Operation::Send { solicited, invalidate }))
     }
 
-    /// `stag` and `to`: whom it is about, of the peer. Where no octets go, neither counts.
-    pub(super) fn agent_remote(fields: &mut Fields<'_>) -> mlua::Result<(u32, u64)> {
-        Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
+    pub(super) fn post_write(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
+        let (key, address) = remote(fields)?;
+        Ok((work, Operation::Write { address, key }))
+    }
+
+    pub(super) fn post_read(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
+        let (key, address) = remote(fields)?;
+        Ok((work, Operation::Read { address, key }))
     }
 
     /// The eight octets of the peer at `stag` and `to`: `add`, or `compare` and `swap`, in numbers
     /// that may be negative.
-    pub(super) fn agent_atomic(fields: &mut Fields<'_>) -> mlua::Result<Operation> {
-        let (key, address) = Self::agent_remote(fields)?;
+    pub(super) fn post_atomic(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
+        let (key, address) = remote(fields)?;
         let mut number = |name| fields.optional::<i64>(name).map(|number| number.map(i64::cast_unsigned));
         match (number("add")?, number("compare")?, number("swap")?) {
-            (Some(add), None, None) => Ok(Operation::FetchAdd { address, key, add }),
-            (None, Some(compare), Some(swap)) => Ok(Operation::CompareSwap { address, key, compare, swap }),
+            (Some(add), None, None) => Ok((work, Operation::FetchAdd { address, key, add })),
+            (None, Some(compare), Some(swap)) => Ok((work, Operation::CompareSwap { address, key, compare, swap })),
             _ => Err(fields.wrong("add, compare, swap", "add, or compare and swap, is needed")),
         }
     }
 
-    /// How long the tester waits for what is told of a shared receive queue.
-    pub(super) fn expect_limit(&self, table: Option<Table>) -> mlua::Result<Expectation> {
-        let mut fields = Fields::new(self.lua, "expect_limit", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        fields.done()?;
-        Ok(expectation)
+    pub(super) fn post_invalidate(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
+        Ok((work, Operation::Invalidate { key: fields.required("stag")? }))
     }
 
-    pub(super) fn agent_bind(fields: &mut Fields<'_>) -> mlua::Result<(Window, Region, u64, u64, Vec<Access>)> {
+    pub(super) fn post_bind(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
+        let work = self.agent_work(fields)?;
         let offset = fields.or("at", 0)?;
         let octets: Option<u64> = fields.optional("octets")?;
         let names = fields.or("access", ["remote_write", "remote_read"].map(str::to_owned).to_vec())?;
         let (window, region) = (fields.optional::<Window>("window")?, fields.optional::<Region>("to_region")?);
         let (window, region) =
             window.zip(region).ok_or_else(|| fields.wrong("window, to_region", "both are needed"))?;
-        let octets = octets.unwrap_or(region.octets.saturating_sub(offset));
-        Ok((window, region, offset, octets, access(fields, &names)?))
+        let (window, length) = (window.object, octets.unwrap_or(region.octets.saturating_sub(offset)));
+        let access = access(fields, &names)?;
+        Ok((work, Operation::Bind { window, region: region.object, offset, length, access }))
     }
 
-    /// `solicited`, and `invalidate`: an STag of the peer.
-    pub(super) fn agent_send(fields: &mut Fields<'_>) -> mlua::Result<(bool, Option<u32>)> {
-        Ok((fields.or("solicited", false)?, fields.optional("invalidate")?))
+    /// Octets of a region from `offset`, to its end if there is no `length`. `key` replaces the
+    /// region's own key.
+    pub(super) fn agent_part(&self, fields: &mut Fields<'_>) -> mlua::Result<Part> {
+        let (offset, length, key) = (fields.or("offset", 0)?, fields.optional("length")?, fields.optional("key")?);
+        let region: Region = fields.required("region")?;
+        Ok(part_of(&region, offset, length, key))
     }
 
     /// `status`: `"success"` (default), `"error"` for any other, one of `enum ibv_wc_status` in
     /// lower case, or a list of them.
-    pub(super) fn expect_completion(&self, table: Option<Table>) -> mlua::Result<(Expectation, CompletionFields)> {
-        let mut fields = Fields::new(self.lua, "expect_completion", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    pub(super) fn expect_completion(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, CompletionFields)> {
+        let expectation = self.answer(fields)?;
         let Ids(status) = fields.optional("status")?.unwrap_or_else(|| Ids(vec!["success".to_owned()]));
         let wanted = CompletionFields {
             work: fields.optional("work")?,
@@ -186,67 +164,55 @@ impl Reader<'_> {
             octets: fields.optional("octets")?,
             invalidated: fields.optional("invalidated")?,
         };
-        fields.done()?;
         Ok((expectation, wanted))
     }
 
     /// `event`: one of `established`, `rejected`, `failed`, `disconnected`, `asynchronous`, or a
     /// list of them.
-    pub(super) fn expect_event(&self, table: Option<Table>) -> mlua::Result<(Expectation, EventFields)> {
+    pub(super) fn expect_event(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, EventFields)> {
         const EVENTS: [&str; 5] = ["established", "rejected", "failed", "disconnected", "asynchronous"];
-        let mut fields = Fields::new(self.lua, "expect_event", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let expectation = self.answer(fields)?;
         let Ids(events) = fields.required("event")?;
         if let Some(other) = events.iter().find(|event| !EVENTS.contains(&event.as_str())) {
             return Err(fields.wrong("event", &format!("{other:?}: expected {}", EVENTS.join(", "))));
         }
-        let wanted = EventFields { events, private_data: fields.octets("private_data")? };
-        fields.done()?;
-        Ok((expectation, wanted))
+        Ok((expectation, EventFields { events, private_data: fields.octets("private_data")? }))
     }
 
-    /// `or_end`: the mere end of the connection, or work that is flushed, will do.
-    pub(super) fn expect_error(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
-        let mut fields = Fields::new(self.lua, "expect_error", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let or_end = fields.or("or_end", false)?;
-        fields.done()?;
-        Ok((expectation, or_end))
+    /// `or_end`: the end of the connection, or flushed work, is also accepted.
+    pub(super) fn expect_error(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
+        Ok((self.answer(fields)?, fields.or("or_end", false)?))
     }
 
-    pub(super) fn expect_no_completion(&self, table: Option<Table>) -> mlua::Result<Expectation> {
-        let mut fields = Fields::new(self.lua, "expect_no_completion", table);
-        let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
-        fields.done()?;
-        Ok(expectation)
-    }
-
-    /// Which octets of a region: `offset` (0), `length` (the rest); and for who writes `octets` or
-    /// `seed`.
-    pub(super) fn agent_octets(&self, table: Option<Table>, whole: u64) -> mlua::Result<OctetsFields> {
-        let mut fields = Fields::new(self.lua, "agent_octets", table);
-        let offset: u64 = fields.or("offset", 0)?;
-        let rest = whole.saturating_sub(offset).min(MOST_OCTETS as u64);
-        let read = OctetsFields {
-            offset,
-            length: fields.or("length", rest)?,
-            octets: fields
-                .optional::<LuaString>("octets")?
-                .map(|octets| octets.as_bytes().to_vec())
-                .unwrap_or_default(),
+    /// Octets of a region: `offset` (0), `length` (the rest), and `octets` or `seed` to write.
+    pub(super) fn agent_octets(&self, fields: &mut Fields<'_>) -> mlua::Result<OctetsFields> {
+        Ok(OctetsFields {
+            offset: fields.or("offset", 0)?,
+            length: fields.optional("length")?,
+            octets: fields.octets("octets")?.unwrap_or_default(),
             seed: fields.or::<i64>("seed", 1)?.cast_unsigned(),
-        };
-        fields.done()?;
-        Ok(read)
+        })
     }
 }
 
 /// Octets of a region.
 pub(super) struct OctetsFields {
     pub(super) offset: u64,
-    pub(super) length: u64,
+    length: Option<u64>,
     pub(super) octets: Vec<u8>,
     pub(super) seed: u64,
+}
+
+impl OctetsFields {
+    /// The number of octets in a region of `len` octets.
+    pub(super) fn length(&self, len: u64) -> u64 {
+        self.length.unwrap_or_else(|| len.saturating_sub(self.offset).min(MOST_OCTETS as u64))
+    }
+}
+
+/// `stag` and `to`: memory of the peer. Neither matters if the operation transfers no octets.
+fn remote(fields: &mut Fields<'_>) -> mlua::Result<(u32, u64)> {
+    Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
 }
 
 fn part_of(region: &Region, offset: u64, length: Option<u32>, key: Option<u32>) -> Part {
@@ -262,7 +228,7 @@ fn access(fields: &Fields<'_>, names: &[String]) -> mlua::Result<Vec<Access>> {
     names.iter().map(known).collect()
 }
 
-macro_rules! taken {
+macro_rules! from_user_data {
     ($($name:ident: $what:literal),+) => {$(
         impl FromLua for $name {
             fn from_lua(value: Value, _: &Lua) -> mlua::Result<Self> {
@@ -279,4 +245,4 @@ macro_rules! taken {
     )+};
 }
 
-taken!(Region: "a region", Window: "a window", Shared: "a shared receive queue");
+from_user_data!(Region: "a region", Window: "a window", Shared: "a shared receive queue");

@@ -1,5 +1,5 @@
-//! Which choices of a case's parameters are run in a tier: all of them, enough that every pair of
-//! values of two parameters occurs, or a sample that follows from a seed.
+//! Selects the variants of a case that a tier runs: all of them, enough for every pair of values of
+//! two parameters, or a sample that depends on a seed.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::model::{CaseInfo, CaseKey, Tier};
 /// How values are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strategy {
-    /// Every choice.
+    /// Every variant.
     All,
-    /// Every pair of values of two parameters occurs in some choice.
+    /// Every pair of values of two parameters occurs in at least one variant.
     Pairwise,
-    /// So many choices, or all where there are fewer.
+    /// This number of variants, or all if there are fewer.
     Sample(usize),
 }
 
-/// What a case says about tiers.
+/// The tiers of a case, and how each combines the values of its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Combination {
     /// The smallest tier that the case is in.
@@ -33,7 +33,7 @@ impl Default for Combination {
 }
 
 impl Combination {
-    /// How values are combined in a tier; `None` where the case is not in it.
+    /// How a tier combines values; `None` if the case is not in it.
     pub(crate) fn of(&self, tier: Tier) -> Option<Strategy> {
         let strategy = match tier {
             Tier::Smoke => self.smoke,
@@ -54,9 +54,9 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The chosen ones among all choices of a case ([`super::declare::choices`]), in their order.
+/// The selected variants of a case, in the order of [`super::declare::variants`].
 pub(crate) fn chosen(info: &CaseInfo, strategy: Strategy, seed: u64) -> Vec<CaseKey> {
-    let all = super::declare::choices(info);
+    let all = super::declare::variants(info);
     let sizes: Vec<usize> = info.parameters.values().map(Vec::len).collect();
     let indices = match strategy {
         Strategy::All => return all,
@@ -74,8 +74,8 @@ fn sample(of: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..of).collect();
     let mut state = seed;
     for place in 0..count.min(of) {
-        let room = u64::try_from(of - place).unwrap_or(u64::MAX);
-        let drawn = usize::try_from(split_mix(&mut state) % room).unwrap_or(0);
+        let left = u64::try_from(of - place).unwrap_or(u64::MAX);
+        let drawn = usize::try_from(split_mix(&mut state) % left).unwrap_or(0);
         numbers.swap(place, place + drawn);
     }
     numbers.truncate(count);
@@ -91,10 +91,10 @@ fn split_mix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Pairs of values of two parameters that no row holds yet.
+/// Pairs of values of two parameters that are not in a row yet.
 struct Uncovered {
     sizes: Vec<usize>,
-    /// By the two parameters, then the two values.
+    /// Index: the two parameters, then the two values.
     open: Vec<Vec<Vec<bool>>>,
 }
 
@@ -132,8 +132,8 @@ impl Uncovered {
     }
 }
 
-/// Greedy: each row begins with a pair that is missing, and each further value is the one that adds
-/// most missing pairs. Gives the rows as numbers in the order of all choices.
+/// Selects rows greedily: each row begins with a missing pair, and each further value is the one
+/// that adds the most missing pairs. Returns the rows as numbers in the order of all variants.
 fn pairwise(sizes: &[usize]) -> Vec<usize> {
     let mut uncovered = Uncovered::new(sizes);
     let mut rows = Vec::new();
@@ -148,7 +148,8 @@ fn pairwise(sizes: &[usize]) -> Vec<usize> {
                 let set = row.iter().enumerate().filter_map(|(other, at)| Some((other, (*at)?)));
                 set.filter(|(other, at)| uncovered.is_open(parameter, value, *other, *at)).count()
             };
-            // The last of equals wins; turned around, so that the first value does.
+            // `max_by_key` returns the last of equal values. The order is reversed to get the
+            // first.
             row[parameter] = (0..sizes[parameter]).rev().max_by_key(|value| gain(*value));
         }
         let row: Vec<usize> = row.into_iter().map(|value| value.unwrap_or(0)).collect();
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Every pair of values of two different parameters in a list of choices.
+    /// Every pair of values of two different parameters in a list of variants.
     fn pairs(keys: &[CaseKey]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for key in keys {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn pairwise_holds_every_pair_in_few_choices() {
+    fn pairwise_has_every_pair_in_few_variants() {
         for sizes in [&[3, 3, 3, 3][..], &[2, 5, 1, 7], &[10, 10, 10], &[2; 10]] {
             let case = case(sizes);
             let (all, few) = (chosen(&case, Strategy::All, 0), chosen(&case, Strategy::Pairwise, 0));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_follows_from_its_seed() {
+    fn a_sample_depends_on_its_seed() {
         let case = case(&[10, 10]);
         let drawn = |seed| chosen(&case, Strategy::Sample(7), seed);
         assert_eq!(drawn(1), drawn(1));

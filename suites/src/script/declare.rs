@@ -1,4 +1,4 @@
-//! `case { ... }`: what a script declares, checked as it is read.
+//! `case { ... }`: reads and checks the cases that a script declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +13,7 @@ use super::location;
 use super::options::Ids;
 use crate::model::{CaseInfo, CaseKey, ParameterValue, SourceLocation};
 
-/// A declared case with its function, which belongs to the Lua state that the script was loaded
-/// into.
+/// A declared case with its function, which belongs to the Lua state of the script.
 pub(crate) struct Declared {
     pub(crate) info: CaseInfo,
     pub(crate) combination: Combination,
@@ -24,10 +23,10 @@ pub(crate) struct Declared {
 /// The cases that a script declares while it is loaded.
 pub(crate) type Declarations = Arc<Mutex<Vec<Declared>>>;
 
-/// Most choices of parameters that one case may have.
-const MAX_CHOICES: usize = 100_000;
+/// Maximum number of variants of one case.
+const MAX_VARIANTS: usize = 100_000;
 
-/// Puts `case` into the globals. The script is called `file`; its ids begin with the file's name.
+/// Adds `case` to the globals. The ids of the script `file` begin with its name.
 pub(crate) fn install(lua: &Lua, file: &str) -> mlua::Result<Declarations> {
     let declarations = Declarations::default();
     let (into, file) = (declarations.clone(), file.to_owned());
@@ -73,7 +72,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     Ok(Declared { info, combination, run })
 }
 
-/// A list of words of a closed set.
+/// A list of words from a fixed set.
 fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<T>> {
     let mut known = Vec::new();
     for word in fields.or::<Vec<String>>(name, Vec::new())? {
@@ -88,11 +87,11 @@ fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static
 
 fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<ParameterValue>>> {
     let mut parameters = BTreeMap::new();
-    let mut choices = 1usize;
+    let mut variants = 1usize;
     for (name, values) in fields.or::<BTreeMap<String, Vec<Value>>>("parameters", BTreeMap::new())? {
         let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if name.is_empty() || !name.chars().all(is_word) {
-            return Err(fields.wrong("parameters", &format!("{name:?} is no name: expected a-z, 0-9 and _")));
+            return Err(fields.wrong("parameters", &format!("{name:?} is not a name: expected a-z, 0-9 and _")));
         }
         let mut read = Vec::new();
         let mut spellings = BTreeSet::new();
@@ -102,20 +101,19 @@ fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<Para
                 Value::Integer(value) => ParameterValue::Integer(value),
                 Value::String(value) => ParameterValue::Text(value.to_str()?.to_owned()),
                 other => {
-                    let why =
-                        format!("{name}: expected booleans, whole numbers and strings, found {}", other.type_name());
+                    let why = format!("{name}: expected booleans, integers and strings, found {}", other.type_name());
                     return Err(fields.wrong("parameters", &why));
                 }
             };
             let alone = CaseKey { case: String::new(), parameters: [(name.clone(), value.clone())].into() };
             if !spellings.insert(alone.path()) {
-                return Err(fields.wrong("parameters", &format!("{name}: {value} stands there twice")));
+                return Err(fields.wrong("parameters", &format!("{name}: the value {value} is there twice")));
             }
             read.push(value);
         }
-        choices = choices.saturating_mul(read.len());
-        if choices == 0 || choices > MAX_CHOICES {
-            let why = format!("{name}: expected 1 to {MAX_CHOICES} choices in all");
+        variants = variants.saturating_mul(read.len());
+        if variants == 0 || variants > MAX_VARIANTS {
+            let why = format!("{name}: expected 1 to {MAX_VARIANTS} variants in total");
             return Err(fields.wrong("parameters", &why));
         }
         parameters.insert(name, read);
@@ -123,8 +121,8 @@ fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<Para
     Ok(parameters)
 }
 
-/// `tier`: the smallest tier that the case is in. `combine`: for each tier, `"all"`, `"pairwise"`,
-/// or how many.
+/// `tier`: the smallest tier that contains the case. `combine`: for each tier, `"all"`,
+/// `"pairwise"`, or a number of variants.
 fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> {
     let mut combination = Combination::default();
     if let Some(word) = fields.optional::<String>("tier")? {
@@ -141,14 +139,14 @@ fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> 
             Value::Integer(count) if (1..=100_000).contains(&count) => {
                 Strategy::Sample(usize::try_from(count).unwrap_or(usize::MAX))
             }
-            _ => return Err(tiers.wrong(name, "expected \"all\", \"pairwise\", or how many choices, 1 to 100000")),
+            _ => return Err(tiers.wrong(name, "expected \"all\", \"pairwise\", or a number of variants, 1 to 100000")),
         };
     }
     tiers.done()?;
     Ok(combination)
 }
 
-/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`, and so does each file of a folder
+/// `mpa/7.1.1-key.lua` has the ids `mpa/7.1.1-key/<name>`, and so has each file of a folder
 /// `mpa/7.1.1-key`.
 fn check_id(id: &str, file: &str) -> Result<(), String> {
     let stem = file.strip_suffix(".lua").unwrap_or(file);
@@ -158,13 +156,13 @@ fn check_id(id: &str, file: &str) -> Result<(), String> {
     match name {
         Some(name) if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_word) => Ok(()),
         _ => Err(format!(
-            "{id:?}: expected \"{stem}/<name>\", as the file or its folder is called, the name of a-z, 0-9, - and ."
+            "{id:?}: expected \"{stem}/<name>\", the name of the file or its folder, then a name of a-z, 0-9, - and ."
         )),
     }
 }
 
-/// Every choice of the parameters of a case, in the order of names and values.
-pub(crate) fn choices(info: &CaseInfo) -> Vec<CaseKey> {
+/// Every variant of a case, in the order of the names and values of its parameters.
+pub(crate) fn variants(info: &CaseInfo) -> Vec<CaseKey> {
     let mut keys = vec![CaseKey::new(&info.id)];
     for (name, values) in &info.parameters {
         keys = keys

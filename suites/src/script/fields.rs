@@ -1,17 +1,18 @@
-//! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand
-//! in it.
+//! Reads a Lua table with known fields: each field by name and type. Any other field is an error.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
-/// Where it is kept with a Lua state, every field that is asked for is noted in it: so the
-/// annotations for editors know them.
-#[derive(Debug, Default)]
-pub(crate) struct Asked(pub(crate) Vec<AskedField>);
+use super::old_names;
 
-/// One field that was asked for.
+/// If a Lua state has this as application data, it records every field that is read. The
+/// annotations for editors are made from it.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedFields(pub(crate) Vec<RecordedField>);
+
+/// One field that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AskedField {
-    /// What the table describes.
+pub(crate) struct RecordedField {
+    /// The name of the table.
     pub(crate) what: &'static str,
     pub(crate) name: &'static str,
     /// Its type in Rust.
@@ -19,32 +20,39 @@ pub(crate) struct AskedField {
     pub(crate) required: bool,
 }
 
-/// A table that is being read. [`Fields::done`] refuses what nobody asked for.
+/// A table that is being read. [`Fields::done`] rejects fields that were not read.
 pub(crate) struct Fields<'a> {
     lua: &'a Lua,
-    /// What the table describes, for messages: `mpa.request`.
+    /// The name of the table, for messages: `mpa.request`.
     what: &'static str,
     table: Option<Table>,
     known: Vec<&'static str>,
+    /// Earlier names of fields.
+    old: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
-    /// Begins with `table`; a missing one has no fields.
+    /// Reads `table`. A missing table has no fields.
     pub(crate) fn new(lua: &'a Lua, what: &'static str, table: Option<Table>) -> Self {
-        Fields { lua, what, table, known: Vec::new() }
+        Fields { lua, what, table, known: Vec::new(), old: Vec::new() }
+    }
+
+    /// The name of the table.
+    pub(crate) fn what(&self) -> &'static str {
+        self.what
     }
 
     /// The value of an optional field.
     pub(crate) fn optional<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<Option<T>> {
-        self.asked::<T>(name, false);
+        self.record::<T>(name, false);
         self.read(name)
     }
 
-    fn asked<T>(&mut self, name: &'static str, required: bool) {
+    fn record<T>(&mut self, name: &'static str, required: bool) {
         self.known.push(name);
-        if let Some(mut asked) = self.lua.app_data_mut::<Asked>() {
+        if let Some(mut recorded) = self.lua.app_data_mut::<RecordedFields>() {
             let (what, is) = (self.what, std::any::type_name::<T>());
-            asked.0.push(AskedField { what, name, is, required });
+            recorded.0.push(RecordedField { what, name, is, required });
         }
     }
 
@@ -68,6 +76,19 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// The value of an optional field that was called `old` in earlier versions. The old name still
+    /// works, with a warning.
+    pub(crate) fn renamed<T: FromLua>(&mut self, name: &'static str, old: &'static str) -> mlua::Result<Option<T>> {
+        let value = self.optional(name)?;
+        self.old.push(old);
+        let Some(former) = self.read(old)? else { return Ok(value) };
+        if value.is_some() {
+            return Err(self.wrong(old, &format!("this is the old name of {name}, which is also given")));
+        }
+        old_names::warn(self.lua, old, name);
+        Ok(Some(former))
+    }
+
     /// The octets of an optional field: a string of Lua.
     pub(crate) fn octets(&mut self, name: &'static str) -> mlua::Result<Option<Vec<u8>>> {
         Ok(self.optional::<LuaString>(name)?.map(|octets| octets.as_bytes().to_vec()))
@@ -80,28 +101,33 @@ impl<'a> Fields<'a> {
 
     /// The value of a field that must be there.
     pub(crate) fn required<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<T> {
-        self.asked::<T>(name, true);
+        self.record::<T>(name, true);
         self.read(name)?.ok_or_else(|| mlua::Error::runtime(format!("{} needs the field {name:?}", self.what)))
     }
 
-    /// The error that says what is wrong with a field.
+    /// The error for a wrong field.
     pub(crate) fn wrong(&self, name: &str, why: &str) -> mlua::Error {
-        mlua::Error::runtime(format!("{}: {name}: {why}", self.what))
+        wrong(self.what, name, why)
     }
 
-    /// Refuses every field that was not asked for: a typo must not pass for a default.
+    /// Rejects every field that was not read, so that a typo does not mean the default.
     pub(crate) fn done(self) -> mlua::Result<()> {
         let Some(table) = self.table else { return Ok(()) };
         for pair in table.pairs::<Value, Value>() {
             let (name, _) = pair?;
             let name = name.to_string()?;
-            if !self.known.contains(&name.as_str()) {
+            if !self.known.contains(&name.as_str()) && !self.old.contains(&name.as_str()) {
                 let known = self.known.join(", ");
                 return Err(mlua::Error::runtime(format!("{} has no field {name:?}; it has {known}", self.what)));
             }
         }
         Ok(())
     }
+}
+
+/// The error for a wrong field of the table `what`.
+pub(crate) fn wrong(what: &str, name: &str, why: &str) -> mlua::Error {
+    mlua::Error::runtime(format!("{what}: {name}: {why}"))
 }
 
 #[cfg(test)]
@@ -128,5 +154,19 @@ mod tests {
         assert!(error_of("return { name = 'x', revision = {} }").contains("revision: "));
         assert!(error_of("return { name = 'x', revision = 300 }").contains("revision: "));
         assert!(error_of("return { name = 'x', 5 }").contains("no field \"1\""));
+    }
+
+    #[test]
+    fn an_old_name_has_the_same_value() {
+        let read = |table: &str| {
+            let lua = Lua::new();
+            let table: Table = lua.load(table).eval().unwrap();
+            let mut fields = Fields::new(&lua, "thing", Some(table));
+            let value = fields.renamed::<u8>("fresh", "stale").map_err(|error| error.to_string())?;
+            fields.done().map(|()| value).map_err(|error| error.to_string())
+        };
+        assert_eq!((read("return { stale = 1 }"), read("return { fresh = 1 }")), (Ok(Some(1)), Ok(Some(1))));
+        assert!(read("return { stale = 1, fresh = 1 }").unwrap_err().contains("stale: this is the old name of fresh"));
+        assert!(read("return { other = 1 }").unwrap_err().ends_with("it has fresh"));
     }
 }

@@ -6,6 +6,7 @@ use mlua::{Lua, Table};
 use tokio::sync::Mutex;
 
 use super::agent::TargetVerbs;
+use super::bind::Context;
 use super::load::{self, LoadError, SuiteCase};
 use super::surface::Tester;
 use super::{Limits, location};
@@ -13,7 +14,7 @@ use crate::model::{Capability, CaseKey, ParameterValue, Parameters, SourceLocati
 use crate::stage::{Stage, Stop};
 use crate::targets::Target;
 
-/// The script itself is wrong; says nothing about the target.
+/// The script itself is wrong. This is no verdict about the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScriptFault {
     pub(crate) at: SourceLocation,
@@ -35,17 +36,14 @@ pub(crate) async fn invoke(
         other => fault(other.to_string()),
     })?;
     let Some(declared) = declared.into_iter().find(|declared| declared.info.id == case.info.id) else {
-        return Err(fault(format!("the script declares {} no more", case.info.id)));
+        return Err(fault(format!("the script no longer declares {}", case.info.id)));
     };
     let parameters = parameter_table(&lua, &key.parameters).map_err(|error| fault(error.to_string()))?;
     let requirements = Arc::new(case.info.requirements.clone());
     let needs_agent = case.info.capabilities.contains(&Capability::Agent);
-    let agent = needs_agent.then(|| TargetVerbs {
-        stage: stage.clone(),
-        target: target.clone(),
-        requirements: requirements.clone(),
-    });
-    let tester = Tester { stage, target, requirements };
+    let context = Context { stage, target, requirements };
+    let agent = needs_agent.then(|| TargetVerbs { context: context.clone() });
+    let tester = Tester { context };
     let run = declared.run.call_async::<()>((tester, parameters, agent));
     match tokio::time::timeout(limits.time, run).await {
         Ok(Ok(())) => Ok(()),
@@ -58,7 +56,7 @@ pub(crate) async fn invoke(
     }
 }
 
-/// `p`: the parameters; a name that is none of them is an error and no nil.
+/// `p`: the parameters. An unknown name is an error, not nil.
 fn parameter_table(lua: &Lua, parameters: &Parameters) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in parameters {

@@ -1,4 +1,4 @@
-//! Loads suites: the ones that weft carries, or a folder of them.
+//! Loads the built-in suites, or a folder with suites.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::model::{CaseInfo, CaseKey, SourceLocation, Tier};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
-/// Greatest script that is read, in octets.
+/// Maximum size of a script in octets.
 const MAX_SCRIPT: u64 = 1 << 20;
-/// Most folders below each other.
+/// Maximum depth of folders.
 const MAX_DEPTH: usize = 8;
-/// Most scripts of one folder of suites.
+/// Maximum number of scripts in one folder of suites.
 const MAX_SCRIPTS: usize = 10_000;
 
-/// Why suites do not load.
+/// The reason why suites do not load.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A script is wrong.
@@ -29,7 +29,7 @@ pub enum LoadError {
     Script {
         /// The line.
         at: SourceLocation,
-        /// What was expected, and what was found.
+        /// The expected and the found value.
         message: String,
     },
     /// A folder or file cannot be read.
@@ -37,11 +37,11 @@ pub enum LoadError {
     Read {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
     /// There are no scripts.
-    #[error("{path} holds no case: expected <protocol>/<section>-<topic>.lua in it", path = .0.display())]
+    #[error("{path} contains no case: expected <protocol>/<section>-<topic>.lua in it", path = .0.display())]
     Empty(PathBuf),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Script {
     pub(crate) source: String,
 }
 
-/// A case and the script that it stands in.
+/// A case and its script.
 #[derive(Debug, Clone)]
 pub(crate) struct SuiteCase {
     pub(crate) info: CaseInfo,
@@ -69,7 +69,7 @@ pub struct Suites {
 }
 
 impl Suites {
-    /// The suites that weft carries.
+    /// The built-in suites.
     ///
     /// # Errors
     /// One of them is wrong.
@@ -82,15 +82,15 @@ impl Suites {
     /// The suites in `folder` instead, `<protocol>/<section>-<topic>.lua`.
     ///
     /// # Errors
-    /// One of them is wrong, or cannot be read, or there is none.
+    /// One of them is wrong or cannot be read, or there is no script.
     pub fn from_folder(folder: &Path) -> Result<Self, LoadError> {
         Self::from_folder_with(folder, Limits::default())
     }
 
-    /// As [`Suites::from_folder`], with other limits for its scripts.
+    /// Like [`Suites::from_folder`], with other limits for the scripts.
     ///
     /// # Errors
-    /// As [`Suites::from_folder`].
+    /// The same as of [`Suites::from_folder`].
     pub fn from_folder_with(folder: &Path, limits: Limits) -> Result<Self, LoadError> {
         let mut scripts = Vec::new();
         collect_folder(folder, "", 0, &mut scripts)?;
@@ -106,7 +106,7 @@ impl Suites {
             let (_lua, declared) = load(&script, limits, 0)?;
             for Declared { info, combination, .. } in declared {
                 if let Some(other) = cases.iter().find(|other| other.info.id == info.id) {
-                    let message = format!("case {} stands already in {}", info.id, other.info.source);
+                    let message = format!("case {} is already declared in {}", info.id, other.info.source);
                     return Err(LoadError::Script { at: info.source, message });
                 }
                 cases.push(SuiteCase { info, combination, script: script.clone() });
@@ -116,23 +116,23 @@ impl Suites {
         Ok(Suites { cases: Arc::new(cases), limits })
     }
 
-    /// What the cases say about themselves, by id.
+    /// The declarations of the cases, by id.
     pub fn cases(&self) -> impl ExactSizeIterator<Item = &CaseInfo> {
         self.cases.iter().map(|case| &case.info)
     }
 
-    /// Every case with every choice of its parameters, in the order of cases, names and values.
+    /// Every variant of every case, in the order of cases, names and values.
     pub fn keys(&self) -> impl Iterator<Item = CaseKey> {
-        self.cases().flat_map(declare::choices)
+        self.cases().flat_map(declare::variants)
     }
 
-    /// The text of the script that a case stands in.
+    /// The text of the script of a case.
     #[must_use]
     pub fn source_of(&self, case: &str) -> Option<&str> {
         self.case(case).map(|case| case.script.source.as_str())
     }
 
-    /// How the parameters of a case are combined in each tier, in words.
+    /// Describes how each tier combines the parameters of a case.
     #[must_use]
     pub fn combination_of(&self, case: &str) -> Option<String> {
         let combination = self.case(case)?.combination;
@@ -141,16 +141,16 @@ impl Suites {
         Some(Tier::ALL.map(|tier| format!("{tier}: {}", word(tier))).join(", "))
     }
 
-    /// The choices of a case's parameters that a tier runs.
+    /// The variants of a case that a tier runs.
     pub(crate) fn chosen(&self, case: &str, tier: Tier, seed: u64) -> Vec<CaseKey> {
         let Some(case) = self.case(case) else { return Vec::new() };
         let strategy = case.combination.of(tier);
         strategy.map_or_else(Vec::new, |strategy| combine::chosen(&case.info, strategy, seed))
     }
 
-    /// Every choice of a case's parameters.
-    pub(crate) fn choices_of(&self, id: &str) -> Option<Vec<CaseKey>> {
-        self.case(id).map(|case| declare::choices(&case.info))
+    /// Every variant of a case.
+    pub(crate) fn variants_of(&self, id: &str) -> Option<Vec<CaseKey>> {
+        self.case(id).map(|case| declare::variants(&case.info))
     }
 
     pub(crate) fn case(&self, id: &str) -> Option<&SuiteCase> {
@@ -158,7 +158,7 @@ impl Suites {
     }
 }
 
-/// Loads a script into a state of its own; the functions of the declared cases live in that state.
+/// Loads a script into a state of its own, to which the functions of the declared cases belong.
 pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, Vec<Declared>), LoadError> {
     let wrong = |error: &mlua::Error| {
         let (at, message) = location::of_error(error, &script.file);
@@ -171,14 +171,13 @@ pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, V
     let seen = sandbox::environment(&lua).map_err(|error| wrong(&error))?;
     let chunk = lua.load(&script.source).set_name(format!("@{}", script.file)).set_mode(mlua::chunk::ChunkMode::Text);
     chunk.set_environment(seen.clone()).exec().map_err(|error| wrong(&error))?;
-    // Declared once and for all: a case that declares cases while it runs makes no sense.
+    // A case cannot declare cases while it runs.
     seen.raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
     let declared = std::mem::take(&mut *declarations.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((lua, declared))
 }
 
-/// `case {` spans lines, and Lua knows only where it begins: the line that holds what the message
-/// quotes is a better pointer.
+/// The line with the text that the message quotes. Lua knows only the line where `case {` begins.
 fn quoted_line(script: &Script, at: SourceLocation, message: &str) -> SourceLocation {
     let first = usize::try_from(at.line.saturating_sub(1)).unwrap_or(0);
     let mut quotes = message.split(['"', '`']).skip(1).step_by(2).filter(|quoted| !quoted.is_empty());
@@ -270,9 +269,9 @@ case {
         assert_eq!(keys[5], "mpa/x/one[crc=false,octet=2]");
     }
 
-    /// Each mistake: what it is replaced by, the line that must be named, a word of the message.
+    /// Each row: the correct text, the wrong text, the line and a word of the message.
     #[test]
-    fn each_mistake_is_refused_with_its_line() {
+    fn rejects_each_mistake_with_its_line() {
         for (good, bad, line, word) in [
             ("\"MPA-7.1.1-2\"", "\"MPA-7.1.1-999\"", 6, "no requirement is called"),
             ("version = 1", "versoin = 1", 2, "\"version\""),
@@ -305,13 +304,13 @@ case {
     }
 
     #[test]
-    fn an_id_stands_once() {
+    fn an_id_is_declared_once() {
         let error = loaded(&format!("{GOOD}{GOOD}")).unwrap_err();
         assert!(error.starts_with("mpa/x.lua:12: ") && error.contains("mpa/x.lua:2"), "{error}");
     }
 
     #[test]
-    fn an_endless_script_is_refused() {
+    fn rejects_an_endless_script() {
         let error = loaded("\nwhile true do end").unwrap_err();
         assert!(error.starts_with("mpa/x.lua:2: ") && error.contains("instructions"), "{error}");
     }

@@ -1,17 +1,17 @@
-//! Where in a script something happened.
+//! Finds the line of a script that a call or an error comes from.
 
 use mlua::{Error, Lua};
 
 use crate::model::SourceLocation;
 
-/// The name of the script that a Lua state runs; kept with the state.
+/// The name of the script of a Lua state, stored in the state.
 pub(crate) struct ScriptName(pub(crate) String);
 
-/// The line of the script that is being executed, seen from a Rust function that it called.
+/// The current line of the script, in a Rust function that the script called.
 pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     let file = lua.app_data_ref::<ScriptName>()?.0.clone();
-    // The nearest frame of the script: level 0 is the Rust function, and coroutine glue may stand
-    // in between.
+    // The nearest frame of the script: level 0 is the Rust function, and frames of coroutines may
+    // be in between.
     for level in 0..16 {
         let found = lua.inspect_stack(level, |debug| {
             let is_script = debug.source().source.is_some_and(|source| source.strip_prefix('@') == Some(&file));
@@ -26,10 +26,10 @@ pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
 
 /// The line that a Lua error names, and its message in one line without the traceback.
 pub(crate) fn of_error(error: &Error, file: &str) -> (Option<SourceLocation>, String) {
-    let whole = error.to_string();
-    let location = line_in(&whole, file).map(|line| SourceLocation { file: file.to_owned(), line });
-    let innermost = error.chain().last().map_or_else(|| whole.clone(), ToString::to_string);
-    let text = innermost.split("\nstack traceback:").next().unwrap_or(&whole).trim();
+    let message = error.to_string();
+    let location = line_in(&message, file).map(|line| SourceLocation { file: file.to_owned(), line });
+    let innermost = error.chain().last().map_or_else(|| message.clone(), ToString::to_string);
+    let text = innermost.split("\nstack traceback:").next().unwrap_or(&message).trim();
     let text = text.strip_prefix("runtime error: ").or_else(|| text.strip_prefix("syntax error: ")).unwrap_or(text);
     let text = match line_in(text, file) {
         Some(line) => text.strip_prefix(&format!("{file}:{line}: ")).unwrap_or(text),
@@ -41,8 +41,8 @@ pub(crate) fn of_error(error: &Error, file: &str) -> (Option<SourceLocation>, St
 /// The number in the first `file:number:`.
 fn line_in(text: &str, file: &str) -> Option<u32> {
     text.match_indices(file).find_map(|(at, _)| {
-        let behind = text[at + file.len()..].strip_prefix(':')?;
-        behind.split(':').next()?.parse().ok()
+        let rest = text[at + file.len()..].strip_prefix(':')?;
+        rest.split(':').next()?.parse().ok()
     })
 }
 

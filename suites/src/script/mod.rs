@@ -1,17 +1,16 @@
-//! Cases as Lua scripts: loading, the sandbox they run in, and what they can say.
+//! Cases as Lua scripts: loading, the sandbox in which they run, and the objects that they use.
 //!
 //! A script declares cases with `case { ... }`; `run = function(t, p)` gets the tester `t` and its
-//! parameters `p`. What `t` and its connections can do is in `surface.rs`; messages are in
-//! `message/`. Nothing here decides a verdict: expectations are recorded, and [`crate::run`] judges
-//! the record.
+//! parameters `p`. The methods of `t` and its connections are in `surface.rs`, messages are in
+//! `message/`, and `bind.rs` explains how to add a method. Nothing here decides a verdict: the
+//! stage records expectations, and [`crate::run`] judges the record.
 
 mod agent;
+mod agent_events;
 mod agent_options;
 mod agent_pair;
-mod agent_told;
 mod annotate;
-mod asked;
-mod asked_options;
+mod bind;
 mod combine;
 mod declare;
 mod fields;
@@ -20,16 +19,18 @@ mod load;
 mod location;
 mod mapper;
 pub(crate) mod message;
-mod methods;
 mod octets;
+mod old_names;
 mod options;
+mod port_mapper;
+mod port_mapper_options;
 mod sandbox;
 mod sdp;
 mod sdp_options;
 mod surface;
 
 pub use annotate::annotations;
-pub(crate) use declare::choices;
+pub(crate) use declare::variants;
 pub(crate) use invoke::{ScriptFault, invoke};
 pub(crate) use load::SuiteCase;
 pub use load::{LoadError, Suites};

@@ -1,16 +1,15 @@
-//! `octets`: for cases that move many octets and look at each of them.
+//! `octets`: for cases that transfer many octets and compare each of them.
 //!
-//! In Lua an octet at a time is slow, and what differs everywhere without any order makes evidence
-//! that no report can pack.
+//! Lua is slow for single octets, and a report cannot compress evidence with random octets.
 
 use mlua::{Lua, LuaString};
 
-/// Most octets that [`counted`] makes.
+/// Maximum number of octets of [`counted`].
 const MOST: usize = 1 << 20;
-/// A line's 64 octets are these, its number in seven digits, and a line feed.
+/// A line of 64 octets has this text, its number in seven digits, and a line feed.
 const WORDS: &str = "the octets of this line, each place of it unlike others ";
 
-/// Puts `octets.counted` and `octets.difference` beside the constructors.
+/// Adds `octets.counted` and `octets.difference` to the constructors.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let module = lua.create_table()?;
     module.set("counted", lua.create_function(|lua, length: usize| lua.create_string(counted(length)?))?)?;
@@ -23,8 +22,8 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("octets", module)
 }
 
-/// Numbered lines, cut at `length`: octets that have got to the wrong place show it, also where 64
-/// KiB lie between.
+/// Numbered lines, cut at `length`. They show octets in a wrong position, even if it is 64 KiB
+/// away.
 fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     if length > MOST {
         return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} octets")));
@@ -40,7 +39,8 @@ fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// What is wrong with `got`, for the "actual" of a finding; "those" where nothing is.
+/// The difference between `got` and `want`, for the "actual" of a finding; "those" if there is
+/// none.
 fn difference(got: &[u8], want: &[u8]) -> String {
     if got.len() != want.len() {
         return format!("{} octets", got.len());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_64_octets_stand_in_for_others() {
+    fn no_two_pieces_of_64_octets_are_equal() {
         let octets = counted(200_000).unwrap();
         assert_eq!(octets.len(), 200_000);
         assert_eq!(&octets[64 + WORDS.len()..128], b"0000001\n");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_says_where() {
+    fn a_difference_has_its_position() {
         assert_eq!(difference(b"abc", b"abc"), "those");
         assert_eq!(difference(b"abc", b"abd"), "octet 2 is 63, and not 64");
         assert_eq!(difference(b"", b"a"), "0 octets");

@@ -1,30 +1,29 @@
-//! The tables that the methods of a connection take: what each expectation can be told.
+//! Reads the option tables of the methods of a connection.
 
 use std::time::Duration;
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 use weft_core::RequirementId;
 
-use super::fields::Fields;
+use super::fields::{Fields, wrong};
 use super::location::here;
 use super::message;
 use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
 use crate::targets::Target;
 
-/// Seconds that a target has for a Reply, or for an FPDU.
+/// Seconds in which a target has to send a Reply or an FPDU.
 pub(super) const REPLY_SECONDS: f64 = 5.0;
-/// Seconds that a target has for closing: longer than the start-up timers of 5 and 10 s that are in
-/// use.
+/// Seconds in which a target has to close: longer than the start-up timers of 5 and 10 s that are
+/// in use.
 pub(super) const CLOSE_SECONDS: f64 = 15.0;
-/// Seconds for which silence is listened to.
+/// Seconds for which a target has to be silent.
 pub(super) const SILENCE_SECONDS: f64 = 2.0;
-/// Most pieces of one message.
+/// Maximum number of pieces of one message.
 const MAX_PIECES: usize = 4096;
 /// Longest pause, in seconds.
 const MAX_PAUSE: f64 = 3600.0;
 
-/// One requirement id, or a list of them; lists may stand in it, too, as scripts name what belongs
-/// together.
+/// One requirement id, or a list of ids. The list may contain lists of ids that belong together.
 pub(super) struct Ids(pub(super) Vec<String>);
 
 impl FromLua for Ids {
@@ -58,18 +57,35 @@ impl FromLua for Deviates {
     }
 }
 
-/// What the tables are read for.
+/// Reads option tables for one case.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) lua: &'a Lua,
     pub(super) target: &'a Target,
-    /// Those that the case declares: an expectation can name no other.
+    /// The requirements that the case declares. An expectation can name no other.
     pub(super) requirements: &'a [RequirementId],
 }
 
 impl Reader<'_> {
     pub(super) fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
-        let Some(Ids(names)) = fields.optional(name)? else { return Ok(Vec::new()) };
+        let names = fields.optional(name)?;
+        self.known(fields, name, names)
+    }
+
+    /// Requirements in a field that was called `old` in earlier versions.
+    fn renamed_ids(
+        &self,
+        fields: &mut Fields<'_>,
+        name: &'static str,
+        old: &'static str,
+    ) -> mlua::Result<Vec<RequirementId>> {
+        let names = fields.renamed(name, old)?;
+        self.known(fields, name, names)
+    }
+
+    /// The requirements of these names, which the case must list.
+    fn known(&self, fields: &Fields<'_>, name: &'static str, names: Option<Ids>) -> mlua::Result<Vec<RequirementId>> {
+        let Some(Ids(names)) = names else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         for id in &names {
             let known = id.parse().map_err(|error| fields.wrong(name, &format!("{error}")))?;
@@ -82,7 +98,31 @@ impl Reader<'_> {
         Ok(ids)
     }
 
-    /// What every expectation has.
+    /// Reads the fields of a table with `read`, and rejects fields that it does not know. `what`
+    /// is the name of the table in messages and annotations.
+    pub(super) fn read<T>(
+        &self,
+        what: &'static str,
+        table: Option<Table>,
+        read: impl FnOnce(&Self, &mut Fields<'_>) -> mlua::Result<T>,
+    ) -> mlua::Result<T> {
+        let mut fields = Fields::new(self.lua, what, table);
+        let value = read(self, &mut fields)?;
+        fields.done()?;
+        Ok(value)
+    }
+
+    /// An expectation of an answer, without fields of its own.
+    pub(super) fn answer(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
+        self.expectation(fields, REPLY_SECONDS)
+    }
+
+    /// An expectation of silence, without fields of its own.
+    pub(super) fn silence(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
+        self.expectation(fields, SILENCE_SECONDS)
+    }
+
+    /// Reads the fields that every expectation has.
     pub(super) fn expectation(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Expectation> {
         let requirements = self.ids(fields, "requirement")?;
         let shows = self.ids(fields, "shows")?;
@@ -98,30 +138,24 @@ impl Reader<'_> {
         Ok(self.target.scaled(within.as_secs_f64()))
     }
 
-    pub(super) fn good_exchange(&self, table: Option<Table>) -> mlua::Result<Vec<RequirementId>> {
-        let mut fields = Fields::new(self.lua, "good_exchange", table);
-        let shows = self.ids(&mut fields, "shows")?;
-        fields.done()?;
-        Ok(shows)
+    pub(super) fn good_exchange(&self, fields: &mut Fields<'_>) -> mlua::Result<Vec<RequirementId>> {
+        self.ids(fields, "shows")
     }
 
-    pub(super) fn expect_close(&self, table: Option<Table>) -> mlua::Result<(Expectation, Before, Close)> {
-        let mut fields = Fields::new(self.lua, "expect_close", table);
-        let expectation = self.expectation(&mut fields, CLOSE_SECONDS)?;
+    pub(super) fn expect_close(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Before, Close)> {
+        let expectation = self.expectation(fields, CLOSE_SECONDS)?;
         let before = Before { reject: fields.or("or_reject", false)?, terminate: fields.or("after_terminate", false)? };
         let close = if fields.or("graceful", false)? { Close::Graceful } else { Close::Any };
-        fields.done()?;
         Ok((expectation, before, close))
     }
 
-    /// `error`: one, or a list, of `"12 01"`: layer and type, then the code, in hexadecimal.
-    pub(super) fn expect_terminate(&self, table: Option<Table>) -> mlua::Result<(Expectation, TerminateFields)> {
-        let mut fields = Fields::new(self.lua, "expect_terminate", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    /// `error`: one of `"12 01"` or a list: layer and type, then the code, in hexadecimal.
+    pub(super) fn expect_terminate(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, TerminateFields)> {
+        let expectation = self.answer(fields)?;
         let mut wanted = TerminateFields {
             errors: Vec::new(),
-            code: self.ids(&mut fields, "code")?,
-            told: self.ids(&mut fields, "told")?,
+            code: self.ids(fields, "code")?,
+            told: self.renamed_ids(fields, "terminate", "told")?,
         };
         for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
             let octets = error.split_once(' ').and_then(|(control, code)| {
@@ -130,37 +164,23 @@ impl Reader<'_> {
             let why = || fields.wrong("error", &format!("{error:?}: expected two octets in hexadecimal, as \"12 01\""));
             wanted.errors.push(octets.ok_or_else(why)?);
         }
-        fields.done()?;
         Ok((expectation, wanted))
     }
 
-    pub(super) fn expect_silence(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
-        let mut fields = Fields::new(self.lua, "expect_silence", table);
-        let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
-        let open = fields.or("open", false)?;
-        fields.done()?;
-        Ok((expectation, open))
+    pub(super) fn expect_silence(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
+        let expectation = self.silence(fields)?;
+        Ok((expectation, fields.or("open", false)?))
     }
 
-    /// What is waited for without a judgement: for how long.
-    pub(super) fn waiting(&self, table: Option<Table>) -> mlua::Result<Expectation> {
-        let mut fields = Fields::new(self.lua, "waiting", table);
-        let within = self.within(&mut fields, REPLY_SECONDS)?;
-        fields.done()?;
+    /// How long the tester waits for the next event, which it does not judge.
+    pub(super) fn waiting(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
+        let within = self.within(fields, REPLY_SECONDS)?;
         Ok(Expectation::preparation(within, here(self.lua).as_ref()))
     }
 
-    pub(super) fn expect_reply(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
-        self.frame("expect_reply", table)
-    }
-
-    pub(super) fn expect_request(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
-        self.frame("expect_request", table)
-    }
-
-    fn frame(&self, what: &'static str, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
-        let mut fields = Fields::new(self.lua, what, table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    /// The fields of a start-up frame.
+    pub(super) fn frame(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, ReplyFields)> {
+        let expectation = self.answer(fields)?;
         let wanted = ReplyFields {
             reject: fields.optional("reject")?,
             revision: fields.optional("revision")?,
@@ -168,13 +188,11 @@ impl Reader<'_> {
             markers: fields.optional("markers")?,
             enhanced: fields.optional("enhanced")?,
         };
-        fields.done()?;
         Ok((expectation, wanted))
     }
 
-    pub(super) fn expect_fpdu(&self, table: Option<Table>) -> mlua::Result<(Expectation, FpduFields)> {
-        let mut fields = Fields::new(self.lua, "expect_fpdu", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    pub(super) fn expect_fpdu(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, FpduFields)> {
+        let expectation = self.answer(fields)?;
         let wanted = FpduFields {
             opcode: fields.optional("opcode")?,
             payload: fields.octets("payload")?,
@@ -188,56 +206,63 @@ impl Reader<'_> {
             },
             crc: fields.or("crc", false)?,
         };
-        fields.done()?;
         Ok((expectation, wanted))
     }
 
-    pub(super) fn expect_octets(&self, table: Option<Table>) -> mlua::Result<(Expectation, Vec<u8>, bool)> {
-        let mut fields = Fields::new(self.lua, "expect_octets", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    pub(super) fn expect_octets(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Vec<u8>, bool)> {
+        let expectation = self.answer(fields)?;
         let begins = fields.required::<LuaString>("begins")?.as_bytes().to_vec();
         let keep = fields.or("keep", false)?;
-        fields.done()?;
         Ok((expectation, begins, keep))
     }
 
-    pub(super) fn check(&self, table: Option<Table>) -> mlua::Result<(Expectation, String, String)> {
-        let mut fields = Fields::new(self.lua, "check", table);
-        let expectation = self.expectation(&mut fields, 0.0)?;
+    pub(super) fn check(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, String, String)> {
+        let expectation = self.expectation(fields, 0.0)?;
         let (expected, actual) = (fields.required("expected")?, fields.required("actual")?);
-        fields.done()?;
         Ok((expectation, expected, actual))
     }
 
-    /// Where a message of `len` octets is cut, the pause between the pieces, and how the step
-    /// deviates from a plain exchange.
-    pub(super) fn send(
-        &self,
-        table: Option<Table>,
-        len: usize,
-    ) -> mlua::Result<(Vec<usize>, Duration, Option<Deviation>)> {
-        let mut fields = Fields::new(self.lua, "send", table);
-        let mut cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
-        if let Some(every) = fields.optional::<usize>("every")? {
-            if every == 0 {
-                return Err(fields.wrong("every", "expected at least 1 octet"));
-            }
-            cuts.extend((1..).map(|piece| piece * every).take_while(|cut| *cut < len));
+    pub(super) fn send(&self, fields: &mut Fields<'_>) -> mlua::Result<Sending> {
+        let cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
+        let every = fields.optional("every")?;
+        if every == Some(0) {
+            return Err(fields.wrong("every", "expected at least 1 octet"));
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
-        let Deviates(deviates) = fields.or("deviates", Deviates(None))?;
-        cuts.sort_unstable();
-        cuts.dedup();
-        if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
-            let why = format!("expected at most {MAX_PIECES} pieces, cut behind 1 to {} octets", len.saturating_sub(1));
-            return Err(fields.wrong("cuts", &why));
-        }
-        fields.done()?;
-        Ok((cuts, pause, deviates))
+        let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
+        Ok(Sending { cuts, every, pause, deviation })
     }
 }
 
-/// A pause of so many seconds.
+/// How a message is sent.
+pub(super) struct Sending {
+    cuts: Vec<usize>,
+    every: Option<usize>,
+    /// Between two pieces.
+    pub(super) pause: Duration,
+    /// How the step deviates from a plain exchange.
+    pub(super) deviation: Option<Deviation>,
+}
+
+impl Sending {
+    /// The octets after which a message of `len` octets is cut.
+    pub(super) fn cuts(&self, len: usize) -> mlua::Result<Vec<usize>> {
+        let mut cuts = self.cuts.clone();
+        if let Some(every) = self.every {
+            cuts.extend((1..).map(|piece| piece * every).take_while(|cut| *cut < len));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
+            let most = len.saturating_sub(1);
+            let why = format!("expected at most {MAX_PIECES} pieces, with cuts after 1 to {most} octets");
+            return Err(wrong("send", "cuts", &why));
+        }
+        Ok(cuts)
+    }
+}
+
+/// A pause of this number of seconds.
 pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(pause) if seconds <= MAX_PAUSE => Ok(pause),

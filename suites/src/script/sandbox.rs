@@ -1,9 +1,9 @@
-//! The Lua state that a script runs in: what it may use, and how much of it.
+//! The Lua state of a script: the functions that it may use, and its limits.
 //!
 //! A script has no files, no network, no processes, no clock and no random source of its own. It
-//! cannot catch the end of its case. Memory, instructions and wall time are bounded; a library
-//! function that could run for long inside one call, where no limit reaches, is not there
-//! (patterns, `table.move`, finalizers) or is bounded (`string.rep`).
+//! cannot catch the end of its case. Memory, instructions and wall time are limited. The limits do
+//! not interrupt a library function. So functions that could run for long are missing (patterns,
+//! `table.move`, finalizers) or bounded (`string.rep`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use mlua::{HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use super::location::ScriptName;
 use super::message;
 
-/// How much a script may use.
+/// The limits of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Octets of memory of the Lua state.
     pub memory: usize,
     /// Lua instructions of one loading or one case.
     pub instructions: u64,
-    /// Wall time of one loading or one case, waiting for the target included.
+    /// Wall time of one loading or one case, including the time to wait for the target.
     pub time: Duration,
 }
 
@@ -31,13 +31,12 @@ impl Default for Limits {
     }
 }
 
-/// Lua instructions between two looks at the limits.
+/// Lua instructions between two checks of the limits.
 const STRIDE: u32 = 1000;
-/// Longest string that `string.rep` makes.
+/// Maximum length of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
-/// Names of the standard library that are taken away, with the table they stand in ("" for
-/// globals).
+/// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
     // Loading, catching errors, metatables (finalizers run without hooks), output, control of the
     // collector.
@@ -67,7 +66,7 @@ const REMOVED: [(&str, &[&str]); 4] = [
     ("math", &["randomseed"]),
 ];
 
-/// A fresh state for the script called `file`, whose `math.random` follows from `seed`.
+/// A new state for the script `file`. Its `math.random` depends on `seed`.
 pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8;
     let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true))?;
@@ -105,9 +104,9 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// What a script sees of the globals, as they are now. In the state itself stands `coroutine`, too,
-/// from the first function that waits on: the interpreter needs it there, while a script could
-/// catch errors by it, or yield to nobody until its time is over.
+/// The current globals for a script. The state itself also has `coroutine` after the first function
+/// that waits, because the interpreter needs it. A script must not get it: it could catch errors,
+/// or yield until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     let seen = lua.create_table()?;
     for pair in lua.globals().pairs::<Value, Value>() {
@@ -119,8 +118,7 @@ pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     Ok(seen)
 }
 
-/// `string.rep` with a bound: the original loops as long as it is told to, even for an empty
-/// string.
+/// `string.rep` with a limit. The original loops `times` times, even for an empty string.
 fn rep(
     lua: &Lua,
     (text, times, separator): (mlua::LuaString, i64, Option<mlua::LuaString>),
@@ -136,7 +134,7 @@ fn rep(
     lua.create_string(pieces.join(&separator[..]))
 }
 
-/// `range(first, last)`: the whole numbers from `first` to `last` as a list.
+/// `range(first, last)`: the integers from `first` to `last` as a list.
 fn range(_: &Lua, (first, last): (i64, i64)) -> mlua::Result<Vec<i64>> {
     const MOST: i64 = 65536;
     if last < first || last.saturating_sub(first) >= MOST {

@@ -1,51 +1,36 @@
-//! An SDP connection as scripts have it, `s`; `t:sdp`, `t:accept_sdp` and `t:greet` give one.
+//! An SDP connection of a script, `s`; `t:sdp`, `t:accept_sdp` and `t:greet` open one.
 //!
 //! ```lua
 //! local s, hello_ack = t:sdp { hello = sdp.hello { max_adverts = 2 }, requirement = "SDP-..." }
-//! local s, hello = t:accept_sdp { hello_ack = sdp.hello_ack {} }  -- the target connects
-//! local conn = t:greet { hello = sdp.hello { majv = 2 } }         -- Hello alone: see what comes
-//! s:send(sdp.data { payload = "hi" }, { solicited = true })        -- counters are filled in
-//! s:send(message, { deviates = true })                             -- as that of conn
-//! s:tell "mode out pipelined; send 2000"  -- Data with a line that a driven socket does
-//! local message = s:expect("data", { requirement = "SDP-...", fields = { payload = "hi" }, past = { "sink_avail" } })
-//! local read = s:expect_read {}      s:answer_read(read, octets)
-//! local write = s:expect_write { length = 2000 }
-//! s:read { stag = a.stag, va = a.va, length = 9 }   local octets = s:expect_response {}
-//! local octets = s:fetch(a)         -- the three that read an advertisement: Read Request, Read Response, RdmaRdCompl
-//! s:write { stag = a.stag, va = a.va, payload = "..." }
-//! local octets = s:collect(3000)     -- as the target offers them: by Data, or by SrcAvail and an RDMA Read
-//! s:serve(octets, { va = a.va })     -- what the target reads of a SrcAvail
-//! s:close { past = { "data" } }      -- DisConn both ways, and TCP's end
-//! s:expect_quiet { within = 1 }      s:expect_end {}
-//! s:books { bufs = 3, updates = false }
+//! s:command "mode out pipelined; send 2000"
+//! local m = s:expect("src_avail", { requirement = "SDP-...", fields = { length = 2000 }, past = { "data" } })
+//! s:read { stag = m.stag, va = m.va, length = 9 }
+//! local octets = s:expect_response {}
+//! s:send(sdp.rdma_rd_compl { length = 9 }, { deviates = true })
+//! s:close { past = { "data" } }
 //! ```
 
-use std::sync::Arc;
-
-use mlua::{Lua, Table, UserData, UserDataMethods, Value};
-use tokio::sync::Mutex;
+use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use weft_core::RequirementId;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
-use super::location::here;
+use super::bind::{Context, surface};
 use super::message;
-use super::options::Reader;
+use super::old_names;
 use super::sdp_options::SdpOpen;
-use super::surface::{Connection, Tester};
+use super::surface::Tester;
 use crate::sdp::{Heard, shown};
-use crate::stage::{Carrier, Item, Stage};
-use crate::targets::Target;
+use crate::stage::{Carrier, Item};
 
 /// `s`.
+#[derive(Clone)]
 pub(super) struct Sdp {
-    stage: Arc<Mutex<Stage>>,
-    target: Arc<Target>,
-    requirements: Arc<Vec<RequirementId>>,
+    context: Context,
     number: u32,
 }
 
-/// The fields of a message that came, with their types for editors.
-pub(crate) const HEARD_FIELDS: [(&str, &str); 29] = [
+/// The fields of a received message, with their types for editors.
+pub(crate) const MESSAGE_FIELDS: [(&str, &str); 29] = [
     ("name", "string"),
     ("mid", "integer"),
     ("bufs", "integer"),
@@ -77,9 +62,9 @@ pub(crate) const HEARD_FIELDS: [(&str, &str); 29] = [
     ("des_sz", "integer?"),
 ];
 
-/// Puts `sdp.shown` beside the constructors: the rows that the monitor judges in what the target
-/// sends, by what they are about (`sdp.shown { "hello_ack", "data" }`; those of every message are
-/// always among them), and rows by their ids, which the case has to bring about itself.
+/// Adds `sdp.shown` to the constructors. It lists the rows that the monitor judges in the messages
+/// of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The rows of every message are
+/// always included. A row can also be named by its id; then the case itself must cause it.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();
@@ -101,24 +86,35 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().get::<Table>("sdp")?.set("shown", shown)
 }
 
-/// A message that came, as a table.
-fn heard_table(lua: &Lua, heard: &Heard) -> mlua::Result<Table> {
+/// A received message, as a table.
+fn message_table(lua: &Lua, message: &Heard) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let name = crate::sdp::NAMES.iter().find(|(mid, _)| *mid == heard.mid).map_or("unknown", |(_, name)| name);
+    let name = crate::sdp::NAMES.iter().find(|(mid, _)| *mid == message.mid).map_or("unknown", |(_, name)| name);
     table.set("name", name)?;
     for field in ["mid", "bufs", "flags", "len", "mseq", "mseq_ack", "opcode", "invalidates"] {
-        table.set(field, heard.field(field))?;
+        table.set(field, message.field(field))?;
     }
     for flag in ["oob_pres", "oob_pend", "req_pipe"] {
-        table.set(flag, heard.field(flag) == Some(1))?;
+        table.set(flag, message.field(flag) == Some(1))?;
     }
-    for (field, value) in &heard.extension {
+    for (field, value) in &message.extension {
         table.set(*field, value.cast_signed())?;
     }
-    table.set("payload", lua.create_string(&heard.payload)?)?;
-    table.set("octets", lua.create_string(&heard.octets)?)?;
+    table.set("payload", lua.create_string(&message.payload)?)?;
+    table.set("octets", lua.create_string(&message.octets)?)?;
     Ok(table)
 }
+
+/// The fields of an RDMA Read Request.
+pub(super) const READ_FIELDS: [(&str, &str); 5] = [
+    ("sink_stag", "integer"),
+    ("sink_to", "integer"),
+    ("length", "integer"),
+    ("src_stag", "integer"),
+    ("src_to", "integer"),
+];
+/// The fields of an RDMA Write.
+pub(super) const WRITE_FIELDS: [(&str, &str); 3] = [("stag", "integer"), ("va", "integer"), ("payload", "string")];
 
 fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
     let table = lua.create_table()?;
@@ -130,253 +126,159 @@ fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The methods of `t` that lead to SDP.
-pub(super) fn add_to_tester<M: UserDataMethods<Tester>>(methods: &mut M) {
-    methods.add_async_method("sdp", |lua, tester, table: Option<Table>| {
-        let parts = (tester.stage.clone(), tester.target.clone(), tester.requirements.clone());
-        let read = tester.reader(&lua).sdp(table);
-        async move {
-            let (stage, target, requirements) = parts;
-            let SdpOpen { expectation, message, profile } = read?;
-            let opened = stage.lock().await.sdp_open(&message, profile, &expectation).await;
-            let (number, hello_ack) = opened.map_err(mlua::Error::external)?;
-            let table = heard_table(&lua, &hello_ack)?;
-            Ok((Sdp { stage, target, requirements, number }, table))
-        }
-    });
-    methods.add_async_method("greet", |lua, tester, table: Option<Table>| {
-        let parts = (tester.stage.clone(), tester.target.clone(), tester.requirements.clone());
-        let (at, read) = (here(&lua), tester.reader(&lua).sdp(table));
-        async move {
-            let (stage, target, requirements) = parts;
-            let SdpOpen { message, profile, .. } = read?;
-            let hailed = stage.lock().await.sdp_hail(&message, profile, at.as_ref()).await;
-            Ok(Connection { stage, target, requirements, number: hailed.map_err(mlua::Error::external)? })
-        }
-    });
-    methods.add_async_method("accept_sdp", |lua, tester, table: Option<Table>| {
-        let parts = (tester.stage.clone(), tester.target.clone(), tester.requirements.clone());
-        let read = tester.reader(&lua).accept_sdp(table);
-        async move {
-            let (stage, target, requirements) = parts;
-            let (expectation, hello_ack, when) = read?;
-            let opened = stage.lock().await.sdp_accept(&hello_ack, when, &expectation).await;
-            let (number, hello) = opened.map_err(mlua::Error::external)?;
-            let table = heard_table(&lua, &hello)?;
-            Ok((Sdp { stage, target, requirements, number }, table))
-        }
-    });
+/// Received messages, as a list of tables.
+fn message_tables(lua: &Lua, messages: &[Heard]) -> mlua::Result<Vec<Table>> {
+    messages.iter().map(|message| message_table(lua, message)).collect()
 }
 
-impl Sdp {
-    fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
-        Reader { lua, target: &self.target, requirements: &self.requirements }
-    }
+surface! {
+    TESTER_SDP = Tester, bind_tester |t, stage, at, lua|;
+
+    /// Opens an SDP connection in the target's profile. Also returns the HelloAck.
+    async sdp() { sdp as options } -> "weft.Sdp, weft.SdpMessage" => {
+        let SdpOpen { expectation, message, profile } = options;
+        let (number, hello_ack) = stage.sdp_open(&message, profile, &expectation).await?;
+        (Sdp { context: t.context.clone(), number }, message_table(&lua, &hello_ack)?)
+    };
+
+    /// Accepts an SDP connection from the target. Also returns the Hello.
+    async accept_sdp() { accept_sdp as (expectation, hello_ack, when) } -> "weft.Sdp, weft.SdpMessage" => {
+        let (number, hello) = stage.sdp_accept(&hello_ack, when, &expectation).await?;
+        (Sdp { context: t.context.clone(), number }, message_table(&lua, &hello)?)
+    };
+
+    /// Opens a connection and sends a Hello, but waits for nothing.
+    async greet() { sdp as options } -> "weft.Connection" =>
+        t.context.connection(stage.sdp_hail(&options.message, options.profile, at).await?);
+}
+
+surface! {
+    SDP = Sdp, bind_sdp |s, stage, at, lua|;
+
+    /// Sends an SDP message in a Send. Fills in the counters that the message leaves open.
+    async send(message: Value = "weft.Message|string") { carrier as (carrier, deviates) } => {
+        let message = message::from_value(message)?;
+        if deviates {
+            stage.sdp_deviates(s.number, &message, at).await?;
+        }
+        stage.sdp_send(s.number, &message, carrier, at).await?;
+    };
+
+    /// Sends Data with a line of commands for a driven socket.
+    async command(line: LuaString = "string") =>
+        stage.sdp_send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
+
+    /// Returns the message with its counters filled in, so that it can be changed before it is
+    /// sent.
+    async fill(message: Value = "weft.Message|string") -> "weft.Message" =>
+        message::from_value(message)?.filled(stage.talk(s.number, at)?.counters());
+
+    /// Expects that the next message of the target has this name. Updates may arrive before it.
+    async expect(name: Value = "string|string[]") { sdp_expect as options } -> "weft.SdpMessage" => {
+        let wanted = options.wanted(&lua, name)?;
+        message_table(&lua, &stage.sdp_expect(s.number, &options.expectation, &wanted).await?)?
+    };
+
+    /// Expects an RDMA Read Request.
+    async expect_read() { expect_read: answer as expectation } -> "weft.ReadRequest" =>
+        read_table(&lua, &stage.sdp_expect_read(s.number, &expectation).await?)?;
+
+    /// Sends the Read Response.
+    async answer_read(read: Table = "weft.ReadRequest", octets: LuaString = "string") => {
+        let sink = (read.get("sink_stag")?, read.get::<i64>("sink_to")?.cast_unsigned());
+        stage.sdp_tagged(s.number, Opcode::READ_RESPONSE, sink, &bytes(&octets), at).await?;
+    };
+
+    /// Expects RDMA Writes of `length` bytes.
+    async expect_write() { expect_write as (expectation, length) } -> "weft.Write" => {
+        let (stag, va, payload) = stage.sdp_expect_write(s.number, &expectation, length).await?;
+        let table = lua.create_table()?;
+        table.set("stag", stag)?;
+        table.set("va", va.cast_signed())?;
+        table.set("payload", lua.create_string(&payload)?)?;
+        table
+    };
+
+    /// Sends an RDMA Read Request.
+    async read() { read: sdp_read as read } => stage.sdp_request_read(s.number, read, at).await?;
+
+    /// Expects the answer to a Read Request.
+    async expect_response() { expect_response: answer as expectation } -> "string" =>
+        lua.create_string(stage.sdp_expect_response(s.number, &expectation).await?)?;
+
+    /// Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
+    async fetch(src_avail: Table = "weft.SdpMessage") { fetch: answer as expectation } -> "string" => {
+        let carried = src_avail.get::<LuaString>("payload")?.as_bytes().len();
+        let rest = src_avail.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));
+        let va = src_avail.get::<i64>("va")?.cast_unsigned().wrapping_add(carried as u64);
+        let source = (src_avail.get("stag")?, va);
+        lua.create_string(stage.sdp_fetch(s.number, &expectation, source, rest).await?)?
+    };
+
+    /// Sends an RDMA Write.
+    async write() { write: sdp_write as (sink, octets) } =>
+        stage.sdp_tagged(s.number, Opcode::WRITE, sink, &octets, at).await?;
+
+    /// Expects that the target sends only updates, and keeps the connection open.
+    async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
+        message_tables(&lua, &stage.sdp_quiet(s.number, &expectation, &past).await?)?;
+
+    /// Receives this number of bytes in any way that the target offers them: as payload, and by
+    /// RDMA Reads of SrcAvails.
+    async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
+        lua.create_string(stage.sdp_collect(s.number, &expectation, octets, &past).await?)?;
+
+    /// Answers the target's Reads of advertised bytes until all are read.
+    async serve(octets: LuaString = "string") { serve: sdp_serve as (expectation, va, from) } =>
+        stage.sdp_serve(s.number, &expectation, va, &bytes(&octets), from).await?;
+
+    /// Closes the connection: DisConn in both directions, and the end of TCP.
+    async close() { sdp_quiet as (expectation, past) } => stage.sdp_close(s.number, &expectation, &past).await?;
+
+    /// Returns the next event that is not an update: the name of a message, or "read" for an RDMA
+    /// Read Request; and its fields.
+    async next() { next: answer as expectation } -> "string, table" =>
+        match stage.sdp_next(s.number, &expectation).await? {
+            Item::Read(read) => ("read".to_owned(), read_table(&lua, &read)?),
+            Item::Message(message) => {
+                let table = message_table(&lua, &message)?;
+                (table.get("name")?, table)
+            }
+            other => Err(mlua::Error::runtime(format!("next: {} is neither", other.name())))?,
+        };
+
+    /// Expects that the connection stays open. Any message may arrive.
+    async expect_open() { expect_open: answer as expectation } => stage.sdp_expect_open(s.number, &expectation).await?;
+
+    /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the
+    /// end.
+    async expect_end() { sdp_end as (expectation, ending) } -> "weft.SdpMessage[]" =>
+        message_tables(&lua, &stage.sdp_expect_end(s.number, &expectation, &ending).await?)?;
+
+    /// Returns the counters of the next message. `bufs` sets the announced buffers, `updates`
+    /// whether updates are sent automatically.
+    async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
+        let talk = stage.talk(s.number, at)?;
+        talk.bufs = bufs.unwrap_or(talk.bufs);
+        talk.updates = updates.unwrap_or(talk.updates);
+        let table = lua.create_table()?;
+        table.set("mseq", talk.mseq)?;
+        table.set("mseq_ack", talk.heard)?;
+        table.set("bufs", talk.bufs)?;
+        table
+    };
+
+    /// Returns the TCP connection below SDP.
+    fn connection() -> "weft.Connection" => s.context.connection(s.number);
 }
 
 impl UserData for Sdp {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_async_method("send", |lua, s, (value, table): (Value, Option<Table>)| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let read = message::from_value(value).and_then(|message| Ok((message, s.reader(&lua).carrier(table)?)));
-            async move {
-                let (message, (carrier, deviates)) = read?;
-                let mut stage = stage.lock().await;
-                if deviates {
-                    stage.sdp_deviates(number, &message, at.as_ref()).await.map_err(mlua::Error::external)?;
-                }
-                stage.sdp_send(number, &message, carrier, at.as_ref()).await.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("tell", |lua, s, text: mlua::LuaString| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let message = message::sdp_data([&text.as_bytes()[..], b"\n"].concat());
-            async move {
-                let mut stage = stage.lock().await;
-                stage.sdp_send(number, &message, Carrier::default(), at.as_ref()).await.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("fill", |lua, s, value: Value| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let message = message::from_value(value);
-            async move {
-                let mut stage = stage.lock().await;
-                let counters = stage.talk(number, at.as_ref()).map_err(mlua::Error::external)?.counters();
-                Ok(message?.filled(counters))
-            }
-        });
-        methods.add_async_method("expect", |lua, s, (names, table): (Value, Option<Table>)| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_expect(names, table);
-            async move {
-                let (expectation, wanted) = read?;
-                let heard = stage.lock().await.sdp_expect(number, &expectation, &wanted).await;
-                heard_table(&lua, &heard.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("expect_read", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "expect_read");
-            async move {
-                let (expectation, _) = read?;
-                let read = stage.lock().await.sdp_expect_read(number, &expectation).await;
-                read_table(&lua, &read.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("answer_read", |lua, s, (read, octets): (Table, mlua::LuaString)| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let octets = octets.as_bytes().to_vec();
-            async move {
-                let at_sink = (read.get::<u32>("sink_stag")?, read.get::<i64>("sink_to")?.cast_unsigned());
-                let mut stage = stage.lock().await;
-                let sent = stage.sdp_tagged(number, Opcode::READ_RESPONSE, at_sink, &octets, at.as_ref()).await;
-                sent.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_write", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "expect_write");
-            async move {
-                let (expectation, length) = read?;
-                let wrote = stage.lock().await.sdp_expect_write(number, &expectation, length).await;
-                let (stag, va, payload) = wrote.map_err(mlua::Error::external)?;
-                let table = lua.create_table()?;
-                table.set("stag", stag)?;
-                table.set("va", va.cast_signed())?;
-                table.set("payload", lua.create_string(&payload)?)?;
-                Ok(table)
-            }
-        });
-        methods.add_async_method("expect_response", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "expect_response");
-            async move {
-                let (expectation, _) = read?;
-                let octets = stage.lock().await.sdp_expect_response(number, &expectation).await;
-                lua.create_string(octets.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("read", |lua, s, table: Option<Table>| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_read(table);
-            async move {
-                let sent = stage.lock().await.sdp_request_read(number, read?, at.as_ref()).await;
-                sent.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("fetch", |lua, s, (advert, table): (Table, Option<Table>)| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "fetch");
-            async move {
-                let (expectation, _) = read?;
-                let carried = advert.get::<mlua::LuaString>("payload")?.as_bytes().len();
-                let rest = advert.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));
-                let va = advert.get::<i64>("va")?.cast_unsigned().wrapping_add(carried as u64);
-                let place = (advert.get::<u32>("stag")?, va);
-                let octets = stage.lock().await.sdp_fetch(number, &expectation, place, rest).await;
-                lua.create_string(octets.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("write", |lua, s, table: Option<Table>| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_write(table);
-            async move {
-                let (place, octets) = read?;
-                let mut stage = stage.lock().await;
-                let sent = stage.sdp_tagged(number, Opcode::WRITE, place, &octets, at.as_ref()).await;
-                sent.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_quiet", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_quiet(table);
-            async move {
-                let (expectation, past) = read?;
-                let came = stage.lock().await.sdp_quiet(number, &expectation, &past).await;
-                let came = came.map_err(mlua::Error::external)?;
-                came.iter().map(|heard| heard_table(&lua, heard)).collect::<mlua::Result<Vec<_>>>()
-            }
-        });
-        methods.add_async_method("collect", |lua, s, (due, table): (usize, Option<Table>)| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_quiet(table);
-            async move {
-                let (expectation, past) = read?;
-                let octets = stage.lock().await.sdp_collect(number, &expectation, due, &past).await;
-                lua.create_string(octets.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("serve", |lua, s, (octets, table): (mlua::LuaString, Option<Table>)| {
-            let (stage, number, octets) = (s.stage.clone(), s.number, octets.as_bytes().to_vec());
-            let read = s.reader(&lua).sdp_serve(table);
-            async move {
-                let (expectation, va, from) = read?;
-                let served = stage.lock().await.sdp_serve(number, &expectation, va, &octets, from).await;
-                served.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("close", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_quiet(table);
-            async move {
-                let (expectation, past) = read?;
-                let closed = stage.lock().await.sdp_close(number, &expectation, &past).await;
-                closed.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("next", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "next");
-            async move {
-                let (expectation, _) = read?;
-                let item = stage.lock().await.sdp_next(number, &expectation).await.map_err(mlua::Error::external)?;
-                match item {
-                    Item::Read(read) => Ok(("read".to_owned(), read_table(&lua, &read)?)),
-                    Item::Message(heard) => {
-                        let table = heard_table(&lua, &heard)?;
-                        Ok((table.get("name")?, table))
-                    }
-                    other => Err(mlua::Error::runtime(format!("next: {} is neither", other.name()))),
-                }
-            }
-        });
-        methods.add_async_method("expect_open", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "expect_open");
-            async move {
-                let (expectation, _) = read?;
-                stage.lock().await.sdp_expect_open(number, &expectation).await.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_end", |lua, s, table: Option<Table>| {
-            let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_end(table);
-            async move {
-                let (expectation, ending) = read?;
-                let came = stage.lock().await.sdp_expect_end(number, &expectation, &ending).await;
-                let came = came.map_err(mlua::Error::external)?;
-                came.iter().map(|heard| heard_table(&lua, heard)).collect::<mlua::Result<Vec<_>>>()
-            }
-        });
-        methods.add_async_method("books", |lua, s, table: Option<Table>| {
-            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
-            let read = s.reader(&lua).books(table);
-            async move {
-                let (bufs, updates) = read?;
-                let mut stage = stage.lock().await;
-                let talk = stage.talk(number, at.as_ref()).map_err(mlua::Error::external)?;
-                talk.bufs = bufs.unwrap_or(talk.bufs);
-                talk.updates = updates.unwrap_or(talk.updates);
-                let table = lua.create_table()?;
-                table.set("mseq", talk.mseq)?;
-                table.set("mseq_ack", talk.heard)?;
-                table.set("bufs", talk.bufs)?;
-                Ok(table)
-            }
-        });
-        methods.add_method("connection", |_, s, ()| {
-            let (stage, target, requirements) = (s.stage.clone(), s.target.clone(), s.requirements.clone());
-            Ok(Connection { stage, target, requirements, number: s.number })
-        });
+        bind_sdp(methods);
+        old_names::keep(methods, &[("tell", "command"), ("books", "counters")]);
     }
+}
+
+fn bytes(text: &LuaString) -> Vec<u8> {
+    text.as_bytes().to_vec()
 }

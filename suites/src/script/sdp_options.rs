@@ -1,15 +1,15 @@
-//! The tables that the methods of an SDP connection and of a port mapper's socket take.
+//! Reads the option tables of the methods of an SDP connection and of a port mapper's socket.
 
 use std::time::Duration;
 
-use mlua::{AnyUserData, LuaString, Table, Value as LuaValue};
+use mlua::{AnyUserData, Lua, Table, Value as LuaValue};
 use weft_core::wire::portmap::MessageType;
 use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;
 
-use super::fields::Fields;
+use super::fields::{Fields, wrong};
 use super::message;
-use super::options::{CLOSE_SECONDS, REPLY_SECONDS, Reader, SILENCE_SECONDS};
+use super::options::{CLOSE_SECONDS, Reader, pause};
 use crate::script::message::Message;
 use crate::sdp::{self, Draft};
 use crate::stage::{Carrier, Ending, Expectation, MapperFields, SdpStart, Value, Wanted, hello};
@@ -21,19 +21,66 @@ pub(super) struct SdpOpen {
     pub(super) profile: SdpStart,
 }
 
-/// Messages by their names.
-fn mids(fields: &Fields<'_>, name: &'static str, names: &[String]) -> mlua::Result<Vec<Mid>> {
-    let mid = |word: &String| {
-        sdp::by_name(word).ok_or_else(|| fields.wrong(name, &format!("{word:?} is no message of SDP's")))
+/// The messages of these names.
+fn mids(what: &'static str, field: &'static str, names: &[String]) -> mlua::Result<Vec<Mid>> {
+    let mid = |name: &String| {
+        sdp::by_name(name).ok_or_else(|| wrong(what, field, &format!("{name:?} is not an SDP message")))
     };
     names.iter().map(mid).collect()
 }
 
+/// `past`: messages that the expectation skips.
+fn past(fields: &mut Fields<'_>) -> mlua::Result<Vec<Mid>> {
+    let names: Vec<String> = fields.or("past", Vec::new())?;
+    mids(fields.what(), "past", &names)
+}
+
+/// The options of `s:expect`.
+pub(super) struct SdpExpect {
+    pub(super) expectation: Expectation,
+    past: Vec<Mid>,
+    updates: bool,
+    /// Names of fields and their values: octets for `payload`, booleans for flags.
+    fields: Option<Table>,
+}
+
+impl SdpExpect {
+    /// A message of one of these names.
+    pub(super) fn wanted(&self, lua: &Lua, names: LuaValue) -> mlua::Result<Wanted> {
+        const WHAT: &str = "sdp_expect";
+        let names: Vec<String> = match names {
+            LuaValue::Table(_) => mlua::FromLua::from_lua(names, lua)?,
+            one => vec![mlua::FromLua::from_lua(one, lua)?],
+        };
+        let mids = mids(WHAT, "names", &names)?;
+        let mut fields = Vec::new();
+        let values = self.fields.as_ref().map(Table::pairs::<String, LuaValue>);
+        for pair in values.into_iter().flatten() {
+            let (name, value) = pair?;
+            if name != "payload" && !mids.iter().any(|mid| sdp::has_field(*mid, &name)) {
+                return Err(wrong(WHAT, "fields", &format!("none of these messages has {name:?}")));
+            }
+            let value = match value {
+                LuaValue::Boolean(value) => Value::Number(value.into()),
+                LuaValue::Integer(value) => Value::Number(value.cast_unsigned()),
+                LuaValue::String(octets) if name == "payload" => Value::Octets(octets.as_bytes().to_vec()),
+                other => {
+                    let found = other.type_name();
+                    return Err(wrong(WHAT, "fields", &format!("{name}: expected an integer, found {found}")));
+                }
+            };
+            fields.push((name, value));
+        }
+        // A Lua table has no order. A report must be the same in each run.
+        fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(Wanted { mids, past: self.past.clone(), updates: self.updates, fields })
+    }
+}
+
 impl Reader<'_> {
     /// `hello`, `profile`.
-    pub(super) fn sdp(&self, table: Option<Table>) -> mlua::Result<SdpOpen> {
-        let mut fields = Fields::new(self.lua, "sdp", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+    pub(super) fn sdp(&self, fields: &mut Fields<'_>) -> mlua::Result<SdpOpen> {
+        let expectation = self.answer(fields)?;
         let message = match fields.optional::<AnyUserData>("hello")? {
             Some(value) => message::from_value(LuaValue::UserData(value))?,
             None => hello(),
@@ -45,20 +92,18 @@ impl Reader<'_> {
             Some("natural") => SdpStart::Natural,
             Some("enhanced") => SdpStart::Enhanced,
             Some("private-data") => SdpStart::PrivateData,
-            Some(other) => return Err(fields.wrong("profile", &format!("{other:?} is none"))),
+            Some(other) => return Err(fields.wrong("profile", &format!("{other:?} is not a profile"))),
         };
-        fields.done()?;
         Ok(SdpOpen { expectation, message, profile })
     }
 
-    /// `hello_ack`; `hold`, seconds; `port`, where the target goes on with a connection that was
-    /// suspended.
+    /// `hello_ack`; `hold`, seconds; `port`, to which the target connects to continue a suspended
+    /// connection.
     pub(super) fn accept_sdp(
         &self,
-        table: Option<Table>,
+        fields: &mut Fields<'_>,
     ) -> mlua::Result<(Expectation, Message, (Duration, Option<u16>))> {
-        let mut fields = Fields::new(self.lua, "accept_sdp", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let expectation = self.answer(fields)?;
         let message = match fields.optional::<AnyUserData>("hello_ack")? {
             Some(value) => message::from_value(LuaValue::UserData(value))?,
             None => {
@@ -66,165 +111,92 @@ impl Reader<'_> {
                 Message::of_draft("HelloAck", draft)
             }
         };
-        let hold = super::options::pause(fields.or("hold", 0.0)?).map_err(|why| fields.wrong("hold", &why))?;
+        let hold = pause(fields.or("hold", 0.0)?).map_err(|why| fields.wrong("hold", &why))?;
         let port = fields.optional("port")?;
-        fields.done()?;
         Ok((expectation, message, (hold, port)))
     }
 
-    /// How the message is sent, and whether that is the step that deviates.
-    pub(super) fn carrier(&self, table: Option<Table>) -> mlua::Result<(Carrier, bool)> {
-        let mut fields = Fields::new(self.lua, "carrier", table);
+    /// How the message is sent, and whether this step deviates from a plain exchange.
+    pub(super) fn carrier(&self, fields: &mut Fields<'_>) -> mlua::Result<(Carrier, bool)> {
         let carrier = Carrier {
             solicited: fields.optional("solicited")?,
             invalidate: fields.optional("invalidate")?,
             opcode: fields.optional("opcode")?,
             msn: fields.optional("msn")?,
         };
-        let deviates = fields.or("deviates", false)?;
-        fields.done()?;
-        Ok((carrier, deviates))
+        Ok((carrier, fields.or("deviates", false)?))
     }
 
-    /// `fields`: names of fields and their values; `payload` by its octets, flags as booleans.
-    pub(super) fn sdp_expect(&self, names: LuaValue, table: Option<Table>) -> mlua::Result<(Expectation, Wanted)> {
-        let mut fields = Fields::new(self.lua, "sdp_expect", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let names: Vec<String> = match names {
-            LuaValue::Table(_) => mlua::FromLua::from_lua(names, self.lua)?,
-            one => vec![mlua::FromLua::from_lua(one, self.lua)?],
-        };
-        let past: Vec<String> = fields.or("past", Vec::new())?;
-        let mut wanted = Wanted {
-            mids: mids(&fields, "names", &names)?,
-            past: mids(&fields, "past", &past)?,
+    pub(super) fn sdp_expect(&self, fields: &mut Fields<'_>) -> mlua::Result<SdpExpect> {
+        Ok(SdpExpect {
+            expectation: self.answer(fields)?,
+            past: past(fields)?,
             updates: fields.or("updates", false)?,
-            fields: Vec::new(),
-        };
-        if let Some(values) = fields.optional::<Table>("fields")? {
-            for pair in values.pairs::<String, LuaValue>() {
-                let (name, value) = pair?;
-                let of_a_message =
-                    name == "payload" || wanted.mids.iter().any(|mid| crate::sdp::has_field(*mid, &name));
-                if !of_a_message {
-                    return Err(fields.wrong("fields", &format!("none of these messages has {name:?}")));
-                }
-                let value = match value {
-                    LuaValue::Boolean(value) => Value::Number(value.into()),
-                    LuaValue::Integer(value) => Value::Number(value.cast_unsigned()),
-                    LuaValue::String(octets) if name == "payload" => Value::Octets(octets.as_bytes().to_vec()),
-                    other => {
-                        let found = other.type_name();
-                        return Err(fields.wrong("fields", &format!("{name}: expected a whole number, found {found}")));
-                    }
-                };
-                wanted.fields.push((name, value));
-            }
-            // Lua has no order of its own; what a report says is the same in each run.
-            wanted.fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        }
-        fields.done()?;
-        Ok((expectation, wanted))
+            fields: fields.optional("fields")?,
+        })
     }
 
-    /// `length`: octets, for Writes.
-    pub(super) fn sdp_rdma(&self, table: Option<Table>, what: &'static str) -> mlua::Result<(Expectation, usize)> {
-        let mut fields = Fields::new(self.lua, what, table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let length = if what == "expect_write" { fields.or("length", 1)? } else { 0 };
-        fields.done()?;
-        Ok((expectation, length))
+    /// `length`: octets of the Writes.
+    pub(super) fn expect_write(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize)> {
+        Ok((self.answer(fields)?, fields.or("length", 1)?))
     }
 
-    pub(super) fn sdp_read(&self, table: Option<Table>) -> mlua::Result<ReadRequest> {
-        let mut fields = Fields::new(self.lua, "read", table);
-        let read = ReadRequest {
+    pub(super) fn sdp_read(&self, fields: &mut Fields<'_>) -> mlua::Result<ReadRequest> {
+        Ok(ReadRequest {
             sink_stag: fields.or("sink_stag", 0x5151u32)?,
             sink_to: 0,
             rdmardsz: fields.or("length", 0u32)?,
             src_stag: fields.or("stag", 0u32)?,
             src_to: fields.or("va", 0i64)?.cast_unsigned(),
-        };
-        fields.done()?;
-        Ok(read)
+        })
     }
 
-    pub(super) fn sdp_write(&self, table: Option<Table>) -> mlua::Result<((u32, u64), Vec<u8>)> {
-        let mut fields = Fields::new(self.lua, "write", table);
+    pub(super) fn sdp_write(&self, fields: &mut Fields<'_>) -> mlua::Result<((u32, u64), Vec<u8>)> {
         let place = (fields.or("stag", 0u32)?, fields.or("va", 0i64)?.cast_unsigned());
-        let payload = fields.optional::<LuaString>("payload")?.map(|octets| octets.as_bytes().to_vec());
-        fields.done()?;
-        Ok((place, payload.unwrap_or_default()))
+        Ok((place, fields.octets("payload")?.unwrap_or_default()))
     }
 
-    pub(super) fn sdp_serve(&self, table: Option<Table>) -> mlua::Result<(Expectation, u64, usize)> {
-        let mut fields = Fields::new(self.lua, "serve", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let (va, from) = (fields.or("va", 0i64)?.cast_unsigned(), fields.or("from", 0usize)?);
-        fields.done()?;
-        Ok((expectation, va, from))
+    pub(super) fn sdp_serve(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, u64, usize)> {
+        let expectation = self.answer(fields)?;
+        Ok((expectation, fields.or("va", 0i64)?.cast_unsigned(), fields.or("from", 0)?))
     }
 
-    pub(super) fn sdp_quiet(&self, table: Option<Table>) -> mlua::Result<(Expectation, Vec<Mid>)> {
-        let mut fields = Fields::new(self.lua, "sdp_quiet", table);
-        let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
-        let past: Vec<String> = fields.or("past", Vec::new())?;
-        let past = mids(&fields, "past", &past)?;
-        fields.done()?;
-        Ok((expectation, past))
+    pub(super) fn sdp_quiet(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Vec<Mid>)> {
+        Ok((self.silence(fields)?, past(fields)?))
     }
 
-    pub(super) fn sdp_end(&self, table: Option<Table>) -> mlua::Result<(Expectation, Ending)> {
-        let mut fields = Fields::new(self.lua, "sdp_end", table);
-        let expectation = self.expectation(&mut fields, CLOSE_SECONDS)?;
-        let past: Vec<String> = fields.or("past", Vec::new())?;
-        let ending = Ending { past: mids(&fields, "past", &past)?, graceful: fields.or("graceful", false)? };
-        fields.done()?;
-        Ok((expectation, ending))
+    pub(super) fn sdp_end(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Ending)> {
+        let expectation = self.expectation(fields, CLOSE_SECONDS)?;
+        Ok((expectation, Ending { past: past(fields)?, graceful: fields.or("graceful", false)? }))
     }
 
-    pub(super) fn books(&self, table: Option<Table>) -> mlua::Result<(Option<u16>, Option<bool>)> {
-        let mut fields = Fields::new(self.lua, "books", table);
-        let books = (fields.optional("bufs")?, fields.optional("updates")?);
-        fields.done()?;
-        Ok(books)
+    pub(super) fn counters(&self, fields: &mut Fields<'_>) -> mlua::Result<(Option<u16>, Option<bool>)> {
+        Ok((fields.optional("bufs")?, fields.optional("updates")?))
     }
 
-    pub(super) fn mapper(&self, table: Option<Table>) -> mlua::Result<bool> {
-        let mut fields = Fields::new(self.lua, "mapper", table);
-        let v6 = fields.or("v6", false)?;
-        fields.done()?;
-        Ok(v6)
+    pub(super) fn mapper(&self, fields: &mut Fields<'_>) -> mlua::Result<bool> {
+        fields.or("v6", false)
     }
 
-    /// Is it the step that deviates?
-    pub(super) fn mapper_send(&self, table: Option<Table>) -> mlua::Result<bool> {
-        let mut fields = Fields::new(self.lua, "mapper_send", table);
-        let deviates = fields.or("deviates", false)?;
-        fields.done()?;
-        Ok(deviates)
+    /// Does this step deviate from a plain exchange?
+    pub(super) fn mapper_send(&self, fields: &mut Fields<'_>) -> mlua::Result<bool> {
+        fields.or("deviates", false)
     }
 
-    pub(super) fn mapper_expect(&self, table: Option<Table>) -> mlua::Result<(Expectation, MapperFields)> {
-        let mut fields = Fields::new(self.lua, "mapper_expect", table);
-        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let mut wanted = mapper_fields(&mut fields)?;
+    pub(super) fn mapper_expect(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, MapperFields)> {
+        let expectation = self.answer(fields)?;
+        let mut wanted = mapper_fields(fields)?;
         wanted.from_there = fields.or("from_there", false)?;
-        fields.done()?;
         Ok((expectation, wanted))
     }
 
-    /// `or_deny`: a PMDeny may come.
-    pub(super) fn mapper_quiet(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
-        let mut fields = Fields::new(self.lua, "mapper_quiet", table);
-        let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
-        let or_deny = fields.or("or_deny", false)?;
-        fields.done()?;
-        Ok((expectation, or_deny))
+    /// `or_deny`: a PMDeny may arrive.
+    pub(super) fn mapper_quiet(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
+        Ok((self.silence(fields)?, fields.or("or_deny", false)?))
     }
 }
 
-/// A type of port mapper messages, by its word.
+/// The type of a port mapper message by its name.
 pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<MessageType>> {
     Ok(match fields.optional::<String>(name)?.as_deref() {
         None => None,
@@ -236,7 +208,7 @@ pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua:
     })
 }
 
-/// The fields of a port mapper message that is waited for.
+/// The fields of an expected port mapper message.
 pub(super) fn mapper_fields(fields: &mut Fields<'_>) -> mlua::Result<MapperFields> {
     Ok(MapperFields {
         message_type: message_type(fields, "type")?,

@@ -1,191 +1,141 @@
-//! What a case's function can do: the tester `t` and its connections.
+//! The methods of the tester `t` and of its connections. `annotations/weft.lua` has a list of all
+//! methods, and `suites/README.md` explains them.
 //!
 //! ```lua
-//! t:good_exchange { shows = "MPA-..." }  -- the target does its work; call it before the stimulus
-//! t:liveness()                           -- the same, on a new connection, behind the last expectation
-//! t:request { ... }                      -- the Request that this target accepts, fields as those of mpa.request
-//! t:check(ok, { requirement = "MPA-...", expected = "...", actual = "..." })
-//! t:unimplemented("...")                 -- the target does not do this, and may: the case ends
-//! t:pause(0.5)
-//! t:note("...")                          -- a line for the transcript
-//! local conn = t:connect()               -- TCP only; a target that is an initiator is started, and waited for
-//! local conn, reply = t:start_up { ... } -- TCP, t:request { ... }, a Reply with R=0, and a pause before the first FPDU; with an initiator
-//!                                        -- TCP, its Request, conn:reply { ... }, its first FPDUs; gives the Request
-//! local conn, op = t:operate { ... }     -- as start_up, and the service's first exchange: FPDUs went both ways; see weft.Operation
-//! local request = conn:expect_request { requirement = "MPA-..." } -- an initiator's
-//! conn:send(conn:reply { crc = false })  -- the right Reply to it, fields as those of mpa.reply
-//! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
-//! conn:send(message, { deviates = true }) -- the step by which the case differs from a plain exchange: see stage/control.rs
-//! conn:send(request, { deviates = t:request() }) -- the same of a start-up frame, with the legal frame in its place
-//! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
+//! t:good_exchange { shows = "MPA-..." }
+//! local conn = t:connect()
+//! conn:send(t:request { revision = 2 }, { deviates = t:request() })
+//! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false }
+//! conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "hi" }, position = conn:position() }, { cuts = { 3, 16 }, pause = 0.01 })
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
-//! conn:expect_octets { begins = "\0\0\0\0", keep = true }
-//! conn:expect_silence { requirement = "MPA-...", within = 2 }
-//! local seconds = conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
-//! local terminate = conn:expect_terminate { requirement = "DDP-...", error = "12 01", code = "DDP-...", told = "RDMAP-..." }
-//! mpa.fpdu { ulpdu = ..., position = conn:position() } -- with the markers that are due there, for a target with M=1
-//! conn:finish()                          -- FIN alone
-//! conn:close()                           -- FIN, and wait for the target's
-//! conn:reset()
+//! conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
+//! t:liveness()
 //! ```
 //!
-//! SDP and the port mapper are in `sdp.rs` and `mapper.rs`.
+//! If an expectation with a `requirement` is not met, the case fails. An expectation without one is
+//! preparation: if it is not met, the case is inconclusive. `shows` names requirements that the
+//! monitor judges in the messages that meet the expectation. The target's time scale stretches all
+//! seconds (`within`).
 //!
-//! An expectation with a `requirement` that is not met fails the case; one without is preparation,
-//! and leaves it inconclusive. `shows` names requirements whose rules in the monitor have something
-//! to judge when the expectation is met. Seconds (`within`) are stretched by the target's time
-//! scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
-
-use std::sync::Arc;
+//! SDP is in `sdp.rs`, the port mapper in `mapper.rs` and `port_mapper.rs`.
 
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
-use tokio::sync::Mutex;
-use weft_core::RequirementId;
 use weft_core::wire::mpa::StartupKind;
 
-use super::location::here;
-use super::message;
-use super::options::{self, Reader};
-use crate::model::Role;
-use crate::script::message::Message;
-use crate::stage::{Expectation, Next, Operation, ReplyFields, Stage, Stop};
-use crate::targets::Target;
+use super::bind::{Context, surface};
+use super::message::{self, Message, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
+use super::options::{self, REPLY_SECONDS, Sending};
+use crate::model::{Role, SourceLocation};
+use crate::stage::{Expectation, Next, Operation, ReplyFields, Stage};
 
 /// `t`.
+#[derive(Clone)]
 pub(super) struct Tester {
-    pub(super) stage: Arc<Mutex<Stage>>,
-    pub(super) target: Arc<Target>,
-    pub(super) requirements: Arc<Vec<RequirementId>>,
+    pub(super) context: Context,
 }
 
-impl Tester {
-    pub(super) fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
-        Reader { lua, target: &self.target, requirements: &self.requirements }
-    }
+surface! {
+    TESTER = Tester, bind_tester |t, stage, at, lua|;
+
+    /// Uses the target's service on a connection of its own. Call it before the stimulus.
+    async good_exchange() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
+
+    /// Shows by a good exchange after the last expectation that the target still works.
+    async liveness() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
+
+    /// Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and
+    /// waits for its connection.
+    async connect() -> "weft.Connection" => t.context.connection(stage.connect(at).await?);
+
+    /// Opens a connection on which the target has accepted the Request. The next message is the
+    /// first FPDU. With an Initiator, the second value is its Request.
+    async start_up() { "mpa.request" as table } -> "weft.Connection, weft.Reply" => {
+        let (number, frame) = start_up(&lua, &t.context, &mut stage, table, at).await?;
+        (t.context.connection(number), reply_table(&lua, &frame)?)
+    };
+
+    /// Opens a connection and brings it to Full Operation: the first exchange of the service is
+    /// over, and FPDUs went both ways.
+    async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
+        let (number, operation) = operate(&lua, &t.context, &mut stage, table, at).await?;
+        (t.context.connection(number), operation_table(&lua, &operation)?)
+    };
+
+    /// Builds the Request that this target accepts.
+    fn request() { "mpa.request" as table } -> "weft.Message" => startup_from_lua(lua, t.context.target.request.clone(), table)?;
+
+    /// Judges a condition of the script.
+    async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
+        stage.check(holds, &expectation, &expected, &actual)?;
+
+    /// Ends the case: the target does not implement its subject, and need not.
+    async unimplemented(why: String = "string") => Err::<(), _>(stage.unimplemented(&why, at))?;
+
+    /// Waits. The target continues.
+    async pause(seconds: f64 = "number") => stage.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
+
+    /// Adds a line to the transcript.
+    async note(text: String = "string") => stage.note(&text);
 }
 
 impl UserData for Tester {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        for name in ["good_exchange", "liveness"] {
-            methods.add_async_method(name, |lua, tester, table: Option<Table>| {
-                let (at, stage) = (here(&lua), tester.stage.clone());
-                let read = tester.reader(&lua).good_exchange(table);
-                async move {
-                    let shows = read?;
-                    stage.lock().await.good_exchange(shows, at.as_ref()).await.map_err(mlua::Error::external)
-                }
-            });
-        }
-        methods.add_async_method("connect", |lua, tester, ()| {
-            let (at, stage) = (here(&lua), tester.stage.clone());
-            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
-            async move {
-                let number = stage.lock().await.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
-                Ok(Connection { stage, target, requirements, number })
-            }
-        });
-        methods.add_async_method("start_up", |lua, tester, table: Option<Table>| {
-            let (at, stage) = (here(&lua), tester.stage.clone());
-            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
-            let read = tester.reader(&lua).expect_reply(None);
-            async move {
-                let (expectation, _) = read?;
-                let (number, frame) = {
-                    let mut stage = stage.lock().await;
-                    if target.role == Role::Initiator {
-                        let (number, _) = welcome(&lua, &mut stage, table, &expectation).await?;
-                        (number, stage.request_on(number, at.as_ref()).map_err(mlua::Error::external)?)
-                    } else {
-                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
-                        let reply = started_up(&mut stage, &request, &expectation, &target).await;
-                        reply.map_err(mlua::Error::external)?
-                    }
-                };
-                Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &frame)?))
-            }
-        });
-        methods.add_async_method("operate", |lua, tester, table: Option<Table>| {
-            let (at, stage) = (here(&lua), tester.stage.clone());
-            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
-            let read = tester.reader(&lua).expect_reply(None);
-            async move {
-                let (expectation, _) = read?;
-                let (number, operation) = {
-                    let mut stage = stage.lock().await;
-                    if target.role == Role::Initiator {
-                        welcome(&lua, &mut stage, table, &expectation).await?
-                    } else {
-                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
-                        let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
-                        let operation = stage.operate(number, &request, &expectation).await;
-                        (number, operation.map_err(mlua::Error::external)?)
-                    }
-                };
-                let operation = message::operation_table(&lua, &operation)?;
-                Ok((Connection { stage, target, requirements, number }, operation))
-            }
-        });
-        super::sdp::add_to_tester(methods);
-        super::mapper::add_to_tester(methods);
-        super::asked::add_to_tester(methods);
-        methods.add_method("request", |lua, tester, table: Option<Table>| {
-            message::startup_from_lua(lua, tester.target.request.clone(), table)
-        });
-        methods.add_async_method("check", |lua, tester, (holds, table): (bool, Option<Table>)| {
-            let stage = tester.stage.clone();
-            let read = tester.reader(&lua).check(table);
-            async move {
-                let (expectation, expected, actual) = read?;
-                let checked = stage.lock().await.check(holds, &expectation, &expected, &actual);
-                checked.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("unimplemented", |lua, tester, why: String| {
-            let (at, stage) = (here(&lua), tester.stage.clone());
-            async move {
-                let stop = stage.lock().await.unimplemented(&why, at.as_ref());
-                Err::<(), _>(mlua::Error::external(stop))
-            }
-        });
-        methods.add_async_method("pause", |_, tester, seconds: f64| {
-            let stage = tester.stage.clone();
-            async move {
-                let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
-                stage.lock().await.pause(time).await;
-                Ok(())
-            }
-        });
-        methods.add_async_method("note", |_, tester, text: String| {
-            let stage = tester.stage.clone();
-            async move {
-                stage.lock().await.note(&text);
-                Ok(())
-            }
-        });
+        bind_tester(methods);
+        super::sdp::bind_tester(methods);
+        super::mapper::bind_tester(methods);
+        super::port_mapper::bind_tester(methods);
     }
 }
 
-/// TCP, the Request, a Reply with R=0, and the pause that the target needs. Gives the Reply.
-async fn started_up(
+/// An answer of the target that the case does not judge.
+fn preparation(context: &Context, at: Option<&SourceLocation>) -> Expectation {
+    Expectation::preparation(context.target.scaled(REPLY_SECONDS), at)
+}
+
+/// Starts MPA in the target's role. Returns the Reply, or the Request of an Initiator.
+async fn start_up(
+    lua: &Lua,
+    context: &Context,
     stage: &mut Stage,
-    request: &Message,
-    expectation: &Expectation,
-    target: &Target,
-) -> Result<(u32, Vec<u8>), Stop> {
-    let at = expectation.at.as_ref();
+    table: Option<Table>,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<(u32, Vec<u8>)> {
+    let expectation = preparation(context, at);
+    if context.target.role == Role::Initiator {
+        let (number, _) = welcome(lua, stage, table, &expectation).await?;
+        return Ok((number, stage.request_on(number, at)?));
+    }
+    let request = startup_from_lua(lua, context.target.request.clone(), table)?;
     let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
     let number = stage.connect(at).await?;
-    stage.send(number, request, at).await?;
-    let reply = stage.expect_frame(number, expectation, StartupKind::Reply, &wanted).await?;
-    // Some targets lose what arrives right behind their Reply; see `settle_ms`.
-    if !target.settle.is_zero() {
-        stage.pause(target.settle).await;
+    stage.send(number, &request, at).await?;
+    let reply = stage.expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
+    // Some targets lose a message that arrives immediately after their Reply; see `settle_ms`.
+    if !context.target.settle.is_zero() {
+        stage.pause(context.target.settle).await;
     }
     Ok((number, reply))
 }
 
-/// The same with a target that connects: its Request, a Reply as `table` overrides the right one,
-/// and what lets the tester speak.
+/// Starts MPA in the target's role, and does the first exchange of its service.
+async fn operate(
+    lua: &Lua,
+    context: &Context,
+    stage: &mut Stage,
+    table: Option<Table>,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<(u32, Operation)> {
+    let expectation = preparation(context, at);
+    if context.target.role == Role::Initiator {
+        return welcome(lua, stage, table, &expectation).await;
+    }
+    let request = startup_from_lua(lua, context.target.request.clone(), table)?;
+    let number = stage.connect(at).await?;
+    Ok((number, stage.operate(number, &request, &expectation).await?))
+}
+
+/// Accepts the connection of an Initiator with the right Reply, changed by `table`, and waits until
+/// the tester may send.
 async fn welcome(
     lua: &Lua,
     stage: &mut Stage,
@@ -193,182 +143,126 @@ async fn welcome(
     expectation: &Expectation,
 ) -> mlua::Result<(u32, Operation)> {
     let at = expectation.at.as_ref();
-    let begun = async {
-        let number = stage.connect(at).await?;
-        stage.await_request(number, at).await?;
-        let right = stage.right_reply(number, at)?;
-        Ok::<_, Stop>((number, right))
-    };
-    let (number, right) = begun.await.map_err(mlua::Error::external)?;
-    let reply = message::startup_from_lua(lua, right, table)?;
-    let operation = stage.welcomed(number, &reply, expectation).await.map_err(mlua::Error::external)?;
-    Ok((number, operation))
+    let number = stage.connect(at).await?;
+    stage.await_request(number, at).await?;
+    let reply = startup_from_lua(lua, stage.right_reply(number, at)?, table)?;
+    Ok((number, stage.welcomed(number, &reply, expectation).await?))
 }
 
 /// `conn`.
+#[derive(Clone)]
 pub(super) struct Connection {
-    pub(super) stage: Arc<Mutex<Stage>>,
-    pub(super) target: Arc<Target>,
-    pub(super) requirements: Arc<Vec<RequirementId>>,
+    pub(super) context: Context,
     pub(super) number: u32,
 }
 
-impl Connection {
-    fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
-        Reader { lua, target: &self.target, requirements: &self.requirements }
-    }
+surface! {
+    CONNECTION = Connection, bind_connection |conn, stage, at, lua|;
+
+    /// Sends a message or bytes, in pieces if the options have cuts.
+    async send(message: Value = "weft.Message|string") { send as options } =>
+        send(&mut stage, conn.number, &message::from_value(message)?, &options, at).await?;
+
+    /// Expects an MPA Reply with these fields.
+    async expect_reply() { expect_reply: frame as (expectation, wanted) } -> "weft.Reply" =>
+        reply_table(&lua, &stage.expect_frame(conn.number, &expectation, StartupKind::Reply, &wanted).await?)?;
+
+    /// Expects an MPA Request with these fields from a target that is an Initiator.
+    async expect_request() { expect_request: frame as (expectation, wanted) } -> "weft.Reply" =>
+        reply_table(&lua, &stage.expect_frame(conn.number, &expectation, StartupKind::Request, &wanted).await?)?;
+
+    /// Builds the right Reply to the received Request.
+    async reply() { "mpa.reply" as table } -> "weft.Message" =>
+        startup_from_lua(&lua, stage.right_reply(conn.number, at)?, table)?;
+
+    /// Expects an FPDU with these fields.
+    async expect_fpdu() { expect_fpdu as (expectation, wanted) } -> "weft.Fpdu" =>
+        fpdu_table(&lua, &stage.expect_fpdu(conn.number, &expectation, &wanted).await?)?;
+
+    /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
+    /// or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about
+    /// its error.
+    async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
+        let fpdu = stage.expect_terminate(conn.number, &expectation, &wanted).await?;
+        fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
+    };
+
+    /// Expects that the next bytes of the target begin with these.
+    async expect_octets() { expect_octets as (expectation, begins, keep) } -> "string" =>
+        lua.create_string(stage.expect_octets(conn.number, &expectation, &begins, keep).await?)?;
+
+    /// Expects that the target sends no byte.
+    async expect_silence() { expect_silence as (expectation, open) } =>
+        stage.expect_silence(conn.number, &expectation, open).await?;
+
+    /// Expects that the target closes, and sends no byte before. Returns the seconds until then.
+    async expect_close() { expect_close as (expectation, before, close) } -> "number" =>
+        stage.expect_close(conn.number, &expectation, before, close).await?.as_secs_f64();
+
+    /// Expects that the target starts SDP: a Hello arrives first.
+    async expect_sdp() { expect_sdp: silence as expectation } => stage.expect_sdp(conn.number, &expectation).await?;
+
+    /// Expects that the connection came from this address or port.
+    async expect_from() { expect_from as (expectation, ip, port) } =>
+        stage.asked_from(conn.number, &expectation, ip, port)?;
+
+    /// Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives.
+    /// The target may also send nothing.
+    async expect_plain() { expect_plain: silence as expectation } =>
+        stage.expect_plain(conn.number, &expectation).await?;
+
+    /// Returns the next event and judges nothing: a start-up frame or an FPDU with its fields,
+    /// other bytes, the end of the connection, or nil if nothing arrives.
+    async next() { waiting as expectation }
+        -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
+        event(&lua, stage.next(conn.number, &expectation).await?)?;
+
+    /// Returns the number of bytes that the tester sent after its start-up frame, which is the
+    /// position of its next FPDU.
+    async position() -> "integer" => stage.position(conn.number, at)?;
+
+    /// Closes the tester's half of the connection with FIN.
+    async finish() => stage.half_close(conn.number, at).await?;
+
+    /// Sends FIN, and waits a moment for the target's FIN.
+    async close() => stage.close(conn.number, at).await?;
+
+    /// Resets the connection.
+    async reset() => stage.reset(conn.number, at).await?;
 }
 
 impl UserData for Connection {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_async_method("send", |lua, conn, (value, table): (Value, Option<Table>)| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            let read = message::from_value(value).and_then(|message| {
-                let (cuts, pause, deviates) = conn.reader(&lua).send(table, message.octets.len())?;
-                Ok((message, cuts, pause, deviates))
-            });
-            async move {
-                let (message, cuts, pause, deviates) = read?;
-                let mut stage = stage.lock().await;
-                if let Some(deviation) = deviates {
-                    let marked = stage.deviates(number, &message, &deviation, at.as_ref()).await;
-                    marked.map_err(mlua::Error::external)?;
-                }
-                let sent = match cuts.is_empty() {
-                    true => stage.send(number, &message, at.as_ref()).await,
-                    false => stage.send_cut(number, &message, &cuts, pause, at.as_ref()).await,
-                };
-                sent.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_close", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_close(table);
-            async move {
-                let (expectation, before, close) = read?;
-                let took = stage.lock().await.expect_close(number, &expectation, before, close).await;
-                took.map(|took| took.as_secs_f64()).map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_silence", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_silence(table);
-            async move {
-                let (expectation, open) = read?;
-                stage.lock().await.expect_silence(number, &expectation, open).await.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_sdp", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).asked_quiet(table, "expect_sdp");
-            async move {
-                let begun = stage.lock().await.expect_sdp(number, &read?).await;
-                begun.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_from", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).asked_from(table);
-            async move {
-                let (expectation, ip, port) = read?;
-                let came = stage.lock().await.asked_from(number, &expectation, ip, port);
-                came.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_plain", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).asked_quiet(table, "expect_plain");
-            async move {
-                let begun = stage.lock().await.expect_plain(number, &read?).await;
-                begun.map_err(mlua::Error::external)
-            }
-        });
-        methods.add_async_method("expect_reply", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_reply(table);
-            async move {
-                let (expectation, wanted) = read?;
-                let reply = stage.lock().await.expect_frame(number, &expectation, StartupKind::Reply, &wanted).await;
-                message::reply_table(&lua, &reply.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("expect_request", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_request(table);
-            async move {
-                let (expectation, wanted) = read?;
-                let request =
-                    stage.lock().await.expect_frame(number, &expectation, StartupKind::Request, &wanted).await;
-                message::reply_table(&lua, &request.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("reply", |lua, conn, table: Option<Table>| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            async move {
-                let right = stage.lock().await.right_reply(number, at.as_ref()).map_err(mlua::Error::external)?;
-                message::startup_from_lua(&lua, right, table)
-            }
-        });
-        methods.add_async_method("expect_fpdu", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_fpdu(table);
-            async move {
-                let (expectation, wanted) = read?;
-                let fpdu = stage.lock().await.expect_fpdu(number, &expectation, &wanted).await;
-                message::fpdu_table(&lua, &fpdu.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("expect_terminate", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_terminate(table);
-            async move {
-                let (expectation, wanted) = read?;
-                let fpdu = stage.lock().await.expect_terminate(number, &expectation, &wanted).await;
-                let fpdu = fpdu.map_err(mlua::Error::external)?;
-                fpdu.map(|fpdu| message::terminate_table(&lua, &fpdu)).transpose()
-            }
-        });
-        methods.add_async_method("expect_octets", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).expect_octets(table);
-            async move {
-                let (expectation, begins, keep) = read?;
-                let octets = stage.lock().await.expect_octets(number, &expectation, &begins, keep).await;
-                lua.create_string(octets.map_err(mlua::Error::external)?)
-            }
-        });
-        methods.add_async_method("next", |lua, conn, table: Option<Table>| {
-            let (stage, number) = (conn.stage.clone(), conn.number);
-            let read = conn.reader(&lua).waiting(table);
-            async move {
-                let next = stage.lock().await.next(number, &read?).await.map_err(mlua::Error::external)?;
-                Ok(match next {
-                    Next::Frame(kind, octets) => {
-                        let name = if kind == StartupKind::Request { "request" } else { "reply" };
-                        (Some(name), Some(message::reply_table(&lua, &octets)?))
-                    }
-                    Next::Fpdu(octets) => (Some("fpdu"), Some(message::fpdu_table(&lua, &octets)?)),
-                    Next::Octets => (Some("octets"), None),
-                    Next::Close => (Some("close"), None),
-                    Next::Nothing => (None, None),
-                })
-            }
-        });
-        methods.add_async_method("position", |lua, conn, ()| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            async move { stage.lock().await.position(number, at.as_ref()).map_err(mlua::Error::external) }
-        });
-        methods.add_async_method("finish", |lua, conn, ()| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            async move { stage.lock().await.half_close(number, at.as_ref()).await.map_err(mlua::Error::external) }
-        });
-        methods.add_async_method("close", |lua, conn, ()| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            async move { stage.lock().await.close(number, at.as_ref()).await.map_err(mlua::Error::external) }
-        });
-        methods.add_async_method("reset", |lua, conn, ()| {
-            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
-            async move { stage.lock().await.reset(number, at.as_ref()).await.map_err(mlua::Error::external) }
-        });
+        bind_connection(methods);
     }
+}
+
+async fn send(
+    stage: &mut Stage,
+    number: u32,
+    message: &Message,
+    options: &Sending,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<()> {
+    let cuts = options.cuts(message.octets.len())?;
+    if let Some(deviation) = &options.deviation {
+        stage.deviates(number, message, deviation, at).await?;
+    }
+    match cuts.is_empty() {
+        true => stage.send(number, message, at).await?,
+        false => stage.send_cut(number, message, &cuts, options.pause, at).await?,
+    }
+    Ok(())
+}
+
+/// The name of an event, and the fields of a frame.
+fn event(lua: &Lua, next: Next) -> mlua::Result<(Option<&'static str>, Option<Table>)> {
+    Ok(match next {
+        Next::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),
+        Next::Frame(StartupKind::Reply, octets) => (Some("reply"), Some(reply_table(lua, &octets)?)),
+        Next::Fpdu(octets) => (Some("fpdu"), Some(fpdu_table(lua, &octets)?)),
+        Next::Octets => (Some("octets"), None),
+        Next::Close => (Some("close"), None),
+        Next::Nothing => (None, None),
+    })
 }

@@ -1,23 +1,23 @@
-//! What the monitor judges in the messages of a target: which rows, and by which message each of
-//! them is met.
+//! The rows that the monitor judges in the messages of a target, and the messages that can meet
+//! each row.
 //!
-//! A case lists rows by what they are about (`sdp.shown { "hello_ack", "data" }`), and passes for
-//! them only where the target sent that. Rows that a message may keep or break by what surrounds it
-//! alone (credit, crossing) are not here: cases that bring that about list them.
+//! A case lists rows by their subjects (`sdp.shown { "hello_ack", "data" }`). It passes for a row
+//! only if the target sent a message of the subject. Rows that depend on other messages (credit,
+//! crossing) are not here. Cases that cause such situations list them.
 
 use weft_core::RequirementId;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
 use super::{Heard, NAMES};
 
-/// A thing of the target that rows are about.
+/// A subject of rows: a message of the target, or a property of one.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// As scripts call it.
+    /// Its name in scripts.
     pub(crate) name: &'static str,
-    /// For people.
+    /// Its description.
     pub(crate) about: &'static str,
-    /// The rows without "SDP-", each with a rule of the monitor.
+    /// The rows without "SDP-". The monitor has a rule for each.
     rows: &'static str,
 }
 
@@ -27,30 +27,30 @@ impl Subject {
     }
 }
 
-/// The subject of each message behind start-up, whose rows every list has.
+/// The subject of each message after start-up. Every list has its rows.
 pub(crate) const EVERY: &str = "every";
 
-/// The subjects among which a row is; more than one where any of them will do.
+/// The subjects of a row. If it has several, a message of any of them can meet the row.
 pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subject> {
     SUBJECTS.iter().filter(move |subject| subject.rows().any(|other| other == row))
 }
 
-/// What a message of the target is about. `mode` is that of the half-connection to the tester, as
-/// its Data Source knows it.
-pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
+/// The subjects of a message of the target. `mode` is the Mode of the half-connection to the
+/// tester, as its Data Source knows it.
+pub(crate) fn of_message(message: &Heard, mode: Mode) -> Vec<&'static str> {
     let mut about: Vec<&'static str> =
-        NAMES.iter().filter(|(mid, _)| *mid == heard.mid).map(|(_, name)| *name).collect();
-    let by_sink = heard.field("s") == Some(1);
-    let flag = |flags: u8| heard.flags & flags != 0;
-    let more = match (heard.mid, heard.field("mode")) {
+        NAMES.iter().filter(|(mid, _)| *mid == message.mid).map(|(_, name)| *name).collect();
+    let by_sink = message.field("s") == Some(1);
+    let flag = |flags: u8| message.flags & flags != 0;
+    let more = match (message.mid, message.field("mode")) {
         (Mid::DATA, _) if flag(FLAG_OOB_PEND | FLAG_OOB_PRES) => Some("urgent"),
-        (Mid::DATA, _) if mode == Mode::Buffered && !heard.payload.is_empty() => Some("buffered"),
+        (Mid::DATA, _) if mode == Mode::Buffered && !message.payload.is_empty() => Some("buffered"),
         (Mid::SRC_AVAIL, _) => match mode {
             Mode::Combined => Some("combined"),
             Mode::Pipelined => Some("pipelined"),
             Mode::Buffered => None,
         },
-        (Mid::SINK_AVAIL, _) if !heard.payload.is_empty() => Some("transaction"),
+        (Mid::SINK_AVAIL, _) if !message.payload.is_empty() => Some("transaction"),
         (Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL, _) if flag(FLAG_REQ_PIPE) => Some("hint"),
         (Mid::MODE_CHANGE, Some(0)) => Some("to_buffered"),
         (Mid::MODE_CHANGE, Some(1)) => Some(if by_sink { "out_of_buffered" } else { "to_combined" }),
@@ -58,7 +58,7 @@ pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
         _ => None,
     };
     about.extend(more);
-    if !matches!(heard.mid, Mid::HELLO | Mid::HELLO_ACK) {
+    if !matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
         about.push(EVERY);
     }
     about
@@ -68,7 +68,7 @@ pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
 pub(crate) const SUBJECTS: [Subject; 29] = [
     Subject {
         name: "every",
-        about: "an SDP message behind start-up",
+        about: "an SDP message after start-up",
         rows: "6-1 6-4 6.1-1 6.1.1-1 6.1.1-17 6.1.1-18 6.1.1-20 6.1.2-1 6.1.2-5 6.1.2-8 6.1.2-16 6.1.2-17 \
             6.1.3-1 6.1.4-1 6.1.5-2 6.1.6-1 10-1 10-2 10-4 10.1-1",
     },
@@ -174,15 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_about_its_name_and_its_mode() {
-        let heard = |mid, payload: &[u8]| {
+    fn subjects_of_a_message_are_its_name_and_its_mode() {
+        let message = |mid, payload: &[u8]| {
             let mut draft = crate::sdp::Draft::new(mid);
             draft.payload = payload.to_vec();
             let order = weft_core::wire::sdp::FieldOrder::Figure;
             let octets = draft.octets(crate::sdp::Counters { bufs: 3, mseq: 1, mseq_ack: 0, order });
             Heard::read(&octets, order).unwrap()
         };
-        let about = |mid, mode, payload: &[u8]| of_message(&heard(mid, payload), mode);
+        let about = |mid, mode, payload: &[u8]| of_message(&message(mid, payload), mode);
         assert_eq!(about(Mid::SRC_AVAIL, Mode::Combined, b"x"), ["src_avail", "combined", EVERY]);
         assert_eq!(about(Mid::SRC_AVAIL, Mode::Pipelined, b""), ["src_avail", "pipelined", EVERY]);
         assert_eq!(about(Mid::DATA, Mode::Combined, b"x"), ["data", EVERY]);

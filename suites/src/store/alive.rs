@@ -1,9 +1,9 @@
-//! Signs of life. The process of a run writes one every few seconds. A run that is not over and has
-//! had none for a while is broken: its process was killed, or its host is gone.
+//! Signs of life. The process of a run writes one every few seconds. If an unfinished run has had
+//! none for a while, it is broken: its process was killed, or its host is down.
 //!
-//! Nothing has to be running to notice that, and a run that is resumed is no longer broken: its
-//! status is computed whenever it is read. Times are the database's, because the clocks of several
-//! hosts may differ.
+//! The status of a run is computed when it is read. So no process has to watch runs, and a resumed
+//! run is no longer broken. Times are those of the database, because the clocks of several hosts
+//! may differ.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
@@ -14,7 +14,7 @@ use super::{Store, StoreError};
 const SILENCE: u32 = 90;
 
 impl Store {
-    /// A sign of life of a run, and how long it took so far.
+    /// Writes a sign of life of a run, and the time that it took so far.
     ///
     /// # Errors
     /// The database.
@@ -22,7 +22,7 @@ impl Store {
         self.alive(&mut *self.pool.acquire().await?, run, spent_us).await
     }
 
-    /// As [`beat`](Self::beat), on a connection or within a transaction.
+    /// Like [`beat`](Self::beat), on a connection or within a transaction.
     pub(super) async fn alive(
         &self,
         connection: &mut AnyConnection,
@@ -40,8 +40,8 @@ impl Store {
         Ok(())
     }
 
-    /// How long a run took until its last sign of life, all of its parts together, in microseconds;
-    /// 0 where nobody knows.
+    /// The time that all parts of a run took until its last sign of life, in microseconds; 0 if it
+    /// is unknown.
     ///
     /// # Errors
     /// The database.

@@ -1,5 +1,5 @@
-//! The results that represent a target: those of its newest complete run, with the cases that were
-//! run again since.
+//! The results that represent a target: those of its newest complete run, with later reruns of
+//! single cases.
 //!
 //! A complete run has a verdict for all cases of the suites. A selection, or a run that was
 //! stopped, represents a target only while there is no complete run of it, and is marked as partial
@@ -17,12 +17,12 @@ use super::read::{PlannedCase, RunRecord, record};
 use super::{Store, StoreError};
 use crate::model::{CaseKey, RunReport, Score};
 
-/// An order of a target's runs: the one that represents it is the first.
+/// An order of a target's runs. The first one represents the target.
 pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection = 0 THEN 0 \
      WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
      sequence DESC, id DESC";
 
-/// Cases that were run again, each with the id of the last run that has a result of it.
+/// Cases with reruns, each with the id of the last run that has a result of it.
 type Again = BTreeMap<CaseKey, String>;
 
 /// The results that represent a target.
@@ -30,7 +30,7 @@ type Again = BTreeMap<CaseKey, String>;
 pub struct Latest {
     /// The run. Its summary is that of these results.
     pub record: RunRecord,
-    /// How many requirements hold, by these results.
+    /// The number of met requirements in these results.
     pub score: Score,
     again: Again,
 }
@@ -102,8 +102,8 @@ impl Store {
         }
     }
 
-    /// A run that is over, with the results of its reruns in place of its own; `None` where nothing
-    /// was run again.
+    /// A finished run in which the results of its reruns replace its own; `None` if it has no
+    /// reruns.
     async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, Again)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;

@@ -1,4 +1,4 @@
-//! Lists over many runs: pages of them, targets, counts by status.
+//! Lists of runs: pages, targets, counts by status.
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -7,30 +7,30 @@ use super::read::{PastResult, RunRecord, damaged, past_result, record};
 use super::{Store, StoreError};
 use crate::model::{CaseKey, RunStatus};
 
-/// Which runs of a list, newest first.
+/// A page of a list of runs, newest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunsPage<'a> {
-    /// Of this target alone.
+    /// Only runs of this target.
     pub target: Option<&'a str>,
-    /// Those older than the run with this id; of an id that no run has, none is.
+    /// Only runs older than the run with this id; none if there is no such run.
     pub before: Option<&'a str>,
-    /// So many at most.
+    /// Maximum number of runs.
     pub limit: u32,
 }
 
-/// A target that the store has runs of.
+/// A target with runs in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRecord {
     /// Its name.
     pub name: String,
-    /// Runs against it.
+    /// The number of runs against it.
     pub runs: u64,
     /// Id of the run that represents it ([`Store::latest`]).
     pub last: String,
 }
 
 impl Store {
-    /// Runs of a list, newest first.
+    /// The runs of a page, newest first.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -45,7 +45,7 @@ impl Store {
         query.fetch_all(&self.pool).await?.iter().map(record).collect()
     }
 
-    /// The targets that there are runs of, by name.
+    /// The targets with runs, by name.
     ///
     /// # Errors
     /// The database.
@@ -63,8 +63,8 @@ impl Store {
         rows.iter().map(target).collect()
     }
 
-    /// The results of one choice of a case's parameters on a target, newest first. Unlike
-    /// [`history`](Self::history) it reads no other results than those.
+    /// The results of one variant of a case on a target, newest first. Unlike
+    /// [`history`](Self::history) it reads only these results.
     ///
     /// # Errors
     /// The database, or a damaged row in it.
@@ -79,7 +79,7 @@ impl Store {
         rows.iter().map(past_result).collect()
     }
 
-    /// How many runs have each status; those that none has are left out.
+    /// The number of runs with each status. A status without runs is omitted.
     ///
     /// # Errors
     /// The database, or a damaged row in it.

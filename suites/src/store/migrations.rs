@@ -1,8 +1,7 @@
-//! How the schema of the results store came to be: one step for each file of `suites/migrations`,
-//! in order.
+//! The migrations of the results store: one step for each file of `suites/migrations`, in order.
 //!
-//! A step that has been released never changes: the database remembers the hash of its text and
-//! refuses another. The steps are listed here and not by `sqlx::migrate!`, because that macro
+//! A released step never changes: the database stores the hash of its text, and rejects another
+//! text. The steps are listed here and not by `sqlx::migrate!`, because that macro
 //! compiles all of sqlx and SQLite a second time for the compiler.
 
 use sqlx::SqlSafeStr;
@@ -18,7 +17,7 @@ const STEPS: [(i64, &str, &str); 6] = [
     (6, "sequence", include_str!("../../migrations/0006_sequence.sql")),
 ];
 
-/// Brings a database to the newest schema.
+/// Updates a database to the newest schema.
 pub(super) fn migrator() -> Migrator {
     let step = |(version, name, text): (i64, &'static str, &'static str)| {
         Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false)
@@ -32,7 +31,7 @@ mod tests {
 
     use super::{STEPS, migrator};
 
-    /// A file that is forgotten in the table would never reach a database.
+    /// A file that is missing in the table would never be applied.
     #[test]
     fn lists_every_file() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
@@ -47,8 +46,8 @@ mod tests {
         assert_eq!(listed, files);
     }
 
-    /// The hashes that databases of version 0.1 hold, as `sha384sum suites/migrations/*.sql` prints
-    /// them: a store that exists opens only while these stay.
+    /// The hashes in databases of version 0.1, as `sha384sum suites/migrations/*.sql` prints them.
+    /// If they change, existing stores cannot be opened.
     #[test]
     fn keeps_the_hashes_of_existing_stores() {
         let hashes: Vec<String> =

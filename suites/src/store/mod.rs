@@ -1,9 +1,9 @@
 //! The results store: runs, their plans and their results in SQLite, or in PostgreSQL with the same
 //! schema.
 //!
-//! A case is written when it is finished, in one transaction, so a run that is killed keeps what it
-//! had. Evidence files are beside the database, under the paths that the results name; where the
-//! database is a server, they stay in the run's folder.
+//! A case is written in one transaction when it has finished, so a killed run keeps its results.
+//! Results name the paths of evidence files, which are next to the database. If the database is a
+//! server, they stay in the run's folder.
 
 mod alive;
 mod latest;
@@ -27,36 +27,36 @@ pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
 pub use scores::Unsteady;
 
-/// Why the store does not do what it should. Its words are those of all its causes.
+/// An error of the store. Its message has the messages of all its causes.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be opened, is no database, or one whose schema cannot be brought up to date.
+    /// It cannot be opened, is not a database, or its schema cannot be updated.
     #[error("{place} cannot be used as a results store: {error}")]
     Open {
         /// The file, or the server and its database.
         place: String,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// The database.
+    /// The database failed.
     #[error("results store: {0}")]
     Database(sqlx::Error),
-    /// A stored document does not read back.
+    /// A stored document cannot be read.
     #[error("results store: a document of run {run} is damaged: {error}")]
     Damaged {
         /// The run.
         run: String,
-        /// What is wrong.
+        /// The reason.
         error: String,
     },
-    /// No store has such an address.
+    /// The address is not that of a store.
     #[error("results store: expected sqlite://PATH or postgres://USER@HOST/DATABASE, and a path of UTF-8")]
     Address,
 }
 
 impl StoreError {
-    /// May the same write succeed later? Not if the database understood it and rejects it, or if it
-    /// was never sent.
+    /// May the same write succeed later? It may not if the database rejects it, or if it was never
+    /// sent.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),
@@ -79,7 +79,7 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Why a database is not opened.
+/// The reason why a database is not opened.
 #[derive(Debug, thiserror::Error)]
 enum Unopened {
     #[error("{0}")]
@@ -89,8 +89,8 @@ enum Unopened {
 }
 
 impl Unopened {
-    /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds,
-    /// whose low octet is 5).
+    /// Does another connection lock the SQLite file (`SQLITE_BUSY` and its kinds, whose low octet
+    /// is 5)?
     fn is_busy(&self) -> bool {
         let error = match self {
             Unopened::Database(error) => error,
@@ -113,24 +113,23 @@ pub struct Store {
 /// Name of the database in a run's folder.
 pub const FILE_NAME: &str = "results.sqlite";
 
-/// How the URL of a file begins, and what is escaped in its path.
+/// The beginning of the URL of a file, and the characters that are escaped in its path.
 const FILE_URL: &str = "sqlite://";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// Connections to the database at most.
+/// Maximum number of connections to the database.
 const CONNECTIONS: u32 = 4;
-/// How long to wait for a connection. A server that is away is noticed, and reported, before the
-/// default of 30 s.
+/// Time to wait for a connection. An unreachable server is reported earlier than with the default
+/// of 30 s.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a file that others use at the same time is waited for, in all and between two tries.
+/// Time to wait for a file that others use: in total, and between two attempts.
 const BUSY: Duration = Duration::from_secs(60);
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
 impl Store {
-    /// Opens the database file, creates it where it does not exist, and brings its schema up to
-    /// date.
+    /// Opens or creates the database file, and updates its schema.
     ///
     /// # Errors
-    /// The file cannot be opened or is no such database.
+    /// The file cannot be opened, or is not such a database.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         Self::connect(&Self::url(path)?).await
     }
@@ -138,18 +137,17 @@ impl Store {
     /// The URL of a database file.
     ///
     /// # Errors
-    /// The path is not of UTF-8, or there is no current folder that it could be below.
+    /// The path is not UTF-8, or it is relative and there is no current folder.
     pub fn url(path: &Path) -> Result<String, StoreError> {
         let path = std::path::absolute(path).map_err(|error| StoreError::Database(error.into()))?;
         Ok(format!("{FILE_URL}{}", utf8_percent_encode(path.to_str().ok_or(StoreError::Address)?, ESCAPED)))
     }
 
     /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and
-    /// brings its schema up to date. A file is created where it does not exist, a database of a
-    /// server is not.
+    /// updates its schema. A missing file is created, a missing database of a server is not.
     ///
     /// # Errors
-    /// The database cannot be reached or is none.
+    /// The database cannot be reached, or is not a database.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         let is_file = url.starts_with("sqlite:");
         if !is_file && !url.starts_with("postgres:") && !url.starts_with("postgresql:") {
@@ -177,20 +175,20 @@ impl Store {
         Ok(Store { pool, is_file })
     }
 
-    /// Closes the database once everything is written.
+    /// Closes the database after all writes.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 }
 
-/// Brings a database file's mode and schema up to date; to be called again where the file is busy.
+/// Updates the mode and schema of a database file. If the file is busy, call it again.
 async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
-    // Kept in the file: readers (the web page) see a run while it is written. SQLite refuses the
-    // change at once, without its usual waiting, where another connection holds a lock that it
-    // would have to wait for.
+    // The mode is stored in the file. Readers (the web page) can read a run while it is written. If
+    // another connection holds a lock, SQLite rejects the change immediately, without its usual
+    // wait.
     pool.execute("PRAGMA journal_mode = WAL").await?;
-    // SQLite's driver has no lock around migrations: of two that open a new file, both would create
-    // its tables.
+    // SQLite's driver does not lock migrations: two processes that open a new file would both
+    // create its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     // `run` itself takes no transaction in a future that may be sent to another thread.
     migrations::migrator().run_direct(None, &mut *transaction, false).await?;
@@ -198,7 +196,8 @@ async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
     Ok(())
 }
 
-/// What a URL names, for people: a file's path, or server and database without user and password.
+/// The target of a URL, for messages: the path of a file, or server and database without user and
+/// password.
 fn place(url: &str) -> String {
     let named = url.split('?').next().unwrap_or(url);
     match named.strip_prefix(FILE_URL) {

@@ -1,4 +1,4 @@
-//! What pages and reports read.
+//! The queries of pages and reports.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ use crate::model::{
 pub struct RunRecord {
     /// The run.
     pub info: RunInfo,
-    /// How far it is.
+    /// Its status.
     pub status: RunStatus,
     /// Cases with a verdict.
     pub finished: u64,
-    /// Cases in all.
+    /// Planned cases.
     pub planned: u64,
-    /// The sum, once the run is over.
+    /// The summary, after the end of the run.
     pub summary: Option<Summary>,
 }
 
 impl RunRecord {
-    /// True unless all planned cases have a verdict, and the plan was no selection: such a run does
-    /// not represent its target.
+    /// Is the plan a selection, or does a planned case have no verdict? Such a run does not
+    /// represent its target.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.info.is_selection || self.status != RunStatus::Done
@@ -39,24 +39,24 @@ impl RunRecord {
 pub struct RunDetail {
     /// The run.
     pub record: RunRecord,
-    /// The cases that were selected, by id.
+    /// The selected cases, by id.
     pub cases: Vec<CaseInfo>,
-    /// The plan, in its order.
+    /// The plan in its order.
     pub planned: Vec<PlannedCase>,
 }
 
 /// One line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedCase {
-    /// Which case with which parameters.
+    /// The case and its parameters.
     pub key: CaseKey,
-    /// What came of it; `None` while it is not finished.
+    /// Its verdict; `None` until it has finished.
     pub verdict: Option<Verdict>,
-    /// Wall time in microseconds, once finished.
+    /// Wall time in microseconds; `None` until it has finished.
     pub duration_us: Option<u64>,
 }
 
-/// A result without what happened.
+/// A result without its steps and findings.
 #[derive(serde::Deserialize)]
 struct Outcome {
     key: CaseKey,
@@ -102,9 +102,9 @@ pub struct PastResult {
     pub run: String,
     /// Its start, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// Which case with which parameters.
+    /// The case and its parameters.
     pub key: CaseKey,
-    /// What came of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Wall time in microseconds.
     pub duration_us: u64,
@@ -113,7 +113,7 @@ pub struct PastResult {
 impl Store {
     /// A query for records of runs with its conditions.
     pub(super) fn records(&self, conditions: &'static str) -> AssertSqlSafe<String> {
-        // Nothing but our own text is put together.
+        // The query consists of constant text only.
         AssertSqlSafe(format!(
             "SELECT id, {} AS status, info, summary, is_selection, \
              (SELECT COUNT(*) FROM results WHERE run_id = runs.id AND verdict IS NOT NULL) AS finished, \
@@ -141,7 +141,7 @@ impl Store {
         Ok(Some(RunDetail { record, cases: self.cases(id).await?, planned: self.planned(id).await? }))
     }
 
-    /// The plan of a run, in its order; empty where there is no such run.
+    /// The plan of a run in its order; empty if there is no such run.
     ///
     /// # Errors
     /// The database, or a damaged key or verdict in it.
@@ -154,10 +154,11 @@ impl Store {
         planned.iter().map(|row| planned_case(id, row)).collect()
     }
 
-    /// [`planned`](Self::planned) between these places of the plan, the first of which is 0.
+    /// Like [`planned`](Self::planned), for a range of positions in the plan. The first position is
+    /// 0.
     ///
     /// # Errors
-    /// As for the whole.
+    /// The same as of [`planned`](Self::planned).
     pub async fn planned_at(&self, id: &str, places: Range<u32>) -> Result<Vec<PlannedCase>, StoreError> {
         let query = "SELECT case_key, verdict, duration_us FROM results \
                      WHERE run_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
@@ -166,7 +167,7 @@ impl Store {
         planned.iter().map(|row| planned_case(id, row)).collect()
     }
 
-    /// One result of a run; `None` when there is no such case in it, or it is not finished.
+    /// One result of a run; `None` if it has no such case, or the case has not finished.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -179,8 +180,8 @@ impl Store {
         row.map(|row| parsed(run, &row.try_get::<String, _>("result")?)).transpose()
     }
 
-    /// A whole run as a report. One that is still going on, or was killed, is summed up as far as
-    /// it is.
+    /// A run as a report. The summary of a run that has not finished, or was killed, has the
+    /// results so far.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -196,7 +197,7 @@ impl Store {
             Some(summary) => summary,
             None => {
                 let duration_us = match self.spent_us(id).await? {
-                    // A run of version 0.1. Of cases that ran side by side, the sum is too large.
+                    // A run of version 0.1. If cases ran in parallel, the sum is too large.
                     0 => results.iter().map(|result| result.duration_us).sum(),
                     spent_us => spent_us,
                 };
@@ -206,8 +207,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
     }
 
-    /// As [`report`](Self::report), but for transcripts and what the monitor found: these are most
-    /// of a run, and a comparison needs none.
+    /// Like [`report`](Self::report), without transcripts and findings. These are the largest part
+    /// of a run, and a comparison does not need them.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -223,8 +224,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
-    /// The results of a case on a target, newest first. `case` is an id, for all choices of its
-    /// parameters, or a key.
+    /// The results of a case on a target, newest first. `case` is an id, for all variants, or a
+    /// key.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
@@ -246,8 +247,7 @@ impl Store {
         rows.iter().map(past_result).collect()
     }
 
-    /// The newest run against a target that did not come to its end: killed, cancelled, or still
-    /// going on.
+    /// The newest unfinished run against a target: killed, cancelled, or still running.
     ///
     /// # Errors
     /// The database.

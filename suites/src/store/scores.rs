@@ -1,4 +1,4 @@
-//! What runs say of requirements, and which cases change their verdicts.
+//! The verdicts of runs on requirements, and the cases that change their verdicts.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use super::read::damaged;
 use super::{Store, StoreError};
 use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst};
 
-/// A case whose verdict is not the same in all of some runs.
+/// A case with different verdicts in a set of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsteady {
-    /// Which case with which parameters.
+    /// The case and its parameters.
     pub key: CaseKey,
-    /// In how many of the runs it had which verdict.
+    /// The number of runs with each verdict.
     pub counts: Counts,
 }
 
 impl Store {
-    /// Adds what a finished case says of its requirements to what is known of them.
+    /// Adds the verdicts of a finished case on its requirements to those of its run.
     pub(super) async fn judge(
         transaction: &mut sqlx::AnyConnection,
         run: &str,
@@ -41,7 +41,8 @@ impl Store {
         Ok(())
     }
 
-    /// How many requirements hold, for each of some runs; one that says nothing of any is left out.
+    /// The number of met requirements of each of these runs. A run without a verdict on any
+    /// requirement is omitted.
     ///
     /// # Errors
     /// The database.
@@ -55,7 +56,7 @@ impl Store {
              GROUP BY run_id, strength, verdict",
             places(runs.len())
         );
-        // Nothing but numbered places was put in.
+        // Only numbered placeholders were inserted.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);
@@ -71,8 +72,8 @@ impl Store {
         Ok(scores)
     }
 
-    /// What a run says of each requirement, the worst of its cases. Requirements that this weft
-    /// does not know are left out.
+    /// The verdict of a run on each requirement: the worst of its cases. Requirements that this
+    /// version of weft does not know are omitted.
     ///
     /// # Errors
     /// The database.
@@ -88,7 +89,7 @@ impl Store {
         Ok(judged)
     }
 
-    /// The cases that do not have one verdict in all of `runs`, by key, `limit` at most.
+    /// The cases with different verdicts in `runs`, by key, `limit` at most.
     ///
     /// # Errors
     /// The database, or a damaged key in it.
@@ -108,7 +109,7 @@ impl Store {
              GROUP BY case_key HAVING MIN(verdict) <> MAX(verdict) ORDER BY case_key LIMIT {limit}",
             places(runs.len())
         );
-        // Nothing but our own words and numbers was put in.
+        // Only names of verdicts and numbers were inserted.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);

@@ -1,10 +1,10 @@
-//! Which failures of the store pass by themselves: the database restarts, is locked, or has no
-//! connection left.
+//! Recognises temporary failures of the store: the database restarts, is locked, or has no free
+//! connection.
 
 use super::StoreError;
 
-/// Classes of SQLSTATE: connections, resources, operator intervention (which is also what a restart
-/// is).
+/// Classes of SQLSTATE: connections, resources, operator intervention (including a
+/// restart).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`. Extended codes have these in their low byte.
 const LOCKS: [u32; 2] = [5, 6];

@@ -1,4 +1,4 @@
-//! What a run writes.
+//! The records that a run writes.
 
 use sqlx::AssertSqlSafe;
 
@@ -6,13 +6,13 @@ use super::{Store, StoreError};
 use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunStatus, Summary};
 
 impl Store {
-    /// A run with its whole plan.
+    /// Writes a run with its complete plan.
     ///
     /// # Errors
-    /// The database; another run with this id is there already.
+    /// The database; or there is already another run with this id.
     pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
-        // The commit of an earlier try may have succeeded although its answer was lost.
+        // An earlier commit may have succeeded although its answer was lost.
         let info = document(&run.id, run)?;
         let known = sqlx::query("SELECT 1 FROM runs WHERE id = $1 AND info = $2").bind(&run.id).bind(&info);
         if known.fetch_optional(&mut *transaction).await?.is_some() {
@@ -53,7 +53,7 @@ impl Store {
         Ok(())
     }
 
-    /// The run goes on to another status. What an earlier end of it came to counts no longer.
+    /// Changes the status of the run. The summary of an earlier end is deleted.
     ///
     /// # Errors
     /// The database.
@@ -64,7 +64,7 @@ impl Store {
         Ok(())
     }
 
-    /// A finished case, with what it says of its requirements: all of it, or nothing where the
+    /// Writes a finished case with its verdicts on requirements: all of it, or nothing if the
     /// process is killed meanwhile.
     ///
     /// # Errors
@@ -73,7 +73,8 @@ impl Store {
         self.finish_cases(run, std::slice::from_ref(result), 0).await
     }
 
-    /// Finished cases, all of them or none, and how long the run took so far. May be repeated.
+    /// Writes finished cases, all of them or none, and the time that the run took so far. May be
+    /// repeated.
     pub(crate) async fn finish_cases(
         &self,
         run: &str,
@@ -99,7 +100,7 @@ impl Store {
         Ok(())
     }
 
-    /// The end of a run.
+    /// Writes the end of a run.
     ///
     /// # Errors
     /// The database.

@@ -61,7 +61,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, ddp_version = p.version } }, { deviates = true })
-    conn:expect_terminate { requirement = "DDP-4.1-13", told = "RDMAP-6.2.1-1", code = "DDP-7.2-13", error = "12 06" }
+    conn:expect_terminate { requirement = "DDP-4.1-13", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-13", error = "12 06" }
     conn:expect_close()
 
     t:liveness()
@@ -83,7 +83,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", ddp_version = p.version } }, { deviates = true })
-    conn:expect_terminate { requirement = "DDP-4.1-13", told = "RDMAP-6.2.1-1", code = "DDP-7.2-7", error = "11 04" }
+    conn:expect_terminate { requirement = "DDP-4.1-13", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-7", error = "11 04" }
     conn:expect_close()
 
     t:liveness()

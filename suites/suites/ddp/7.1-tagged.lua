@@ -21,7 +21,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = op.to, payload = "weft" } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-10", "DDP-7.1-11", "DDP-8.3-7" },
-      told = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
+      terminate = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
       code = { "DDP-7.2-3", "RDMAP-4.8-44" },
       error = "11 00",
     }
@@ -58,7 +58,7 @@ case {
       conn:close()
     else
       -- Before a buffer whose first TO is 0, the Write also wraps.
-      conn:expect_terminate { requirement = ALL, told = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
+      conn:expect_terminate { requirement = ALL, terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
       conn:expect_close()
     end
 
@@ -83,7 +83,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = -p.before, payload = ("w"):rep(16) } }, { deviates = true })
     conn:expect_terminate {
       requirement = "DDP-7.1-14",
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = "DDP-7.2-6",
       -- Its first byte is already outside the buffer.
       error = { "11 03", "11 01" },

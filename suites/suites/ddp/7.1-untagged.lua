@@ -16,7 +16,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } }, { deviates = true })
-    conn:expect_terminate { requirement = "DDP-7.1-1", told = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
+    conn:expect_terminate { requirement = "DDP-7.1-1", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
     conn:expect_close()
 
     t:liveness()
@@ -42,7 +42,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-9", "RDMAP-7.2-1" },
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = "DDP-7.2-10",
       -- The error depends on how the target manages its buffers.
       error = { "12 03", "12 02" },
@@ -70,7 +70,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } }, { deviates = true })
     conn:expect_terminate {
       requirement = "DDP-7.1-7",
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = "DDP-7.2-11",
       -- It is both an invalid MO and a message that is too long.
       error = { "12 04", "12 05" },
@@ -98,7 +98,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4" },
-      told = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
+      terminate = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
       code = "DDP-7.2-12",
       error = "12 05",
     }

@@ -20,7 +20,7 @@ case {
       t:unimplemented("Both connections have the same STag.")
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = owner.stag, tagged_offset = owner.to, payload = "weft" } })
-    conn:expect_terminate { requirement = ALL, told = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
+    conn:expect_terminate { requirement = ALL, terminate = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
     conn:expect_close()
     -- That buffer is unchanged, and so is its connection.
     theirs:send(mpa.fpdu {

@@ -169,7 +169,7 @@ case {
     local conn = expect_peer_to_peer(t)
     conn:send(conn:reply { rtr_send = false, rtr_write = false, rtr_read = false }, { deviates = conn:reply() })
     conn:expect_terminate {
-      requirement = "P2P-9.2-16", told = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
+      requirement = "P2P-9.2-16", terminate = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
     }
     conn:expect_close { requirement = "P2P-9.2-16", within = 60, overdue_fails = true }
 
@@ -218,7 +218,7 @@ case {
       t:unimplemented("The target continues: it supports 0x3FFE Reads.")
     end
     local terminate = conn:expect_terminate {
-      requirement = "P2P-9.1-10", told = "P2P-9.1-10", error = "20 06", code = { "P2P-9.1-24", "P2P-8-2", "RDMAP-4.8-36" },
+      requirement = "P2P-9.1-10", terminate = "P2P-9.1-10", error = "20 06", code = { "P2P-9.1-24", "P2P-8-2", "RDMAP-4.8-36" },
     } ---@cast terminate weft.Terminate
     t:check(not (terminate.m or terminate.d or terminate.r) and #terminate.rest == 0, {
       requirement = "P2P-8-4",

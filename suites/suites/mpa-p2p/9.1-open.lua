@@ -2,7 +2,7 @@
 -- the Reads of its user.
 
 local OPEN = 0x3fff
---- Waits for the enhanced Request of the target, whose user requests two Reads each way.
+
 --- Waits for the enhanced Request of the target, whose user requests two Reads each way.
 local function connect_enhanced(t, target)
   local conn, pair = target:connect { ird = 2, ord = 2 }

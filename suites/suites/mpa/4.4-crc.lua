@@ -85,8 +85,8 @@ case {
   parameters = { crc = { "zero", "ones", "good" } },
 
   run = function(t, p)
-    -- An Initiator with C=1 uses CRCs whatever the Reply says, and may even close on C=0. So check
-    -- its Request first.
+    -- An Initiator with C=1 uses CRCs with either value of C in the Reply, and may close on C=0. So
+    -- check its Request first.
     local first, frame = t:start_up {}
     first:close()
     if frame.kind == "request" and frame.crc then

@@ -92,7 +92,7 @@ case {
     t:good_exchange()
 
     local conn, terminate, octets, check = provoke(t, p.kind, {
-      told = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
+      terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
       code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
     })
     local kind = KINDS[p.kind]
@@ -215,7 +215,7 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, told = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
+    local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
     check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
       ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
     conn:expect_close()
@@ -240,7 +240,7 @@ case {
     local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
     local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
     conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
-    local terminate = conn:expect_terminate { told = "RDMAP-7.1-6" }
+    local terminate = conn:expect_terminate { terminate = "RDMAP-7.1-6" }
     local header = terminate.rest:sub(3, 20)
     t:check(header == first:octets():sub(1, 18), {
       requirement = "RDMAP-7.1-6",
@@ -291,7 +291,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
-    conn:expect_terminate { told = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
+    conn:expect_terminate { terminate = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
     -- A reset may discard a Terminate that the peer has not read yet.
     conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
 

@@ -254,7 +254,7 @@ case {
     local stag = p.change == "zero" and 0 or op.stag ~ p.change
     expect_rejected(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
       requirement = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5" },
-      told = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
+      terminate = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
       code = "RDMAP-4.8-18",
       error = "01 00",
     })
@@ -285,7 +285,7 @@ case {
     else
       expect_rejected(t, op, conn, { src_to = to, rdmardsz = p.length }, {
         requirement = ALL,
-        told = "RDMAP-6.2.1-1",
+        terminate = "RDMAP-6.2.1-1",
         code = "RDMAP-4.8-19",
         -- Before a buffer whose first TO is 0, the Read also wraps.
         error = p.at < 0 and { "01 01", "01 04" } or "01 01",
@@ -314,7 +314,7 @@ case {
     local conn, op = t:operate()
     expect_rejected(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
       requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-19",
       -- If the first TO of the buffer is near the greatest, the Read wraps.
       error = { "01 01", "01 04" },
@@ -340,7 +340,7 @@ case {
     local conn, op = t:operate()
     expect_rejected(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
       requirement = "RDMAP-7.2-8",
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-22",
       -- Its first byte is already outside the buffer.
       error = { "01 04", "01 01" },
@@ -367,7 +367,7 @@ case {
     local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
     local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
     conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-5.2.1-5", told = "RDMAP-7.1-2" }
+    conn:expect_terminate { requirement = "RDMAP-5.2.1-5", terminate = "RDMAP-7.1-2" }
     conn:expect_close()
 
     t:liveness()

@@ -16,7 +16,7 @@ case {
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } }, { deviates = true })
     conn:expect_terminate {
-      requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
+      requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
     conn:expect_close()
 
@@ -79,7 +79,7 @@ case {
     })[p.message]
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate {
-      requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
+      requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
     conn:expect_close()
 
@@ -103,7 +103,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } }, { deviates = true })
-    conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
+    conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
     conn:expect_close()
 
     t:liveness()
@@ -130,7 +130,7 @@ case {
     })[p.message]
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate {
-      requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
+      requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
     }
     conn:expect_close()
 
@@ -198,7 +198,7 @@ case {
     conn:send(bad .. good, { deviates = true })
     conn:expect_terminate {
       requirement = { "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14" },
-      told = "RDMAP-6.2.1-1",
+      terminate = "RDMAP-6.2.1-1",
       code = { "RDMAP-4.8-23", "RDMAP-4.8-29" },
       -- The STag is invalid, of another stream, or must not be invalidated. The target may report
       -- any of these.

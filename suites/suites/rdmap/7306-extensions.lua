@@ -214,7 +214,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) }, { deviates = true })
     local terminate = conn:expect_terminate {
       requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
-      told = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
+      terminate = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
       code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
       error = "02 07",
     }
@@ -314,7 +314,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } }, { deviates = true })
-    conn:expect_terminate { told = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
+    conn:expect_terminate { terminate = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
     conn:expect_close()
 
     t:liveness()

@@ -14,8 +14,8 @@ do
 
     run = function(t)
       local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-      s:books { bufs = 6, updates = false }
-      s:tell("threshold 1000000" .. ("; send 200"):rep(4))
+      s:counters { bufs = 6, updates = false }
+      s:command("threshold 1000000" .. ("; send 200"):rep(4))
       s:expect_quiet { within = 0.2, past = { "data" } }
       s:send(sdp.data { payload = (("send 200;"):rep(5)) })
       s:expect_quiet { within = 0.2, past = { "data" } }
@@ -27,7 +27,7 @@ do
         more = more + #m.payload
       end
       t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none" })
-      s:books { bufs = 16, updates = true }
+      s:counters { bufs = 16, updates = true }
       s:close { shows = shown, past = { "data" } }
       t:liveness()
     end,
@@ -38,20 +38,18 @@ case {
   id = "sdp/10-buffers/last-credits",
   version = 1,
   title = "The target sends no payload with the credits that are reserved for updates",
-  requirements = {
-    "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8",
-  },
+  requirements = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-    s:books { bufs = 6, updates = false }
-    s:tell("threshold 1000000;" .. ("send 9;"):rep(3))
+    s:counters { bufs = 6, updates = false }
+    s:command("threshold 1000000;" .. ("send 9;"):rep(3))
     s:expect_quiet { within = 0.2, past = { "data" } }
     s:send(sdp.data { payload = ("send 90;"):rep(7) })
     -- Six messages may follow. The last two of them have no payload.
-    local edge, with, all = s:books().mseq_ack, 0, 0
+    local edge, with, all = s:counters().mseq_ack, 0, 0
     for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
       all = all + 1
       with = with + (#m.payload > 0 and 1 or 0)
@@ -97,15 +95,13 @@ case {
   id = "sdp/10-buffers/plain-updates",
   version = 2,
   title = "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
-  requirements = {
-    "SDP-6.1.2-7",
-  },
+  requirements = { "SDP-6.1.2-7" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    s:tell "urgent 300"
+    s:command "urgent 300"
     local got = 0
     while got < 300 do
       local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
@@ -137,12 +133,12 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "wait 500; read 3000"
+      s:command "wait 500; read 3000"
       for _ = 1, 30 do
         s:send(sdp.data { payload = (";"):rep(100) })
       end
       s:expect_quiet { within = 1 }
-      s:tell "send 10"
+      s:command "send 10"
       s:collect(10)
       s:close { shows = shown }
       t:liveness()
@@ -154,15 +150,13 @@ case {
   id = "sdp/10-buffers/message-size",
   version = 1,
   title = "The target sends no message that is larger than the tester's Private Buffers",
-  requirements = {
-    "SDP-9.1-1", "SDP-10-6",
-  },
+  requirements = { "SDP-9.1-1", "SDP-10-6" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 64 } }
-    s:tell "threshold 1000000; send 300"
+    s:command "threshold 1000000; send 300"
     local got = 0
     while got < 300 do
       local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
@@ -187,11 +181,11 @@ do
 
     run = function(t)
       local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-      s:tell "threshold 1000000; resize 2000; send 1900; send 1900"
+      s:command "threshold 1000000; resize 2000; send 1900; send 1900"
       s:expect("ch_rcv_buf", { past = { "data" } })
       s:expect_quiet { within = 0.1, past = { "data" } }
       s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-      s:tell "send 1900"
+      s:command "send 1900"
       s:close { shows = shown, past = { "data" } }
       t:liveness()
     end,
@@ -202,15 +196,13 @@ case {
   id = "sdp/10-buffers/target-asks-for-less",
   version = 1,
   title = "The target requests smaller Private Buffers, and keeps to them",
-  requirements = {
-    "SDP-10.6-2",
-  },
+  requirements = { "SDP-10.6-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "threshold 1000000; resize 500; send 1900"
+    s:command "threshold 1000000; resize 500; send 1900"
     s:expect "ch_rcv_buf"
     local got = 0
     while got < 1900 do
@@ -228,19 +220,17 @@ case {
   id = "sdp/10-buffers/refused-change",
   version = 1,
   title = "The target requests no further increase after the tester answered one with the old size",
-  requirements = {
-    "SDP-10.6-17", "SDP-10.6-19",
-  },
+  requirements = { "SDP-10.6-17", "SDP-10.6-19" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:tell "resize 2000"
+    s:command "resize 2000"
     s:expect "ch_rcv_buf"
     s:expect_quiet { within = 0.3, requirement = "SDP-10.6-19", overdue_fails = true }
     s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    s:tell "resize 3000"
+    s:command "resize 3000"
     s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
     s:close()
     t:liveness()
@@ -267,12 +257,12 @@ do
       local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
       t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 bytes", actual = #m.octets .. " bytes" })
       t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " bytes" })
-      s:tell("send 10" .. (" "):rep(m.act_sz - 40))
+      s:command("send 10" .. (" "):rep(m.act_sz - 40))
       s:collect(10)
       s:send(sdp.ch_rcv_buf { des_sz = 500 })
       local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
       t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 bytes to the old size", actual = less.act_sz .. " bytes" })
-      s:tell "send 10"
+      s:command "send 10"
       s:collect(10)
       s:close { shows = shown }
       t:liveness()
@@ -293,7 +283,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "wait 20; resize 2000; send 10"
+      s:command "wait 20; resize 2000; send 10"
       s:expect_quiet { within = 0.01 }
       s:expect "ch_rcv_buf"
       s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = 0 })

@@ -64,7 +64,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     local size = resize(s, 2000)
-    s:tell("send 10" .. (" "):rep(size - 40))
+    s:command("send 10" .. (" "):rep(size - 40))
     s:collect(10, { requirement = "SDP-10.6.2-1", overdue_fails = true })
     s:close()
     t:liveness()
@@ -82,7 +82,7 @@ case {
   run = function(t)
     local s, hello_ack = t:sdp {}
     -- The user does not read meanwhile, so that no old buffer becomes free.
-    s:tell "wait 2000"
+    s:command "wait 2000"
     for _ = 1, hello_ack.bufs - 6 do
       s:send(sdp.data { payload = ";" })
     end
@@ -112,55 +112,43 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:tell "resize 2000"
+    s:command "resize 2000"
     s:expect("ch_rcv_buf", { fields = { des_sz = 2000 }, requirement = "SDP-6.4.1.1-1", overdue_fails = true })
     s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-    s:tell "send 300"
+    s:command "send 300"
     s:expect("data", { requirement = "SDP-10.6-6", overdue_fails = true })
     s:close()
     t:liveness()
   end,
 }
 
-case {
-  id = "sdp/10.6-resize/answered-at-once",
-  version = 1,
-  title = "The target accepts an immediate ChRcvBufAck for a smaller size",
-  requirements = { "SDP-10.6-12" },
-  roles = { "responder" },
-  capabilities = { "sdp-drive" },
+-- ChRcvBufAcks that need no new buffer: `old` bytes, `requested`, and `answered`.
+for _, row in ipairs {
+  { name = "answered-at-once", about = "an immediate ChRcvBufAck for a smaller size", old = 4096, requested = 500, answered = 500,
+    requirement = "SDP-10.6-12" },
+  { name = "unchanged", about = "an ActSz that is the current size", old = 1000, requested = 2000, answered = 1000,
+    requirement = "SDP-6.4.2.1-1" },
+} do
+  case {
+    id = "sdp/10.6-resize/" .. row.name,
+    version = 1,
+    title = "The target accepts " .. row.about,
+    requirements = { row.requirement },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
 
-  run = function(t)
-    local s = t:sdp {}
-    s:tell "resize 500"
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
-    s:tell "send 300"
-    s:collect(300, { requirement = "SDP-10.6-12", overdue_fails = true })
-    s:close()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/10.6-resize/unchanged",
-  version = 1,
-  title = "The target accepts an ActSz that is the current size",
-  requirements = { "SDP-6.4.2.1-1" },
-  roles = { "responder" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:tell "resize 2000"
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    s:tell "send 300"
-    s:collect(300, { requirement = "SDP-6.4.2.1-1", overdue_fails = true })
-    s:close()
-    t:liveness()
-  end,
-}
+    run = function(t)
+      local s = t:sdp { hello = sdp.hello { local_rcv_sz = row.old } }
+      s:command("resize " .. row.requested)
+      s:expect "ch_rcv_buf"
+      s:send(sdp.ch_rcv_buf_ack { act_sz = row.answered })
+      s:command "send 300"
+      s:collect(300, { requirement = row.requirement, overdue_fails = true })
+      s:close()
+      t:liveness()
+    end,
+  }
+end
 
 local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 
@@ -174,8 +162,8 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "wait 20; resize 2000"
-    local before = s:books()
+    s:command "wait 20; resize 2000"
+    local before = s:counters()
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = before.mseq_ack })
     s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
@@ -197,7 +185,7 @@ case {
     local s, hello_ack = t:sdp {}
     local size = resize(s, hello_ack.act_rcv_sz + 1000)
     s:send(sdp.mode_change { mode = 2 })
-    s:tell("read " .. size - 300 .. "; send 10")
+    s:command("read " .. size - 300 .. "; send 10")
     s:expect("data", { requirement = "SDP-10.6-16", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -217,7 +205,7 @@ case {
     local size = hello_ack.act_rcv_sz
     s:send(sdp.mode_change { mode = 2 })
     s:send(sdp.ch_rcv_buf { des_sz = size // 2 })
-    s:tell("read " .. size - 300)
+    s:command("read " .. size - 300)
     local event
     repeat
       local m
@@ -245,10 +233,10 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-    s:books { bufs = 6, updates = false }
-    s:tell("threshold 1000000" .. ("; send 100"):rep(10))
+    s:counters { bufs = 6, updates = false }
+    s:command("threshold 1000000" .. ("; send 100"):rep(10))
     s:expect_quiet { within = 0.2, past = { "data" } }
-    s:books { bufs = 16, updates = false }
+    s:counters { bufs = 16, updates = false }
     s:send(sdp.data {})
     local got = 0
     for _, m in ipairs(s:expect_quiet { within = 0.2, past = { "data" } }) do
@@ -271,9 +259,9 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 5 } }
-    s:books { bufs = 5, updates = false }
+    s:counters { bufs = 5, updates = false }
     -- By then the target no longer reserves the credit of the HelloAck.
-    s:tell "threshold 1000000; wait 100; send 100; send 100; send 100"
+    s:command "threshold 1000000; wait 100; send 100; send 100; send 100"
     s:expect "data"
     s:expect "data"
     s:expect("data", { requirement = "SDP-10.5-11", overdue_fails = true })

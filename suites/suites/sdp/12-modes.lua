@@ -13,18 +13,18 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 2000; send 300"
+      s:command "mode out pipelined; send 2000; send 300"
       s:expect "mode_change"
       s:collect(2300)
-      s:tell "mode out combined; send 2000; send 300"
+      s:command "mode out combined; send 2000; send 300"
       s:collect(2300, { past = { "mode_change" } })
-      s:tell "mode out buffered; send 900; send 300"
+      s:command "mode out buffered; send 900; send 300"
       s:collect(1200, { past = { "mode_change" } })
       s:send(sdp.mode_change { mode = 1, s = 1 })
-      s:tell "send 2000"
+      s:command "send 2000"
       s:collect(2000)
       s:send(sdp.mode_change { mode = 0 })
-      s:tell "mode in combined; send 10"
+      s:command "mode in combined; send 10"
       s:collect(10, { past = { "mode_change" } })
       s:close { shows = shown, past = { "mode_change" } }
       t:liveness()
@@ -36,19 +36,17 @@ case {
   id = "sdp/12-modes/out-of-buffered",
   version = 1,
   title = "The target leaves Buffered Mode if the Data Sink changes the Mode",
-  requirements = {
-    "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20",
-  },
+  requirements = { "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out buffered; wait 20; send 300"
+    s:command "mode out buffered; wait 20; send 300"
     s:expect "mode_change"
     s:expect("data", { fields = { payload_length = 300 } })
     s:send(sdp.mode_change { mode = 1, s = 1 })
-    s:tell "send 2000"
+    s:command "send 2000"
     s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -59,9 +57,7 @@ case {
   id = "sdp/12-modes/out-of-pipelined",
   version = 1,
   title = "The target sends no SinkAvail after the return to Combined Mode",
-  requirements = {
-    "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24",
-  },
+  requirements = { "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
 
@@ -83,15 +79,13 @@ case {
   id = "sdp/12-modes/written-then-combined",
   version = 1,
   title = "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
-  requirements = {
-    "SDP-12.4-7", "SDP-12.5-2",
-  },
+  requirements = { "SDP-12.4-7", "SDP-12.5-2" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
+    s:command "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 1500 }
@@ -107,16 +101,14 @@ case {
   id = "sdp/12-modes/frozen",
   version = 1,
   title = "The target sends no ModeChange after an unacknowledged one out of Pipelined Mode",
-  requirements = {
-    "SDP-12.4-3", "SDP-12.5-8",
-  },
+  requirements = { "SDP-12.4-3", "SDP-12.5-8" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
-    s:books { updates = false }
+    s:command "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
+    s:counters { updates = false }
     s:expect "mode_change"
     s:expect "mode_change"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.4-3", "SDP-12.5-8" }, overdue_fails = true }
@@ -131,15 +123,13 @@ case {
   id = "sdp/12-modes/with-open-src-avail",
   version = 1,
   title = "The target does not change to Buffered Mode while a SrcAvail is open",
-  requirements = {
-    "SDP-12.1-2", "SDP-12.5-13",
-  },
+  requirements = { "SDP-12.1-2", "SDP-12.5-13" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; wait 10; mode out buffered"
+    s:command "send 2000; wait 10; mode out buffered"
     local m = s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
     s:fetch(m)
@@ -153,15 +143,13 @@ case {
   id = "sdp/12-modes/wait-for-src-avail",
   version = 1,
   title = "The target sends no payload after an open SrcAvail",
-  requirements = {
-    "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7",
-  },
+  requirements = { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; send 300; send 2000"
+    s:command "send 2000; send 300; send 2000"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
     s:connection():reset()

@@ -16,12 +16,12 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 5; send 1800; wait 5; mode out combined"
+    s:command "mode out pipelined; wait 5; send 1800; wait 5; mode out combined"
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect "mode_change"
     -- Its MSeqAck shows that it crosses the ModeChange and the SrcAvail.
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:books().mseq_ack - 2 })
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:counters().mseq_ack - 2 })
     local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
     t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none" })
     s:connection():reset()
@@ -39,11 +39,11 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 5 } }
-    s:books { bufs = 5, updates = false }
-    s:tell("mode out pipelined; wait 5; mode out combined; wait 50; threshold 1000000" .. ("; send 100"):rep(8))
+    s:counters { bufs = 5, updates = false }
+    s:command("mode out pipelined; wait 5; mode out combined; wait 50; threshold 1000000" .. ("; send 100"):rep(8))
     s:expect "mode_change"
     s:expect "mode_change"
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901, bufs = 16, mseq_ack = s:books().mseq_ack - 1 })
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901, bufs = 16, mseq_ack = s:counters().mseq_ack - 1 })
     s:collect(800, { requirement = "SDP-12.4-13", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -63,7 +63,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 3000"
+    s:command "read 3000"
     s:expect "sink_avail"
     s:send(sdp.mode_change { mode = 1 })
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
@@ -71,7 +71,7 @@ case {
     local first = read.src_to - VA
     s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
     s:expect("rdma_rd_compl", { requirement = dropped, overdue_fails = true })
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10, { requirement = dropped, overdue_fails = true })
     s:close()
     t:liveness()
@@ -90,12 +90,12 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "follow; send 2000"
+    s:command "follow; send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
     s:expect_response {}
     s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload, req_pipe = true }, { invalidate = m.stag })
-    s:tell "send 10"
+    s:command "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -114,11 +114,11 @@ case {
     local rows = { "SDP-6.1.2-21", "SDP-12-13" }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "follow; read 2000"
+    s:command "follow; read 2000"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    s:tell "send 10"
+    s:command "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -136,12 +136,12 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "follow; mode out buffered; wait 5; read 2000"
+    s:command "follow; mode out buffered; wait 5; read 2000"
     s:expect "mode_change"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    s:tell "send 10"
+    s:command "send 10"
     s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
     s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
     s:close()

@@ -54,7 +54,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "threshold 1000000; send 900; send 900; wait 1; send 900"
+      s:command "threshold 1000000; send 900; send 900; wait 1; send 900"
       s:send(sdp.susp_comm { port = 7000 })
       s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
       s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
@@ -77,7 +77,7 @@ do
     run = function(t)
       local octets = ("abcdefghij"):rep(200)
       local s = t:sdp {}
-      s:tell "read 3000"
+      s:command "read 3000"
       s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
       local read = s:expect_read()
       s:send(sdp.susp_comm { port = 7000 })
@@ -104,7 +104,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "threshold 1000000; send 100; wait 20; suspend 7001"
+      s:command "threshold 1000000; send 100; wait 20; suspend 7001"
       s:expect "data"
       local m = s:expect "susp_comm"
       t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
@@ -132,8 +132,8 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "wait 20; suspend 7001"
-      local before = s:books()
+      s:command "wait 20; suspend 7001"
+      local before = s:counters()
       s:expect "susp_comm"
       s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
       s:expect_quiet { within = 0.2, requirement = "SDP-13.1.2-1", shows = shown, overdue_fails = true }
@@ -170,7 +170,7 @@ do
       s:expect_end { graceful = true }
       local again, hello = t:accept_sdp { port = 7000, requirement = rows, overdue_fails = true }
       t:check(hello.mseq == 0, { requirement = "SDP-13.1.1-19", expected = "MSeq 0", actual = "MSeq " .. hello.mseq })
-      again:tell "send 10"
+      again:command "send 10"
       again:collect(10)
       again:close { shows = shown, past = { "data" } }
       t:liveness()
@@ -190,7 +190,7 @@ case {
     local s = t:sdp {}
     suspend(s, 7000)
     local again, hello = t:accept_sdp { port = 7000 }
-    again:tell "wait 1000"
+    again:command "wait 1000"
     for _ = 1, hello.bufs - 4 do
       again:send(sdp.data { payload = ";" })
     end
@@ -211,11 +211,11 @@ case {
     local octets = ("abcdefghij"):rep(200)
     local s = t:sdp {}
     -- The target does not read it.
-    s:tell "wait 20"
+    s:command "wait 20"
     s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
     suspend(s, 7000)
     local again = t:accept_sdp { port = 7000 }
-    again:tell "read 3000"
+    again:command "read 3000"
     again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
     local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
     t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of the new advertisement", actual = "a Read of another STag" })
@@ -234,8 +234,8 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:tell "wait 20; suspend 7001"
-    local before = s:books()
+    s:command "wait 20; suspend 7001"
+    local before = s:counters()
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
     s:expect "susp_comm_ack"

@@ -140,7 +140,7 @@ case {
   run = function(t, p)
     local rows = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" }
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 50; send 1500"
+    s:command "mode out pipelined; wait 50; send 1500"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x700000000 + p.offset })
     local write = s:expect_write { length = 1500, requirement = rows, overdue_fails = true }

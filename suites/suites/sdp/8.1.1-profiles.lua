@@ -54,7 +54,7 @@ do
 
     run = function(t)
       local s = t:accept_sdp { requirement = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1" }, overdue_fails = true }
-      s:tell "send 2"
+      s:command "send 2"
       s:collect(2, { requirement = { "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30" }, overdue_fails = true })
       s:close { shows = shown }
       t:liveness()
@@ -66,9 +66,7 @@ case {
   id = "sdp/8.1.1-profiles/target-connects-whole",
   version = 1,
   title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
-  requirements = {
-    "SDP-6-4", "SDP-6.2.1-4",
-  },
+  requirements = { "SDP-6-4", "SDP-6.2.1-4" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
@@ -84,9 +82,7 @@ case {
   id = "sdp/8.1.1-profiles/target-waits",
   version = 1,
   title = "The Connecting Peer sends nothing before HelloAck",
-  requirements = {
-    "SDP-8.1.1-4", "SDP-8.1.1-13",
-  },
+  requirements = { "SDP-8.1.1-4", "SDP-8.1.1-13" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
@@ -97,153 +93,56 @@ case {
   end,
 }
 
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-version",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck of another MajV",
-  requirements = {
-    "SDP-6.2.2.1-2", "SDP-8.1.1-31",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
+-- HelloAcks that the Connecting Peer has to reject.
+for _, row in ipairs {
+  { "version", "a HelloAck of another MajV", { majv = 2, minv = 2 }, { "SDP-6.2.2.1-2", "SDP-8.1.1-31" } },
+  { "max-adverts", "a HelloAck with MaxAdverts 0", { max_adverts = 0 }, { "SDP-6.2.2.3-2", "SDP-8.1.1-32" } },
+  { "loc-ird", "a HelloAck with LocIRD 0", { loc_ird = 0 }, { "SDP-8.1.1-34" } },
+  { "loc-ord", "a HelloAck with LocORD 0", { loc_ord = 0 }, { "SDP-8.1.1-33" } },
+} do
+  local name, object, fields, requirements = table.unpack(row)
+  case {
+    id = "sdp/8.1.1-profiles/target-refuses-" .. name,
+    version = 1,
+    title = "The Connecting Peer ends the connection on " .. object,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp-connect" },
 
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { majv = 2, minv = 2 } }
-    s:expect_end { requirement = { "SDP-6.2.2.1-2", "SDP-8.1.1-31" }, overdue_fails = true }
-    t:liveness()
-  end,
-}
+    run = function(t)
+      t:good_exchange()
+      local s = t:accept_sdp { hello_ack = sdp.hello_ack(fields) }
+      s:expect_end { requirement = requirements, overdue_fails = true }
+      t:liveness()
+    end,
+  }
+end
 
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-max-adverts",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with MaxAdverts 0",
-  requirements = {
-    "SDP-6.2.2.3-2", "SDP-8.1.1-32",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
+-- HelloAcks with odd values that the Connecting Peer has to accept.
+for _, row in ipairs {
+  { "minor-version", "accepts a HelloAck of another MinV", { minv = 15 }, { "SDP-6.2.2.2-2", "SDP-8.1.1-35" } },
+  { "mseq", "ignores MSeq of a HelloAck", { mseq = 0xdeadbeef }, { "SDP-6.2.2-8" } },
+  { "mseq-ack", "ignores MSeqAck of a HelloAck", { mseq_ack = 0xdeadbeef }, { "SDP-6.2.2-10" } },
+  { "rsvd", "ignores Rsvd of a HelloAck", { rsvd = 0xff }, { "SDP-6.2.2.7-2" } },
+} do
+  local name, action, fields, requirements = table.unpack(row)
+  case {
+    id = "sdp/8.1.1-profiles/target-takes-" .. name,
+    version = 1,
+    title = "The Connecting Peer " .. action,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp-connect" },
 
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 0 } }
-    s:expect_end { requirement = { "SDP-6.2.2.3-2", "SDP-8.1.1-32" }, overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-loc-ird",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with LocIRD 0",
-  requirements = {
-    "SDP-8.1.1-34",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ird = 0 } }
-    s:expect_end { requirement = "SDP-8.1.1-34", overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-refuses-loc-ord",
-  version = 1,
-  title = "The Connecting Peer ends the connection on a HelloAck with LocORD 0",
-  requirements = {
-    "SDP-8.1.1-33",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    t:good_exchange()
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ord = 0 } }
-    s:expect_end { requirement = "SDP-8.1.1-33", overdue_fails = true }
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-minor-version",
-  version = 1,
-  title = "The Connecting Peer accepts a HelloAck of another MinV",
-  requirements = {
-    "SDP-6.2.2.2-2", "SDP-8.1.1-35",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
-    s:tell "send 2"
-    s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-mseq",
-  version = 1,
-  title = "The Connecting Peer ignores MSeq of a HelloAck",
-  requirements = {
-    "SDP-6.2.2-8",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
-    s:tell "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-mseq-ack",
-  version = 1,
-  title = "The Connecting Peer ignores MSeqAck of a HelloAck",
-  requirements = {
-    "SDP-6.2.2-10",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
-    s:tell "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-takes-rsvd",
-  version = 1,
-  title = "The Connecting Peer ignores Rsvd of a HelloAck",
-  requirements = {
-    "SDP-6.2.2.7-2",
-  },
-  roles = { "responder" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
-    s:tell "send 2"
-    s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
-    s:connection():reset()
-    t:liveness()
-  end,
-}
+    run = function(t)
+      local s = t:accept_sdp { hello_ack = sdp.hello_ack(fields) }
+      s:command "send 2"
+      s:expect("data", { requirement = requirements, overdue_fails = true })
+      s:connection():reset()
+      t:liveness()
+    end,
+  }
+end
 
 case {
   id = "sdp/8.1.1-profiles/target-answers-resize",
@@ -255,8 +154,8 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:tell "wait 20; resize 2000"
-    local before = s:books()
+    s:command "wait 20; resize 2000"
+    local before = s:counters()
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
     s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
@@ -275,8 +174,8 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:tell "wait 20; suspend 7001"
-    local before = s:books()
+    s:command "wait 20; suspend 7001"
+    local before = s:counters()
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
     s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
@@ -295,7 +194,7 @@ case {
   run = function(t)
     local s, hello = t:accept_sdp {}
     -- The user does not read meanwhile.
-    s:tell "wait 1000"
+    s:command "wait 1000"
     for _ = 1, hello.bufs - 4 do
       s:send(sdp.data { payload = ";" })
     end
@@ -314,7 +213,7 @@ case {
 
   run = function(t)
     local s, hello = t:accept_sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     for number = 1, hello.loc_ird do
       s:read { stag = m.stag, va = m.va + number, length = 10 }
@@ -337,7 +236,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 1 } }
-    s:tell "mode out pipelined; send 2000; send 2000"
+    s:command "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = "SDP-6.2.2.3-3", overdue_fails = true }

@@ -128,7 +128,7 @@ case {
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    s:tell "wait 1000"
+    s:command "wait 1000"
     for _ = 1, hello_ack.bufs - 4 do
       s:send(sdp.data { payload = ";" })
     end

@@ -4,9 +4,7 @@ case {
   id = "sdp/8.2.1-close/by-tester",
   version = 2,
   title = "The target answers DisConn with DisConn, and ends TCP",
-  requirements = {
-    "SDP-8.2.1-21",
-  },
+  requirements = { "SDP-8.2.1-21" },
   roles = { "responder" },
   -- A source first has to send its data (section 8.2.1). The case 9-transfer/source receives it,
   -- and closes.
@@ -34,7 +32,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 300; shut"
+      s:command "send 300; shut"
       s:collect(300)
       s:expect "dis_conn"
       for _ = 1, 20 do
@@ -62,7 +60,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "wait 30; send 300; send 2000; shut"
+      s:command "wait 30; send 300; send 2000; shut"
       s:expect_quiet { within = 0.01 }
       s:collect(2300)
       s:expect "dis_conn"
@@ -87,7 +85,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 10; shut; wait 10; abort"
+      s:command "send 10; shut; wait 10; abort"
       s:collect(10)
       s:expect "dis_conn"
       s:expect_end { shows = shown }
@@ -109,7 +107,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 10; wait 10; abort"
+      s:command "send 10; wait 10; abort"
       s:expect "data"
       s:expect_end { past = { "data" }, shows = shown }
       t:liveness()

@@ -54,7 +54,7 @@ violation("mode-value", "The target ends the connection on a ModeChange to a res
   function(p) return sdp.mode_change { mode = p.mode } end, { mode = { 3, 7 } })
 
 local function open_src_avail(s)
-  s:tell "send 2000"
+  s:command "send 2000"
   s:expect "src_avail"
 end
 
@@ -73,7 +73,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; send 2000; send 2000"
+    s:command "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     local a, b = s:expect "src_avail", s:expect "src_avail"
     s:read { stag = a.stag, va = a.va, length = a.length }
@@ -109,13 +109,14 @@ case {
 -- order. A target that ends the connection on an allowed message violates its requirement. A target
 -- that continues after a message that is not allowed violates only SDP-8.2.2-8, as everywhere here.
 local MODES = { "buffered", "combined", "pipelined" }
+local NAMES = { buffered = "Buffered", combined = "Combined", pipelined = "Pipelined" }
 local STEPS = { buffered = 0, pipelined = 2 }
 
 --- A connection whose two halves are in these Modes.
 local function in_modes(t, sends, receives)
   local s = t:sdp {}
   if sends ~= "combined" then
-    s:tell("mode out " .. sends)
+    s:command("mode out " .. sends)
     s:expect "mode_change"
   end
   if STEPS[receives] then
@@ -138,7 +139,7 @@ for back, sends in ipairs(MODES) do
     case {
       id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,
       version = 2,
-      title = "The target ends the connection only on forbidden messages, sending in " .. sends .. ", receiving in " .. receives .. " Mode",
+      title = "The target ends the connection only on forbidden messages, sending in " .. NAMES[sends] .. ", receiving in " .. NAMES[receives] .. " Mode",
       requirements = tries[1].allowed and tries[2].allowed and { row } or { row, "SDP-8.2.2-8" },
       roles = { "responder" },
       capabilities = { "sdp-drive" },

@@ -25,7 +25,7 @@ case {
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     t:pause(2)
     for number = 1, hello_ack.loc_ird do
@@ -49,7 +49,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; wait 20; cancel-sends; send 1500"
+    s:command "send 2000; wait 20; cancel-sends; send 1500"
     local m = s:expect "src_avail"
     s:expect "src_avail_cancel"
     -- For the target, this Read crosses its SrcAvailCancel.
@@ -70,7 +70,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 500 }
     s:expect_response {}
@@ -94,7 +94,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; send 10"
+    s:command "send 2000; send 10"
     local m = s:expect "src_avail"
     local rest = 2000 - #m.payload
     s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
@@ -110,9 +110,9 @@ case {
 
 local forced = { "SDP-9.2-6", "SDP-9.5.2.1-1", "SDP-11-3", "SDP-12-13" }
 
-for _, mode in ipairs { "combined", "pipelined" } do
+for _, mode in ipairs { "Combined", "Pipelined" } do
   case {
-    id = "sdp/9.2-advertised/send-sm-in-" .. mode,
+    id = "sdp/9.2-advertised/send-sm-in-" .. mode:lower(),
     version = 1,
     title = "The target accepts a SendSm as the answer to a SrcAvail in " .. mode .. " Mode",
     requirements = forced,
@@ -121,7 +121,7 @@ for _, mode in ipairs { "combined", "pipelined" } do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell((mode == "pipelined" and "mode out pipelined; " or "") .. "send 2000")
+      s:command((mode == "Pipelined" and "mode out pipelined; " or "") .. "send 2000")
       local m = s:expect("src_avail", { past = { "mode_change" } })
       s:send(sdp.send_sm {})
       take(s, 2000 - #m.payload, { requirement = forced, overdue_fails = true })
@@ -141,7 +141,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; wait 2000"
+    s:command "send 2000; wait 2000"
     local m = s:expect "src_avail"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
     s:send(sdp.send_sm {})
@@ -164,7 +164,7 @@ case {
     local rows = { requirement = { "SDP-9.2-37", "SDP-11.3-10" }, overdue_fails = true }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "answer send-sm; wait 20; read 900 700"
+    s:command "answer send-sm; wait 20; read 900 700"
     for number, len in ipairs { 900, 700 } do
       s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
     end
@@ -173,7 +173,7 @@ case {
       s:send(sdp.data { payload = OCTETS:sub(1, len - 50) })
       s:send(sdp.data { payload = OCTETS:sub(1, 50) })
     end
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10, rows)
     s:close()
     t:liveness()
@@ -194,7 +194,7 @@ case {
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
     -- These receives are too small to be advertised.
-    s:tell "wait 20; read 900 700 500"
+    s:command "wait 20; read 900 700 500"
     for number, len in ipairs(lens) do
       s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
     end
@@ -225,7 +225,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "read 3000"
+    s:command "read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
     s:connection():reset()
@@ -244,7 +244,7 @@ case {
   run = function(t)
     local s, hello_ack = t:sdp { hello = sdp.hello { loc_ird = 1 } }
     t:check(hello_ack.loc_ord == 1, { expected = "LocORD 1", actual = "LocORD " .. hello_ack.loc_ord })
-    s:tell "max-read 700; read 3000"
+    s:command "max-read 700; read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     s:expect_read {}
     s:expect_quiet { within = 0.2, requirement = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" }, overdue_fails = true }
@@ -263,7 +263,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "max-read 700; read 3000"
+    s:command "max-read 700; read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     local read = s:expect_read {}
     s:send(sdp.src_avail_cancel {})
@@ -286,12 +286,12 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
     s:expect_response {}
     s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload })
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10)
     s:read { stag = m.stag, va = m.va, length = 10 }
     s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
@@ -309,7 +309,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "wait 50; read 900"
+    s:command "wait 50; read 900"
     s:send(sdp.src_avail { length = 900, payload = OCTETS:sub(1, 40), va = VA })
     s:send(sdp.mode_change { mode = 2 })
     local read = s:expect_read { requirement = "SDP-12.3-2", overdue_fails = true }

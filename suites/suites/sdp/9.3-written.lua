@@ -41,13 +41,13 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000; wait 20; cancel-receives"
+    s:command "read 2000; wait 20; cancel-receives"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1000) }
     s:expect "sink_avail_cancel"
     s:write { stag = m.stag, va = m.va + 1000, payload = ("w"):rep(1000) }
     s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
     s:close()
     t:liveness()
@@ -65,11 +65,11 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000"
+    s:command "read 2000"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000 })
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10)
     s:write { stag = m.stag, va = m.va, payload = "again" }
     s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
@@ -89,13 +89,13 @@ case {
     local rows = { requirement = { "SDP-9.5.2.2-1", "SDP-11-14" }, overdue_fails = true, past = { "sink_avail" } }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000 2000 2000"
+    s:command "read 2000 2000 2000"
     local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
     fill(s, open[1], 700)
     -- It makes the second one stale.
     s:send(sdp.data { payload = "abc" })
     fill(s, open[3], 700)
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10, rows)
     s:close()
     t:liveness()
@@ -115,11 +115,11 @@ local function transaction(name, title, row, answer)
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      s:tell "mode out pipelined; wait 5; send 100; read 2000"
+      s:command "mode out pipelined; wait 5; send 100; read 2000"
       local m = s:expect("sink_avail", { past = { "data", "mode_change" } })
       t:check(#m.payload > 0, { expected = "a SinkAvail with payload", actual = "none in it" })
       answer(s, m)
-      s:tell "send 10"
+      s:command "send 10"
       s:collect(10, { requirement = row, overdue_fails = true })
       s:close()
       t:liveness()
@@ -141,7 +141,7 @@ case {
   run = function(t)
     local rows = { "SDP-9.5.1-8", "SDP-9.5.1-11" }
     local s = t:sdp {}
-    s:tell "mode out pipelined; send 100; send 100; wait 30; send 1500"
+    s:command "mode out pipelined; send 100; send 100; wait 30; send 1500"
     s:expect "mode_change"
     s:expect "data"
     s:expect "data"
@@ -185,7 +185,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; wait 20; send 3000"
+    s:command "mode out pipelined; wait 20; send 3000"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 2000 }
@@ -208,15 +208,15 @@ case {
     local rows = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000 2000"
-    local before = s:books()
+    s:command "read 2000 2000"
+    local before = s:counters()
     local open = { s:expect "sink_avail", s:expect "sink_avail" }
     s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
     for _, m in ipairs(open) do
       fill(s, m, 1500)
     end
     s:expect_quiet { within = 0.2, requirement = rows, overdue_fails = true }
-    s:tell "send 10"
+    s:command "send 10"
     s:collect(10, { requirement = rows, overdue_fails = true })
     s:close()
     t:liveness()
@@ -234,7 +234,7 @@ case {
   run = function(t)
     local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
     local s = t:sdp {}
-    s:tell "mode out pipelined; send 100; wait 20; send 1500"
+    s:command "mode out pipelined; send 100; wait 20; send 1500"
     s:expect "mode_change"
     s:expect "data"
     -- The waiting data uses the first one at once.
@@ -246,7 +246,7 @@ case {
     s:expect_write { length = 1500 }
     s:expect "rdma_wr_compl"
     s:expect("sink_cancel_ack", { requirement = rows, overdue_fails = true })
-    s:tell "send 600"
+    s:command "send 600"
     s:expect("src_avail", { requirement = rows, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -264,7 +264,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000; wait 20; cancel-receives; read 2000"
+    s:command "read 2000; wait 20; cancel-receives; read 2000"
     s:expect "sink_avail"
     s:expect "sink_avail_cancel"
     -- For the target, this Data crosses its SinkAvailCancel.

@@ -1,5 +1,5 @@
-//! `mpa.fpdu{...}`: an FPDU around a ULPDU (RFC 5044 section 4.1), with markers where its place in
-//! the stream is given (section 4.3).
+//! `mpa.fpdu{...}`: an FPDU with a ULPDU (RFC 5044 section 4.1). If its position in the stream is
+//! given, it has markers (section 4.3).
 
 use mlua::{Lua, Table, Value};
 use weft_core::crc;
@@ -10,10 +10,10 @@ use super::Message;
 use crate::script::fields::Fields;
 
 /// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false`
-/// for a field of zeros, or four octets). Each defaults to what is correct for the ulpdu. With
-/// `position`, the octet of the tester's stream at which it begins (`conn:position()`), it has the
-/// markers that are due there; `fpduptr` is then what each of them has instead of its distance from
-/// `ULPDU_Length`, and `reserved` its other half.
+/// for a field of zeros, or four octets). The defaults are correct for the ulpdu. With `position`,
+/// the octet of the tester's stream where the FPDU begins (`conn:position()`), it has the markers
+/// that are due there. `fpduptr` then replaces the distance from `ULPDU_Length` in each marker, and
+/// `reserved` is the other half of the marker.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
@@ -45,9 +45,9 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     Ok(Message::new(format!("FPDU with {}", ulpdu.name), octets))
 }
 
-/// Puts markers where they are due into length field, ULPDU and PAD of an FPDU that begins at
-/// `position`; `marker` makes one of its distance from the length field. What the fields say does
-/// not matter to where markers stand.
+/// Inserts the markers that are due into the length field, ULPDU and PAD of an FPDU that begins at
+/// `position`. `marker` makes a marker from its distance from the length field. The positions of
+/// markers do not depend on the values of the fields.
 fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_LEN]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(body.len() + body.len() / 100 + MARKER_LEN);
     let is_due = |octets: &Vec<u8>| position.wrapping_add(octets.len() as u64).is_multiple_of(INTERVAL);
@@ -58,7 +58,7 @@ fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_
     for octet in body {
         octets.push(*octet);
         if is_due(&octets) {
-            // Modulo 2^16: the field holds no more.
+            // Modulo 2^16, which is the size of the field.
             octets.extend(marker(((octets.len() - header) & 0xffff) as u16));
         }
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_can_lie() {
+    fn every_field_can_be_wrong() {
         let made = octets("mpa.fpdu{ulpdu=rdmap.send{}, ulpdu_length=7, pad='\\1\\2', crc='abcd'}:octets()");
         assert_eq!((made.len(), &made[..2], &made[20..]), (26, &b"\0\x07"[..], &b"\x01\x02abcd"[..]));
     }
@@ -96,7 +96,7 @@ mod tests {
     /// RFC 5044 Figures 5 and 6: a Send of 24 octets of zero at the start of the stream, and its
     /// like at 0x1ec.
     #[test]
-    fn markers_stand_as_in_figures_5_and_6() {
+    fn markers_are_where_figures_5_and_6_have_them() {
         let figure = |msn: u8, position: u32| {
             octets(&format!(
                 "mpa.fpdu{{ulpdu=rdmap.send{{msn={msn}, payload=('\\0'):rep(24)}}, position={position}}}:octets()"
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_can_lie_and_the_crc_covers_it() {
+    fn a_marker_can_be_wrong_and_the_crc_covers_it() {
         let made = octets("mpa.fpdu{ulpdu='12345', position=512, fpduptr=7, reserved=0xabcd}:octets()");
         assert_eq!(made[..12], *b"\xab\xcd\0\x07\0\x0512345\0");
         assert_eq!(made[12..], crc::to_octets(crc::crc32c(&made[..12])));

@@ -1,5 +1,4 @@
-//! What the messages of a script hold: memory that Lua does not see, and so neither counts nor
-//! hurries to collect.
+//! Accounts for the memory of a script's messages, which Lua neither counts nor collects early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,10 +7,10 @@ use mlua::Lua;
 
 use super::Message;
 
-/// Octets of a script's messages, about.
+/// The approximate size of a script's messages in octets.
 pub(super) struct Account(Arc<AtomicUsize>);
 
-/// Part of an account, until it is dropped.
+/// A part of an account. It ends when the value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Held(Option<(Arc<AtomicUsize>, usize)>);
 
@@ -22,7 +21,7 @@ impl Held {
     }
 }
 
-/// A copy holds nothing until a script gets it.
+/// A copy is not counted until a script gets it.
 impl Clone for Held {
     fn clone(&self) -> Self {
         Held::default()
@@ -37,7 +36,7 @@ impl Drop for Held {
     }
 }
 
-/// Who holds a message is no part of it.
+/// The account is not a part of the message.
 impl PartialEq for Held {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -46,16 +45,15 @@ impl PartialEq for Held {
 
 impl Eq for Held {}
 
-/// Begins the account of a script.
+/// Opens the account of a script.
 pub(super) fn open(lua: &Lua) {
     lua.set_app_data(Account(Arc::default()));
 }
 
-/// A message that a script gets.
+/// Counts a message that a script gets.
 ///
 /// # Errors
-/// The script has more of them than its memory has room for, also when those that it can reach no
-/// longer are gone.
+/// The script's messages are too large, even after unreachable messages were collected.
 pub(super) fn held(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
     const MOST: usize = 64 << 20;
     let Some(account) = lua.app_data_ref::<Account>().map(|account| Arc::clone(&account.0)) else { return Ok(message) };
@@ -82,18 +80,18 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_any_more_is_not_counted() {
+    fn unreachable_messages_are_not_counted() {
         does("for i = 1, 5000 do m:flip(0) end").unwrap();
     }
 
     #[test]
-    fn what_a_script_keeps_is_bounded() {
+    fn kept_messages_are_bounded() {
         let error = does("for i = 1, 5000 do kept[i] = m:flip(0) end").unwrap_err().to_string();
         assert!(error.contains("more than 64 MiB"), "{error}");
     }
 
     #[test]
-    fn what_would_double_is_bounded() {
+    fn doubling_messages_are_bounded() {
         let error = does("m = m:cut(1) for i = 1, 5000 do m = m:flip(0) end").unwrap_err().to_string();
         assert!(error.contains("at most 1000 changed pieces"), "{error}");
         does("m = m:cut(0) for i = 1, 5000 do m = m .. m end").unwrap();

@@ -1,8 +1,8 @@
-//! Messages as scripts make them: octets that are correct by default and can be made wrong on
+//! Messages of scripts: octets that are correct by default. A script can make them wrong on
 //! purpose.
 //!
-//! A constructor takes a table; a field that is not there is filled correctly. Whatever a script
-//! changes behind that is remembered as a marked range, so that reports show the stimulus.
+//! A constructor reads a table, and fills a missing field correctly. If a script changes the octets
+//! afterwards, the message records the range, so that reports show the stimulus.
 
 mod fpdu;
 mod held;
@@ -15,10 +15,11 @@ mod startup;
 mod ulpdu;
 mod write;
 
-use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
+use mlua::{IntoLua, Lua, LuaString, MetaMethod, Table, UserData, UserDataMethods, Value};
 
 use weft_core::wire::sdp::Mid;
 
+use super::bind::surface;
 use crate::correct::StartupFields;
 use crate::model::{Mark, MarkKind};
 use crate::sdp::{Counters, Draft};
@@ -32,9 +33,10 @@ pub(crate) use read::{
 pub(crate) use sdp::data as sdp_data;
 pub(crate) use startup::from_lua as startup_from_lua;
 
-/// Most octets that one message may have; the greatest legal FPDU is a tenth of it.
+/// Maximum length of a message in octets: ten times the longest legal FPDU.
 const MAX_LEN: usize = 1 << 20;
-/// Most changed pieces of a message, and octets of its name: both would double with each `m .. m`.
+/// Maximum number of changed pieces of a message, and of octets of its name. Both would double with
+/// each `m .. m`.
 const MOST_MARKS: usize = 1000;
 const LONGEST_NAME: usize = 1000;
 
@@ -44,9 +46,9 @@ pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
-    /// An SDP message whose counters may be left to the connection that it is sent on.
+    /// An SDP message. The connection that sends it may fill in the counters.
     pub(crate) draft: Option<Box<Draft>>,
-    /// While a script has it.
+    /// The memory that it uses while a script has it.
     held: Held,
 }
 
@@ -55,21 +57,21 @@ impl Message {
         Message { name: name.into(), octets, marks: Vec::new(), draft: None, held: Held::default() }
     }
 
-    /// An SDP message that the connection makes octets of.
+    /// An SDP message whose octets the connection makes.
     pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
         let mut message = Message::new(name, Vec::new());
         message.draft = Some(Box::new(draft));
         message
     }
 
-    /// Octets `first..` become `octets`; the message grows where they reach beyond its end.
+    /// The message with `octets` from `first`. It grows if they reach beyond its end.
     fn replaced(&self, first: usize, octets: &[u8]) -> mlua::Result<Self> {
         let end = first.saturating_add(octets.len());
         if first > self.octets.len() || end > MAX_LEN {
             let len = self.octets.len();
             return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
         }
-        marked(self.marks.len() + 1)?;
+        check_marks(self.marks.len() + 1)?;
         let mut changed = Message { draft: None, ..self.clone() };
         changed.octets.resize(end.max(changed.octets.len()), 0);
         changed.octets[first..end].copy_from_slice(octets);
@@ -81,10 +83,27 @@ impl Message {
         });
         Ok(changed)
     }
+
+    /// The message with the bits of `mask` (all by default) changed in one octet.
+    fn flipped(&self, at: usize, mask: Option<u8>) -> mlua::Result<Self> {
+        let Some(octet) = self.octets.get(at) else {
+            let len = self.octets.len();
+            return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
+        };
+        self.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
+    }
+
+    /// The first `len` octets.
+    fn truncated(&self, len: usize) -> Self {
+        let mut cut = Message { draft: None, ..self.clone() };
+        cut.octets.truncate(len);
+        cut.name = joined(&self.name, &format!("cut to {} octets", cut.octets.len()));
+        cut
+    }
 }
 
 impl Message {
-    /// Octets `begin..end`, the `number`th piece, with the marks that lie in them.
+    /// Octets `begin..end`, the piece `number`, with their marks.
     pub(crate) fn piece(&self, number: usize, begin: usize, end: usize) -> Self {
         let end = end.min(self.octets.len());
         let begin = begin.min(end);
@@ -101,7 +120,7 @@ impl Message {
         }
     }
 
-    /// The message with what the connection puts into it.
+    /// The message with the counters of the connection.
     pub(crate) fn filled(&self, counters: Counters) -> Self {
         match &self.draft {
             Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },
@@ -110,39 +129,37 @@ impl Message {
     }
 }
 
+surface! {
+    MESSAGE = Message, bind_message |message, stage, at, lua|;
+
+    /// Returns the message with the bits of `mask` (all by default) changed in one byte. The first
+    /// byte is 0.
+    fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
+        held(lua, message.flipped(octet, mask)?)?;
+
+    /// Returns the message with other bytes from `first`. The first byte is 0.
+    fn replace(first: usize = "integer", octets: LuaString = "string") -> "weft.Message" =>
+        held(lua, message.replaced(first, &octets.as_bytes())?)?;
+
+    /// Returns the first `len` bytes of the message.
+    fn cut(len: usize = "integer") -> "weft.Message" => held(lua, message.truncated(len))?;
+
+    /// Returns the bytes as a string.
+    fn octets() -> "string" => lua.create_string(&message.octets)?;
+}
+
 impl UserData for Message {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        // message:flip(octet [, mask]): the message with the bits of `mask` (default: all) changed
-        // in one octet, counted from 0.
-        methods.add_method("flip", |lua, message, (at, mask): (usize, Option<u8>)| {
-            let Some(octet) = message.octets.get(at) else {
-                let len = message.octets.len();
-                return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
-            };
-            held(lua, message.replaced(at, &[octet ^ mask.unwrap_or(0xff)])?)
-        });
-        // message:replace(first, octets): the message with other octets from `first` (from 0) on.
-        methods.add_method("replace", |lua, message, (first, octets): (usize, mlua::LuaString)| {
-            held(lua, message.replaced(first, &octets.as_bytes())?)
-        });
-        // message:cut(len): the first `len` octets alone.
-        methods.add_method("cut", |lua, message, len: usize| {
-            let mut cut = Message { draft: None, ..message.clone() };
-            cut.octets.truncate(len);
-            cut.name = joined(&message.name, &format!("cut to {} octets", cut.octets.len()));
-            held(lua, cut)
-        });
-        // message:octets(): a Lua string.
-        methods.add_method("octets", |lua, message, ()| lua.create_string(&message.octets));
-        // message .. octets: one message behind the other, to be sent in one go.
+        bind_message(methods);
+        // message .. octets: two messages that are sent together.
         methods.add_meta_function(MetaMethod::Concat, |lua, (a, b): (Value, Value)| {
             let (mut a, b) = (from_value(a)?, from_value(b)?);
             if a.octets.len() + b.octets.len() > MAX_LEN {
                 return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
             }
-            marked(a.marks.len() + b.marks.len())?;
-            let behind = a.octets.len() as u64;
-            let moved = |mark: Mark| Mark { start: mark.start + behind, end: mark.end + behind, ..mark };
+            check_marks(a.marks.len() + b.marks.len())?;
+            let first = a.octets.len() as u64;
+            let moved = |mark: Mark| Mark { start: mark.start + first, end: mark.end + first, ..mark };
             a.marks.extend(b.marks.into_iter().map(moved));
             a.octets.extend(b.octets);
             a.draft = None;
@@ -154,15 +171,15 @@ impl UserData for Message {
     }
 }
 
-/// A message of so many changed pieces may be made.
-fn marked(pieces: usize) -> mlua::Result<()> {
+/// Rejects a message with too many changed pieces.
+fn check_marks(pieces: usize) -> mlua::Result<()> {
     if pieces > MOST_MARKS {
         return Err(mlua::Error::runtime(format!("a message has at most {MOST_MARKS} changed pieces")));
     }
     Ok(())
 }
 
-/// The name of a message that was made of one of this name.
+/// The name of a message that was made from a message of this name.
 fn joined(name: &str, more: &str) -> String {
     if name.len() + more.len() > LONGEST_NAME { name.to_owned() } else { format!("{name}, {more}") }
 }
@@ -219,7 +236,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "mpa",
         name: "fpdu",
-        about: "An FPDU around a ULPDU (RFC 5044 section 4.1); with `position`, its place in the stream, it has markers",
+        about: "An FPDU with a ULPDU (RFC 5044 section 4.1). With `position` in the stream it has markers",
         make: fpdu::from_lua,
     },
     Constructor {
@@ -327,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn rejects_changes_that_do_not_fit() {
         for script in [
             "mpa.request():flip(20)",
             "mpa.request():flip(-1)",

@@ -1,5 +1,5 @@
 //! `portmap.message{...}`: a port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3, Figure
-//! 17), and what one says.
+//! 17), and received messages as tables.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +40,7 @@ pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     Ok(Message::new(kind.name(), raw.as_bytes().to_vec()))
 }
 
-/// The 16 octets of an address, and whether it is one of IPv6.
+/// The 16 octets of an address, and whether it is an IPv6 address.
 fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16], bool)> {
     let Some(octets) = fields.octets(name)? else { return Ok(([0; 16], false)) };
     if let Ok(octets) = <[u8; 16]>::try_from(octets.as_slice()) {
@@ -56,7 +56,7 @@ fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16
     Ok((field, false))
 }
 
-/// The fields of what [`portmap_table`] gives, with their types for editors.
+/// The fields of a [`portmap_table`], with their types for editors.
 pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
     ("octets", "string"),
     ("length", "integer"),
@@ -73,8 +73,8 @@ pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
     ("ap_ip", "string?"),
 ];
 
-/// A datagram from the target: its message's fields where it has 48 octets; addresses as text where
-/// octets behind an IPv4 one are zero.
+/// A datagram from the target, with the fields of a message if it has 48 octets. An address is text
+/// if the octets after an IPv4 address are zero.
 pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;

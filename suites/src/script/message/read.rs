@@ -1,5 +1,5 @@
-//! What came back, as tables: the plain values (STags, message sequence numbers, private data) that
-//! a script goes on with.
+//! Received messages as tables: the plain values (STags, message sequence numbers, private data)
+//! with which a script continues.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
@@ -7,7 +7,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 
 use crate::stage::{Operation, crc_is_right, ulpdu};
 
-/// Fields of what [`reply_table`] makes, with their types in Lua.
+/// Fields of a [`reply_table`], with their types in Lua.
 pub(crate) const REPLY_FIELDS: [(&str, &str); 14] = [
     ("octets", "string"),
     ("kind", "string?"),
@@ -25,7 +25,7 @@ pub(crate) const REPLY_FIELDS: [(&str, &str); 14] = [
     ("rtr_read", "boolean?"),
 ];
 
-/// Fields of what [`fpdu_table`] makes.
+/// Fields of an [`fpdu_table`].
 pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
     ("octets", "string"),
     ("ulpdu", "string"),
@@ -41,7 +41,7 @@ pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
     ("mo", "integer?"),
 ];
 
-/// Fields of what [`terminate_table`] makes, beside those of an FPDU.
+/// Fields of a [`terminate_table`], in addition to those of an FPDU.
 pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
     ("layer", "integer"),
     ("error_type", "integer"),
@@ -53,12 +53,13 @@ pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
     ("rest", "string"),
 ];
 
-/// Fields of what [`operation_table`] makes.
+/// Fields of an [`operation_table`].
 pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
     [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
 
-/// What a script goes on with in Full Operation: the MSN of its next Send; IRD, where the Reply is
-/// enhanced; STag, TO and octets of a tagged buffer of the target, where its service names one.
+/// The values with which a script continues after start-up: the MSN of its next Send, the IRD of an
+/// enhanced Reply, and STag, TO and length of a tagged buffer of the target, if its service names
+/// one.
 pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("msn", operation.msn)?;
@@ -71,8 +72,8 @@ pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<
     Ok(table)
 }
 
-/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7); `rest` is what stands behind its
-/// first four octets.
+/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7). `rest` has the octets after the
+/// first four.
 pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = fpdu_table(lua, octets)?;
     let payload = table.get::<Option<mlua::LuaString>>("payload")?;
@@ -89,7 +90,7 @@ pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The fields of a Reply, or of an initiator's Request; those of RFC 6581 where it is enhanced.
+/// The fields of a Reply or of an Initiator's Request, with those of RFC 6581 if it is enhanced.
 pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;
@@ -112,7 +113,7 @@ pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The fields of an FPDU without markers; those of its DDP segment where it holds one.
+/// The fields of an FPDU without markers, with those of its DDP segment if it contains one.
 pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let ulpdu = ulpdu(octets);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_read_whole() {
+    fn reads_all_fields_of_a_reply() {
         let lua = Lua::new();
         let octets = b"MPA ID Rep Frame\x50\x02\x00\x06\x80\x01\x40\x02hi";
         let table = reply_table(&lua, octets).unwrap();

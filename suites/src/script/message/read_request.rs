@@ -30,7 +30,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 5 behind an untagged header of queue 1.
+    /// RFC 5040 Figure 5 after an untagged header of queue 1.
     #[test]
     fn every_field_has_its_place() {
         let lua = Lua::new();
@@ -45,7 +45,7 @@ mod tests {
     /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control octet, and the word that a Read Request
     /// does not use.
     #[test]
-    fn the_header_can_lie() {
+    fn the_header_can_be_wrong() {
         let lua = Lua::new();
         super::super::install(&lua).unwrap();
         let script = "rdmap.read_request{opcode=9, last=false, ddp_version=2, rdmap_version=3, invalidate_stag=7, qn=4}:octets()";

@@ -1,22 +1,21 @@
 //! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01
 //! section 6).
 //!
-//! A message that is sent on a connection (`s:send`) gets its Bufs, MSeq and MSeqAck from there
-//! where the table does not have them.
+//! `s:send` fills in Bufs, MSeq and MSeqAck of its connection if the table does not have them.
 
-use mlua::{Lua, Table};
+use mlua::{Lua, LuaString, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
 
 use super::Message;
 use crate::script::fields::Fields;
 use crate::sdp::{Counters, Draft};
 
-/// What the constructor of a message outside a connection puts in.
+/// The counters of a message that is built without a connection.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
 /// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`,
-/// `mseq`, `mseq_ack`), those of the extended header, `payload`, `behind` (octets that Len does not
-/// count), `order` (`"figure"`, `"mirrored"`).
+/// `mseq`, `mseq_ack`), those of the extended header, `payload`, `trailing` (octets that Len does
+/// not count), `order` (`"figure"`, `"mirrored"`).
 pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, what, table);
     let mut draft = Draft::new(mid);
@@ -36,7 +35,8 @@ pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Ta
         *value = fields.or(field.name, value.cast_signed())?.cast_unsigned();
     }
     draft.payload = fields.octets("payload")?.unwrap_or_default();
-    draft.behind = fields.octets("behind")?.unwrap_or_default();
+    draft.trailing =
+        fields.renamed::<LuaString>("trailing", "behind")?.map(|octets| octets.as_bytes().to_vec()).unwrap_or_default();
     draft.order = match fields.optional::<String>("order")?.as_deref() {
         None => None,
         Some("figure") => Some(FieldOrder::Figure),
@@ -86,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn every_field_can_lie() {
+    fn every_field_can_be_wrong() {
         let made = octets(
-            "sdp.data{mid=0x0f, flags=0xff, len=1, mseq=2, mseq_ack=3, bufs=4, payload='hi', behind='x'}:octets()",
+            "sdp.data{mid=0x0f, flags=0xff, len=1, mseq=2, mseq_ack=3, bufs=4, payload='hi', trailing='x'}:octets()",
         );
         assert_eq!(made, *b"\0\x04\xff\x0f\0\0\0\x01\0\0\0\x02\0\0\0\x03hix");
         assert_eq!(octets("sdp.mode_change{mode=7, s=1, rsvd=0xfffffff}:octets()")[16..], *b"\xff\xff\xff\xff");

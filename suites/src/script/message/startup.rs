@@ -10,10 +10,10 @@ use super::held::held;
 use crate::correct::StartupFields;
 use crate::script::fields::Fields;
 
-/// The frame of these fields as a table may override them. Fields: `key` (octets), `markers`,
+/// The frame of these fields, which a table may override. Fields: `key` (octets), `markers`,
 /// `crc`, `reject`, `enhanced` (S, and the four octets of RFC 6581: `peer_to_peer`, `ird`, `ord`,
 /// `rtr_send`, `rtr_write`, `rtr_read`; the revision is 2 then), `flags` (all of octet 16 instead),
-/// `revision`, `pd_length` (what is said, whatever is sent), `private_data` (octets).
+/// `revision`, `pd_length` (the field, independent of the sent length), `private_data` (octets).
 pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>) -> mlua::Result<Message> {
     let (what, key) = if defaults.reply { ("mpa.reply", REPLY_KEY) } else { ("mpa.request", REQUEST_KEY) };
     let mut fields = Fields::new(lua, what, table);
@@ -43,10 +43,10 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     let revision = if words.is_some() { 2 } else { defaults.revision };
     let revision = fields.or("revision", revision)?;
     let private_data = fields.octets("private_data")?.unwrap_or(defaults.private_data);
-    let mut behind = words.map_or_else(Vec::new, |words| words.to_raw().as_bytes().to_vec());
-    behind.extend(private_data);
+    let mut body = words.map_or_else(Vec::new, |words| words.to_raw().as_bytes().to_vec());
+    body.extend(private_data);
     let announced = fields.optional::<u16>("pd_length")?;
-    let pd_length = match (announced, u16::try_from(behind.len())) {
+    let pd_length = match (announced, u16::try_from(body.len())) {
         (Some(announced), _) => announced,
         (None, Ok(len)) => len,
         (None, Err(_)) => return Err(fields.wrong("private_data", "more than 65535 octets need an explicit pd_length")),
@@ -56,7 +56,7 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     let mut octets = key;
     octets.extend([flags, revision]);
     octets.extend(pd_length.to_be_bytes());
-    octets.extend(behind);
+    octets.extend(body);
     held(lua, Message::new(if defaults.reply { "MPA Reply" } else { "MPA Request" }, octets))
 }
 

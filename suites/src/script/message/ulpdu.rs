@@ -1,5 +1,5 @@
-//! What the constructors of ULPDUs share: control octets and headers of one DDP segment, every
-//! field of which a script may set.
+//! Shared by the constructors of ULPDUs: control octets and headers of one DDP segment. A script
+//! may set every field.
 
 use weft_core::wire::ddp::RawUntagged;
 use weft_core::wire::rdmap::Opcode;
@@ -35,7 +35,7 @@ pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua
     })
 }
 
-/// A header and what is behind it, named after its opcode.
-pub(super) fn message(opcode: Opcode, header: &(impl IntoBytes + Immutable), behind: &[u8]) -> Message {
-    Message::new(opcode.name(), [header.as_bytes(), behind].concat())
+/// A header and the octets after it, named after its opcode.
+pub(super) fn message(opcode: Opcode, header: &(impl IntoBytes + Immutable), rest: &[u8]) -> Message {
+    Message::new(opcode.name(), [header.as_bytes(), rest].concat())
 }

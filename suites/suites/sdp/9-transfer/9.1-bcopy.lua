@@ -28,9 +28,7 @@ case {
   id = "sdp/9-transfer/pipelined-echo",
   version = 1,
   title = "The target accepts Data, and a SrcAvail without payload, in Pipelined Mode",
-  requirements = {
-    "SDP-11.3-3",
-  },
+  requirements = { "SDP-11.3-3" },
   roles = { "responder" },
   capabilities = { "sdp-echo" },
 

@@ -65,7 +65,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 2000; send 3000; send 100; send 2000"
+      s:command "send 2000; send 3000; send 100; send 2000"
       s:collect(7100)
       s:close { shows = shown }
       t:liveness()
@@ -77,15 +77,13 @@ case {
   id = "sdp/9-transfer/consumed-in-parts",
   version = 1,
   title = "The target ends a SrcAvail that is read in three parts after the last part",
-  requirements = {
-    "SDP-9.2-16", "SDP-9.2-17",
-  },
+  requirements = { "SDP-9.2-16", "SDP-9.2-17" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000; send 700"
+    s:command "send 2000; send 700"
     local m = s:expect "src_avail"
     local rest = 2000 - #m.payload
     local parts = { 500, 600, rest - 1100 }
@@ -118,7 +116,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "answer both; max-read 700; read 3000"
+      s:command "answer both; max-read 700; read 3000"
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       local read = s:expect_read { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true }
       local first = read.src_to - VA
@@ -148,7 +146,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 2000; send 3000; send 2500; send 2700; send 300"
+      s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700; send 300"
       s:expect "mode_change"
       s:collect(10500)
       s:close { shows = shown }
@@ -161,15 +159,13 @@ case {
   id = "sdp/9-transfer/read-whole",
   version = 1,
   title = "The target's SrcAvail advertises memory that begins with its payload",
-  requirements = {
-    "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1",
-  },
+  requirements = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "send 2000"
+    s:command "send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va, length = m.length }
     local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
@@ -183,16 +179,14 @@ case {
   id = "sdp/9-transfer/two-read",
   version = 2,
   title = "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
-  requirements = {
-    "SDP-9.2-26",
-  },
+  requirements = { "SDP-9.2-26" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "wait 20; read 900 900"
+    s:command "wait 20; read 900 900"
     for n = 1, 2 do
       s:send(sdp.src_avail { length = 900, stag = 0x900 + n, va = VA })
     end
@@ -222,7 +216,7 @@ do
 
     run = function(t)
       local s = t:sdp { hello = sdp.hello { max_adverts = 2 } }
-      s:tell "mode out pipelined; send 2000; send 3000; send 2500; send 2700"
+      s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700"
       s:expect "mode_change"
       local open = { s:expect "src_avail", s:expect "src_avail" } -- They stay open for a while.
       s:expect_quiet { within = 0.3, requirement = { "SDP-6.2.1.3-3", "SDP-11.3-23" }, overdue_fails = true }
@@ -249,7 +243,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "hints; read 3000"
+      s:command "hints; read 3000"
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       s:serve(OCTETS, { va = VA, from = 40 })
       s:expect "rdma_rd_compl"

@@ -17,7 +17,7 @@ do
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      s:tell "read 2000 3000 1500; send 100"
+      s:command "read 2000 3000 1500; send 100"
       local ms = {}
       for i = 1, 3 do
         ms[i] = s:expect("sink_avail", { past = { "data" } })
@@ -26,7 +26,7 @@ do
         s:write { stag = ms[i].stag, va = ms[i].va, payload = ("w"):rep(ms[i].length) }
         s:send(sdp.rdma_wr_compl { length = ms[i].length }, { invalidate = ms[i].stag })
       end
-      s:tell "send 50"
+      s:command "send 50"
       s:collect(50, { past = { "sink_avail" }, requirement = "SDP-11.3-5", overdue_fails = true })
       s:close { shows = shown, past = { "sink_avail" } }
       t:liveness()
@@ -71,7 +71,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; wait 50; send 1500; send 2500"
+      s:command "mode out pipelined; wait 50; send 1500; send 2500"
       s:expect "mode_change"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x55 })
       s:send(sdp.sink_avail { length = 2000, stag = 0x902, va = 0x155 })

@@ -4,15 +4,13 @@ case {
   id = "sdp/9-transfer/sink-avail-with-payload",
   version = 1,
   title = "The target accepts the payload of a SinkAvail",
-  requirements = {
-    "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6",
-  },
+  requirements = { "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined"
+    s:command "mode out pipelined"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, payload = "send 600\n" })
     s:expect_write { length = 600, requirement = { "SDP-6.3.3-3", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6", "SDP-9.4-1" }, overdue_fails = true }
@@ -36,7 +34,7 @@ do
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      s:tell "mode out pipelined; wait 5; send 100; read 2000 2000"
+      s:command "mode out pipelined; wait 5; send 100; read 2000 2000"
       s:expect("sink_avail", { past = { "data", "mode_change" } })
       s:close { shows = shown, past = { "sink_avail", "data" } }
       t:liveness()

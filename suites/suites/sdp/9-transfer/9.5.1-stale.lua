@@ -14,7 +14,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 100; send 1500; send 1500"
+      s:command "mode out pipelined; send 100; send 1500; send 1500"
       s:expect "mode_change"
       s:expect "data"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = 1 })
@@ -38,7 +38,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 1800"
+      s:command "mode out pipelined; send 1800"
       s:expect "mode_change"
       s:expect "src_avail"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 5, mseq_ack = 1 })
@@ -64,8 +64,8 @@ do
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      s:tell "read 2000 2000"
-      local before = s:books()
+      s:command "read 2000 2000"
+      local before = s:counters()
       local m = s:expect "sink_avail"
       s:expect_quiet { within = 0.05, past = { "sink_avail" } }
       s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
@@ -95,14 +95,14 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 100; wait 30; send 1500; wait 1; mode out combined; wait 400; send 300"
+      s:command "mode out pipelined; send 100; wait 30; send 1500; wait 1; mode out combined; wait 400; send 300"
       s:expect "mode_change"
       s:expect "data"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
       -- The Write, RdmaWrCompl and the ModeChange, in the order that the monitor observes.
       s:expect_open { within = 0.2 }
       -- Their MSeqAck shows that they cross the ModeChange.
-      local before = s:books().mseq_ack - 1
+      local before = s:counters().mseq_ack - 1
       s:send(sdp.sink_avail { length = 2000, stag = 0x902, non_discards = 1, mseq_ack = before })
       s:send(sdp.sink_avail { length = 2000, stag = 0x903, non_discards = 1, mseq_ack = before })
       s:collect(300)

@@ -16,14 +16,14 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 2000"
+      s:command "send 2000"
       local m = s:expect "src_avail"
       s:send(sdp.send_sm {})
       local got = 0
       while got < 2000 - #m.payload do
         got = got + #s:expect("data", { requirement = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" }, overdue_fails = true }).payload
       end
-      s:tell "send 700"
+      s:command "send 700"
       s:collect(700)
       s:close { shows = shown }
       t:liveness()
@@ -35,15 +35,13 @@ case {
   id = "sdp/9-transfer/refused-in-pipelined",
   version = 1,
   title = "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
-  requirements = {
-    "SDP-9.2-33", "SDP-11.3-9",
-  },
+  requirements = { "SDP-9.2-33", "SDP-11.3-9" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
-    s:tell "mode out pipelined; send 2000; send 1500"
+    s:command "mode out pipelined; send 2000; send 1500"
     s:expect "mode_change"
     s:expect "src_avail"
     local second = s:expect "src_avail"
@@ -71,7 +69,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "answer send-sm; read 3000"
+      s:command "answer send-sm; read 3000"
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       s:expect("send_sm", { requirement = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8" }, overdue_fails = true })
       for at = 41, 2000, 490 do

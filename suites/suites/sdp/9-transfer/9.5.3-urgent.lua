@@ -13,9 +13,9 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 2000; urgent 300; send 100"
+      s:command "send 2000; urgent 300; send 100"
       s:collect(2400)
-      s:tell "threshold 1000000; urgent 67000; send 50"
+      s:command "threshold 1000000; urgent 67000; send 50"
       s:collect(67050)
       s:send(sdp.data { oob_pend = true })
       s:send(sdp.data { oob_pres = true, payload = "send 7;" })
@@ -39,7 +39,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "threshold 1000000; urgent 300; send 100; send 100"
+      s:command "threshold 1000000; urgent 300; send 100; send 100"
       local pending, got = false, 0
       while got < 500 do
         local m = s:expect "data"

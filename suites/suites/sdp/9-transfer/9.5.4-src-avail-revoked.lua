@@ -16,7 +16,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "send 2000; wait 20; cancel-sends; send 1500"
+      s:command "send 2000; wait 20; cancel-sends; send 1500"
       s:expect "src_avail"
       s:expect "src_avail_cancel"
       s:expect_quiet { within = 0.1 }
@@ -41,7 +41,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 2000; send 2500; wait 20; cancel-sends; send 1500"
+      s:command "mode out pipelined; send 2000; send 2500; wait 20; cancel-sends; send 1500"
       s:expect "mode_change"
       s:expect "src_avail"
       s:expect "src_avail"
@@ -68,7 +68,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "wait 20; read 3000"
+      s:command "wait 20; read 3000"
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       s:send(sdp.src_avail_cancel {})
       s:expect("send_sm", { requirement = { "SDP-9.5.4-2", "SDP-6.3.9-2" }, overdue_fails = true })
@@ -83,16 +83,14 @@ case {
   id = "sdp/9-transfer/revoked-by-tester-several",
   version = 1,
   title = "The target sends one SendSm for three revoked SrcAvails",
-  requirements = {
-    "SDP-6.3.9-2", "SDP-9.5.4-9",
-  },
+  requirements = { "SDP-6.3.9-2", "SDP-9.5.4-9" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "wait 50; read 3000"
+    s:command "wait 50; read 3000"
     for n = 1, 3 do
       s:send(sdp.src_avail { length = 1000, stag = 0x100 + n })
     end
@@ -117,11 +115,11 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "read 3000; wait 10; send 50"
+      s:command "read 3000; wait 10; send 50"
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       local read = s:expect_read {}
       s:send(sdp.src_avail_cancel {})
-      local cancel = s:books().mseq - 1
+      local cancel = s:counters().mseq - 1
       local m = s:expect "data"
       t:check(m.mseq_ack < cancel, { requirement = { "SDP-9.5.4-5", "SDP-6.1.6-3" }, overdue_fails = true, expected = "an MSeqAck below the cancel's MSeq", actual = "MSeqAck " .. m.mseq_ack })
       local first = read.src_to - VA
@@ -138,9 +136,7 @@ case {
   id = "sdp/9-transfer/cancel-of-nothing",
   version = 2,
   title = "The target does not answer cancels without an advertisement",
-  requirements = {
-    "SDP-9.5.4-4", "SDP-9.5.5-4",
-  },
+  requirements = { "SDP-9.5.4-4", "SDP-9.5.5-4" },
   roles = { "responder" },
   -- Other sockets also send data of their own.
   capabilities = { "sdp-echo" },

@@ -14,7 +14,7 @@ do
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      s:tell "read 2000 2000; wait 20; cancel-receives; read 2000"
+      s:command "read 2000 2000; wait 20; cancel-receives; read 2000"
       s:expect "sink_avail"
       s:expect "sink_avail"
       s:expect "sink_avail_cancel"
@@ -23,7 +23,7 @@ do
       local m = s:expect("sink_avail", { requirement = "SDP-9.5.5-14", overdue_fails = true })
       s:write { stag = m.stag, va = m.va, payload = ("w"):rep(m.length) }
       s:send(sdp.rdma_wr_compl { length = m.length }, { invalidate = m.stag })
-      s:tell "send 10"
+      s:command "send 10"
       s:collect(10, { past = { "sink_avail" } })
       s:close { shows = shown, past = { "sink_avail" } }
       t:liveness()
@@ -35,16 +35,14 @@ case {
   id = "sdp/9-transfer/written-in-cancel",
   version = 1,
   title = "The target ends its cancel on a RdmaWrCompl for all revoked SinkAvails",
-  requirements = {
-    "SDP-9.5.5-12",
-  },
+  requirements = { "SDP-9.5.5-12" },
   roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    s:tell "read 2000; wait 20; cancel-receives; read 2000"
+    s:command "read 2000; wait 20; cancel-receives; read 2000"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:expect "sink_avail_cancel"
@@ -68,7 +66,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined"
+      s:command "mode out pipelined"
       s:expect "mode_change"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
       s:send(sdp.sink_avail { length = 2000, stag = 0x902 })
@@ -76,7 +74,7 @@ do
       s:expect("sink_cancel_ack", { requirement = { "SDP-6.3.11-1", "SDP-9.5.5-10" }, overdue_fails = true })
       s:send(sdp.sink_avail_cancel {})
       s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-4", overdue_fails = true }
-      s:tell "send 600"
+      s:command "send 600"
       s:expect("src_avail", { requirement = { "SDP-9.5.5-2", "SDP-6.3.10-2" }, overdue_fails = true })
       s:expect_quiet { within = 0.01, shows = shown }
       t:liveness()
@@ -97,13 +95,13 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      s:tell "mode out pipelined; send 100"
+      s:command "mode out pipelined; send 100"
       s:expect "mode_change"
       s:expect "data"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
       s:send(sdp.sink_avail_cancel {})
       s:expect "sink_cancel_ack"
-      s:tell "send 200"
+      s:command "send 200"
       s:collect(200)
       s:close { shows = shown }
       t:liveness()

@@ -1,9 +1,9 @@
-//! What a script gets of what the target's user is told: completions and events, as tables.
+//! Notifications of the target's user as tables: completions and events.
 
 use mlua::{Lua, Table};
 use weft_agent::protocol::Event;
 
-/// Fields of what `expect_completion` gives.
+/// Fields of the result of `expect_completion`.
 pub(super) const COMPLETION_FIELDS: [(&str, &str); 8] = [
     ("connection", "integer"),
     ("work", "integer"),
@@ -14,7 +14,7 @@ pub(super) const COMPLETION_FIELDS: [(&str, &str); 8] = [
     ("immediate", "integer?"),
     ("found", "integer?"),
 ];
-/// Fields of what [`event_table`] makes.
+/// Fields of an [`event_table`].
 pub(super) const EVENT_FIELDS: [(&str, &str); 6] = [
     ("event", "string"),
     ("private_data", "string?"),

@@ -1,0 +1,169 @@
+//! A port mapper to which the target sends requests, `m`; `t:port_mapper` opens it.
+//!
+//! ```lua
+//! local m = t:port_mapper {}
+//! m:start { service = 1 }              -- lets the target connect to a service, so it sends a PMReq
+//! local request = m:expect { type = "req" }
+//! local place = m:place {}             -- a TCP address of the tester: { ip, port }
+//! m:answer(request, m:accept(request, { at = place, pm_time = 8 }))
+//! local ack = m:expect { type = "ack", requirement = "PM-..." }
+//! local conn = m:expect_connection { at = place }
+//! conn:expect_from { port = request.cp_port }
+//! conn:expect_sdp {}
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+
+use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
+
+use super::bind::{Context, surface};
+use super::mapper::{AP_IP, CP_IP, fill, or_new};
+use super::message::{self, Message, portmap_from_lua, portmap_table};
+use super::surface::Tester;
+use crate::stage::Ended;
+
+/// `m`.
+#[derive(Clone)]
+pub(super) struct PortMapper {
+    context: Context,
+    v6: bool,
+}
+
+/// The fields of a place.
+pub(crate) const PLACE_FIELDS: [(&str, &str); 3] = [("ip", "string"), ("octets", "string"), ("port", "integer")];
+
+surface! {
+    TESTER_PORT_MAPPER = Tester, bind_tester |t, stage, at, lua|;
+
+    /// Opens the port mapper to which the target sends requests.
+    fn port_mapper() { mapper as v6 } -> "weft.PortMapper" => PortMapper { context: t.context.clone(), v6 };
+}
+
+surface! {
+    PORT_MAPPER = PortMapper, bind_port_mapper |m, stage, at, lua|;
+
+    /// Returns the Conventional Address of a service.
+    async service() { port_mapper_service as service } -> "weft.Place" =>
+        place_table(&lua, stage.asked_service(service, m.v6, at)?)?;
+
+    /// Returns a TCP address of the tester.
+    async place() { port_mapper_place as (other, refuses) } -> "weft.Place" =>
+        place_table(&lua, stage.asked_place(m.v6, other, !refuses, at)?)?;
+
+    /// Lets the target connect to a service, and waits for a datagram or a connection.
+    async start() { port_mapper_service as service } => {
+        let service = stage.asked_service(service, m.v6, at)?;
+        stage.asked_start(service, at).await?;
+    };
+
+    /// Expects that the next datagram has these fields. Connections are kept for later.
+    async expect() { port_mapper_expect as (expectation, wanted) } -> "weft.PortMapperMessage" => {
+        let datagram = stage.asked_expect(&expectation, &wanted).await?;
+        portmap_table(&lua, &datagram.from.to_string(), &datagram.octets)?
+    };
+
+    /// Builds the correct PMAccept to a PMReq. `at` is the place whose address it has.
+    fn accept(request: Table = "weft.PortMapperMessage") { "portmap.message" as table } -> "weft.Message" =>
+        accept(lua, &request, or_new(lua, table)?)?;
+
+    /// Builds the correct PMDeny to a PMReq.
+    fn deny(request: Table = "weft.PortMapperMessage") { "portmap.message" as table } -> "weft.Message" =>
+        answer(lua, "deny", &request, or_new(lua, table)?)?;
+
+    /// Answers a PMReq and its repetitions.
+    async answer(request: Table = "weft.PortMapperMessage", message: Value = "weft.Message|string") { port_mapper_send as options } => {
+        let message = message::from_value(message)?;
+        let octets = request.get::<LuaString>("octets")?.as_bytes().to_vec();
+        stage.asked_send(&message, sender(&request)?, options, Some(octets), at).await?;
+    };
+
+    /// Sends a datagram to the sender of a PMReq.
+    async send(message: Value = "weft.Message|string", request: Table = "weft.PortMapperMessage") { port_mapper_send as options } => {
+        let message = message::from_value(message)?;
+        stage.asked_send(&message, sender(&request)?, options, None, at).await?;
+    };
+
+    /// Returns what has already arrived for the next expectation.
+    async waiting() -> "\"connection\"|\"datagram\"|nil" =>
+        stage.asked_waiting().map(|is_connection| if is_connection { "connection" } else { "datagram" });
+
+    /// Counts datagrams until the target connects, `most` have arrived, or none arrives any more.
+    async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
+        let (count, ended) = stage.asked_repeats(expectation.within, most, expectation.at.as_ref()).await?;
+        let ended = match ended {
+            Ended::Connection => "connection",
+            Ended::Most => "most",
+            Ended::Quiet => "quiet",
+        };
+        (count, ended)
+    };
+
+    /// Expects that no datagram arrives, except repetitions of answered PMReqs.
+    async expect_quiet() { port_mapper_quiet: silence as expectation } => stage.asked_quiet(&expectation).await?;
+
+    /// Expects that no connection arrives.
+    async expect_no_connection() { port_mapper_quiet: silence as expectation } =>
+        stage.asked_no_connection(&expectation).await?;
+
+    /// Expects that the next connection goes to this place.
+    async expect_connection() { port_mapper_connection as (expectation, place) } -> "weft.Connection" =>
+        m.context.connection(stage.asked_connection(&expectation, place).await?);
+}
+
+impl UserData for PortMapper {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        bind_port_mapper(methods);
+    }
+}
+
+fn place_table(lua: &Lua, place: SocketAddr) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.set("ip", place.ip().to_string())?;
+    let octets = match place.ip() {
+        IpAddr::V4(ip) => lua.create_string(ip.octets())?,
+        IpAddr::V6(ip) => lua.create_string(ip.octets())?,
+    };
+    table.set("octets", octets)?;
+    table.set("port", place.port())?;
+    Ok(table)
+}
+
+/// The inverse of [`place_table`].
+pub(super) fn place_from(table: &Table) -> mlua::Result<SocketAddr> {
+    let ip: String = table.get("ip")?;
+    let ip: IpAddr = ip.parse().map_err(|_| mlua::Error::runtime(format!("{ip:?} is not an address")))?;
+    Ok(SocketAddr::new(ip, table.get("port")?))
+}
+
+/// The sender of a datagram.
+fn sender(request: &Table) -> mlua::Result<SocketAddr> {
+    let from: String = request.get("from")?;
+    from.parse().map_err(|_| mlua::Error::runtime(format!("{from:?} is not an address and port")))
+}
+
+/// A PMAccept. Its field `at` is a place.
+fn accept(lua: &Lua, request: &Table, table: Table) -> mlua::Result<Message> {
+    if let Some(place) = table.raw_get::<Option<Table>>("at")? {
+        table.raw_set("at", Value::Nil)?;
+        let place = place_from(&place)?;
+        table.raw_set("ap_ip", place.ip().to_string())?;
+        table.raw_set("ap_port", place.port())?;
+    }
+    answer(lua, "accept", request, table)
+}
+
+/// An answer with the fields of its PMReq, changed by `table`.
+fn answer(lua: &Lua, kind: &str, request: &Table, table: Table) -> mlua::Result<Message> {
+    let octets: LuaString = request.get("octets")?;
+    let field = |at: usize| match octets.as_bytes().get(at..at + 16) {
+        Some(field) => lua.create_string(field).map(Value::String),
+        None => Err(mlua::Error::runtime("the request is not a port mapper message: it has less than 48 octets")),
+    };
+    fill(&table, "type", Value::String(lua.create_string(kind)?))?;
+    for name in ["ipv", "cp_port", "handle"] {
+        fill(&table, name, request.get(name)?)?;
+    }
+    fill(&table, "cp_ip", field(CP_IP)?)?;
+    fill(&table, "ap_ip", field(AP_IP)?)?;
+    portmap_from_lua(lua, Some(table))
+}
