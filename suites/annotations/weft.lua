@@ -1484,12 +1484,12 @@ local Shared = {}
 ---@return integer?, string?
 function Shared:post_receive(options) end
 
----Requests a notification of the user when less than this number of receives are left. Returns whether the device supports it, or why not.
+---Requests a notification of the user when fewer than this number of receives are left. Returns whether the device supports it, or why not.
 ---@param receives integer
 ---@return boolean, string?
 function Shared:limit(receives) end
 
----Expects that the user is notified that less receives than the limit are left.
+---Expects that the user is notified that fewer receives than the limit are left.
 ---@param options? weft.fields.expect_limit
 function Shared:expect_limit(options) end
 

@@ -299,7 +299,7 @@ surface! {
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
         post_receive(&mut stage, shared.object, &work, at).await?;
 
-    /// Requests a notification of the user when less than this number of receives are left. Returns
+    /// Requests a notification of the user when fewer than this number of receives are left. Returns
     /// whether the device supports it, or why not.
     async limit(receives: u32 = "integer") -> "boolean, string?" => {
         let action = Action::Limit { shared: shared.object, receives };
@@ -307,7 +307,7 @@ surface! {
         (limited.is_ok(), limited.err().map(|failure| failure.to_string()))
     };
 
-    /// Expects that the user is notified that less receives than the limit are left.
+    /// Expects that the user is notified that fewer receives than the limit are left.
     async expect_limit() { expect_limit: answer as expectation } => stage.expect_limit(&expectation).await?;
 }
 

@@ -37,7 +37,9 @@ pub(super) fn warn(lua: &Lua, old: &str, new: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Verdict;
     use mlua::UserData;
+    use std::sync::Arc;
 
     struct Thing;
 
@@ -56,5 +58,47 @@ mod tests {
         assert_eq!(lua.load("return thing:fresh()").eval::<String>().unwrap(), "fresh");
         assert!(lua.load("return thing.other").eval::<Value>().unwrap().is_nil());
         assert!(WARNED.lock().unwrap().iter().any(|warning| warning.contains("`stale` is an old name; use `fresh`")));
+    }
+
+    #[tokio::test]
+    async fn old_names_of_methods_and_fields_work() {
+        let script = "case { id = 'mpa/x/one', version = 1, title = 'x', requirements = { 'RDMAP-6.2.1-1' }, roles = { 'responder' },
+            run = function(t)
+            local c = t:start_up {}
+            c:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 15 } })
+            c:expect_terminate { told = 'RDMAP-6.2.1-1' }
+            t:liveness() end }
+            case { id = 'mpa/x/two', version = 1, title = 'x', requirements = { 'SDP-8.2.1-21' }, roles = { 'responder' },
+            capabilities = { 'sdp-drive' }, run = function(t)
+            local s = t:sdp {}
+            s:tell 'send 10'
+            s:collect(10, { requirement = 'SDP-8.2.1-21' })
+            assert(s:books { bufs = 12 }.bufs == 12)
+            assert(#sdp.data { payload = 'hi', behind = 'x' } == 19)
+            s:close()
+            t:liveness() end }";
+        let out = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(out.path().join("suites/mpa")).unwrap();
+        std::fs::write(out.path().join("suites/mpa/x.lua"), script).unwrap();
+        let options = crate::RunOptions {
+            target: crate::targets::Target::builtin(),
+            suites: crate::script::Suites::from_folder(&out.path().join("suites")).unwrap(),
+            filter: crate::Filter::everything(),
+            out: out.path().to_owned(),
+            seed: Some(1),
+            cancel: None,
+        };
+        let report = crate::run(options, Arc::new(|_: &crate::model::Event| {})).await.unwrap();
+        assert_eq!(report.results.len(), 2);
+        for result in &report.results {
+            assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+        }
+        let warned = WARNED.lock().unwrap();
+        for (line, new) in [(5, "terminate"), (10, "command"), (12, "counters"), (13, "trailing")] {
+            let expected = format!("use `{new}`");
+            let is_expected =
+                |warning: &String| warning.starts_with(&format!("mpa/x.lua:{line}: ")) && warning.ends_with(&expected);
+            assert!(warned.iter().any(is_expected), "{new}: {warned:?}");
+        }
     }
 }
