@@ -2,7 +2,7 @@
 
 use weft_agent::protocol::{Completion, Event, Object};
 
-use super::{Expectation, Stage, Stop};
+use super::{AgentSide, Expectation, Stop};
 
 /// What a completion must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn told(it: &Completion) -> String {
     )
 }
 
-impl Stage {
+impl AgentSide<'_> {
     /// The target's user is told that a work request has completed so.
     pub(crate) async fn expect_completion(
         &mut self,
@@ -74,20 +74,22 @@ impl Stage {
         wanted: &CompletionFields,
     ) -> Result<Completion, Stop> {
         let expected = wanted.told();
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| match event {
             Event::Completion(it) => it.connection == pair && wanted.work.is_none_or(|work| work == it.work),
             _ => false,
         };
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
-            Some(Event::Completion(it)) if wanted.miss(&it) => Err(self.unmet(expectation, &expected, &told(&it))),
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) if wanted.miss(&it) => {
+                Err(self.recorder().unmet(expectation, &expected, &told(&it)))
+            }
             Some(Event::Completion(it)) => {
-                self.met(0, expectation, &expected, &told(&it));
+                self.recorder().met(0, expectation, &expected, &told(&it));
                 Ok(it)
             }
             _ => {
                 let actual = format!("its user is told of none within {} s", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, &expected, &actual))
+                Err(self.recorder().overdue(expectation, &expected, &actual))
             }
         }
     }
@@ -101,7 +103,7 @@ impl Stage {
         wanted: &EventFields,
     ) -> Result<Event, Stop> {
         let expected = format!("its user is told: {}", wanted.events.join(" or "));
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         // An established connection that was expected to be rejected is told by its own event: any
         // but a completion is the next one. What is asynchronous stands beside the others.
         let asked = |name: &str| wanted.events.iter().any(|event| event == name);
@@ -113,9 +115,9 @@ impl Stage {
             | Event::Failed { connection, .. } => *connection == pair,
             Event::Request { .. } | Event::Completion(_) => false,
         };
-        let Some(event) = self.agent_event(deadline, is_it, expectation.at.as_ref()).await? else {
+        let Some(event) = self.event(deadline, is_it, expectation.at.as_ref()).await? else {
             let actual = format!("its user is told of nothing within {} s", expectation.within.as_secs_f64());
-            return Err(self.overdue(expectation, &expected, &actual));
+            return Err(self.recorder().overdue(expectation, &expected, &actual));
         };
         let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
         let data = match &event {
@@ -124,9 +126,9 @@ impl Stage {
         };
         let is_data = wanted.private_data.as_ref().is_none_or(|wanted| data == Some(wanted));
         if !asked(event_name(&event)) || !is_data {
-            return Err(self.unmet(expectation, &expected, &actual));
+            return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
-        self.met(0, expectation, &expected, &actual);
+        self.recorder().met(0, expectation, &expected, &actual);
         Ok(event)
     }
 
@@ -146,7 +148,7 @@ impl Stage {
                 "its user is told of the error: an event of its Queue Pair, or a completion in error that is no flush"
             }
         };
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair),
             Event::Completion(it) => {
@@ -155,17 +157,17 @@ impl Stage {
             Event::Disconnected { connection } | Event::Failed { connection, .. } => or_end && *connection == pair,
             Event::Established { .. } | Event::Rejected { .. } | Event::Request { .. } => false,
         };
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(event) => {
                 let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
-                self.met(0, expectation, expected, &actual);
-                self.agent_again(event);
+                self.recorder().met(0, expectation, expected, &actual);
+                self.put_back(event);
                 Ok(())
             }
             None => {
                 let more = if or_end { "" } else { " but that work was flushed or the connection ended" };
                 let actual = format!("its user is told of nothing within {} s{more}", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, expected, &actual))
+                Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
     }
@@ -174,16 +176,16 @@ impl Stage {
     pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const KIND: &str = "srq_limit_reached";
         let expected = "its user is told that less receives are left than the limit of the shared receive queue";
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(_) => {
-                self.met(0, expectation, expected, "it is told so");
+                self.recorder().met(0, expectation, expected, "it is told so");
                 Ok(())
             }
             None => {
                 let actual = format!("it is not told so within {} s", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, expected, &actual))
+                Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
     }
@@ -191,13 +193,13 @@ impl Stage {
     /// The target's user is told of no completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "its user is told of no completion";
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
-            Some(Event::Completion(it)) => Err(self.unmet(expectation, expected, &told(&it))),
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &told(&it))),
             _ => {
                 let actual = format!("it is told of none within {} s", expectation.within.as_secs_f64());
-                self.met(0, expectation, expected, &actual);
+                self.recorder().met(0, expectation, expected, &actual);
                 Ok(())
             }
         }

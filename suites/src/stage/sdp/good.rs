@@ -8,11 +8,12 @@ use weft_core::wire::sdp::Mid;
 use weft_peer::sdp::Role;
 use weft_peer::service::SdpUser;
 
-use super::talk::{Carrier, Item};
+use super::SdpSide;
+use super::connection::{Carrier, Item};
 use crate::script::message::Message;
 use crate::sdp::Draft;
 use crate::stage::service::Sdp;
-use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::stage::{Arrival, Expectation, Stop};
 
 /// What an echo gets.
 const PAYLOAD: &[u8] = b"weft good exchange";
@@ -20,8 +21,8 @@ const PAYLOAD: &[u8] = b"weft good exchange";
 pub(super) const COMMAND: &[u8] = b"send 5\n";
 pub(super) const COMMANDED: usize = 5;
 
-impl Stage {
-    pub(in crate::stage) async fn sdp_work(
+impl SdpSide<'_> {
+    pub(in crate::stage) async fn exchange(
         &mut self,
         service: &Sdp,
         number: u32,
@@ -31,13 +32,13 @@ impl Stage {
         if service.role == Role::Connecting {
             let draft = Draft::new(Mid::HELLO_ACK);
             let hello_ack = Message::of_draft("HelloAck", draft);
-            let alive = self.log.alive_before;
-            self.sdp_welcome(number, &hello_ack, Duration::ZERO, expectation).await?;
+            let alive = self.connections.log.alive_before;
+            self.answer_hello(number, &hello_ack, Duration::ZERO, expectation).await?;
             // Only the whole exchange says so.
-            self.log.alive_before = alive;
+            self.connections.log.alive_before = alive;
         } else {
-            let profile = self.target.sdp_start;
-            if let Err(why) = self.sdp_greet(number, &super::start::hello(), profile, expectation).await? {
+            let profile = self.connections.target.sdp_start;
+            if let Err(why) = self.start(number, &super::start::hello(), profile, expectation).await? {
                 return Ok(Err(why));
             }
         }
@@ -50,9 +51,9 @@ impl Stage {
             let mut draft = Draft::new(Mid::DATA);
             draft.payload = payload.to_vec();
             let data = Message::of_draft("Data", draft);
-            self.sdp_put(number, &data, Carrier::default(), at).await?;
+            self.put(number, &data, Carrier::default(), at).await?;
             let mut got = Vec::new();
-            let deadline = self.link.now() + expectation.within;
+            let deadline = self.connections.link.now() + expectation.within;
             while got.len() < due {
                 match self.next_item(number, deadline, at).await? {
                     Ok(Item::Message(heard)) if heard.mid == Mid::DATA => got.extend(heard.payload),
@@ -65,8 +66,8 @@ impl Stage {
             }
         }
         let dis_conn = Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN));
-        self.sdp_put(number, &dis_conn, Carrier::default(), at).await?;
-        let deadline = self.link.now() + expectation.within;
+        self.put(number, &dis_conn, Carrier::default(), at).await?;
+        let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, at).await? {
                 Ok(Item::Message(heard)) if heard.mid == Mid::DIS_CONN => break,
@@ -78,7 +79,7 @@ impl Stage {
             }
         }
         // The side whose DisConn was the last ends TCP.
-        while self.receive(number, deadline, at).await? == Arrival::Octets {}
+        while self.connections.receive(number, deadline, at).await? == Arrival::Octets {}
         Ok(Ok(()))
     }
 }

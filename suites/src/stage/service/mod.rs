@@ -25,8 +25,7 @@ pub(crate) use port_mapper::PortMapper;
 pub(crate) use rping::Rping;
 pub(crate) use sdp::Sdp;
 
-use super::exchange::{Operation, Started, TaggedBuffer};
-use super::meet::Opened;
+use super::rdma::{Opened, Operation, RdmaSide, Started, TaggedBuffer};
 use super::{Expectation, Stage, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
@@ -149,7 +148,7 @@ pub(crate) trait ServiceDriver: Sync {
         opened: &'s Opened,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
-        Box::pin(stage.echo_at(number, &opened.started, 1, expectation))
+        Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await })
     }
 
     /// The plain exchanges of a control, which take the place of a step that deviates.

@@ -7,13 +7,12 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 use weft_peer::Instant;
 
+use super::SdpSide;
 use crate::correct;
 use crate::model::SourceLocation;
 use crate::script::message::Message;
 use crate::sdp::{Counters, Draft, Heard, shown};
-use crate::stage::expect::NoFrame;
-use crate::stage::fpdu::ulpdu;
-use crate::stage::{Stage, Stop};
+use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Octets of a message that is put together from segments at most.
 const MOST: usize = 1 << 20;
@@ -54,7 +53,7 @@ pub(crate) enum Item {
 
 /// The tester's books of a connection.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
     pub(crate) crc: bool,
     /// MSeq of the next message.
@@ -80,10 +79,10 @@ pub(crate) struct Talk {
     source_mode: Mode,
 }
 
-impl Talk {
+impl SdpConnection {
     pub(super) fn new(order: FieldOrder, crc: bool, rtr_read: bool) -> Self {
         let read_msn = if rtr_read { 2 } else { 1 };
-        Talk {
+        SdpConnection {
             order,
             crc,
             mseq: 1,
@@ -195,42 +194,42 @@ impl Talk {
     }
 }
 
-impl Stage {
-    pub(crate) fn talk(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Talk, Stop> {
-        if self.talks.contains_key(&number) {
+impl SdpSide<'_> {
+    pub(crate) fn connection(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut SdpConnection, Stop> {
+        if self.list.contains_key(&number) {
             // Looked up twice, so that the error may borrow the stage.
-            return self.talks.get_mut(&number).ok_or(Stop);
+            return self.list.get_mut(&number).ok_or(Stop);
         }
-        Err(self.harness(at, &format!("connection {number} speaks no SDP")))
+        Err(self.recorder().harness(at, &format!("connection {number} speaks no SDP")))
     }
 
     /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it
     /// waits for send credit as long as the target may need for an answer.
-    pub(crate) async fn sdp_send(
+    pub(crate) async fn send(
         &mut self,
         number: u32,
         message: &Message,
         carrier: Carrier,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let deadline = self.link.now() + self.target.scaled(1.0);
-        while self.talk(number, at)?.credit() < 3 && self.link.now() < deadline {
-            if self.hear(number, deadline, at).await?.is_err() {
+        let deadline = self.connections.link.now() + self.connections.target.scaled(1.0);
+        while self.connection(number, at)?.credit() < 3 && self.connections.link.now() < deadline {
+            if self.receive_fpdu(number, deadline, at).await?.is_err() {
                 break;
             }
         }
-        self.stimulates(number);
-        self.sdp_put(number, message, carrier, at).await
+        self.connections.stimulate(number);
+        self.put(number, message, carrier, at).await
     }
 
-    pub(super) async fn sdp_put(
+    pub(in crate::stage) async fn put(
         &mut self,
         number: u32,
         message: &Message,
         carrier: Carrier,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let talk = self.talk(number, at)?;
+        let talk = self.connection(number, at)?;
         let filled = message.filled(talk.counters());
         let heard = Heard::read(&filled.octets, talk.order);
         let mid = heard.as_ref().map(|heard| heard.mid);
@@ -257,28 +256,28 @@ impl Stage {
             let segment =
                 correct::send_segment(Opcode(opcode), carrier.invalidate.unwrap_or(0), msn, offset, last, piece);
             let sent = Message::new(filled.name.clone(), correct::fpdu(&segment, crc));
-            self.put(number, &sent, at).await?;
+            self.connections.put(number, &sent, at).await?;
         }
         Ok(())
     }
 
     /// Sends an RDMA Read Request for octets of the target, to be told from others by `sink_stag`.
-    pub(crate) async fn sdp_request_read(
+    pub(crate) async fn request_read(
         &mut self,
         number: u32,
         read: ReadRequest,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.stimulates(number);
-        let talk = self.talk(number, at)?;
+        self.connections.stimulate(number);
+        let talk = self.connection(number, at)?;
         let (msn, crc) = (talk.read_msn, talk.crc);
         talk.read_msn = talk.read_msn.wrapping_add(1);
         let sent = Message::new("RDMA Read Request", correct::fpdu(&correct::read_request(msn, &read), crc));
-        self.put(number, &sent, at).await
+        self.connections.put(number, &sent, at).await
     }
 
     /// Sends the whole of an RDMA Write, or of a Read Response.
-    pub(crate) async fn sdp_tagged(
+    pub(crate) async fn send_tagged(
         &mut self,
         number: u32,
         opcode: Opcode,
@@ -286,29 +285,29 @@ impl Stage {
         data: &[u8],
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.stimulates(number);
-        let crc = self.talk(number, at)?.crc;
+        self.connections.stimulate(number);
+        let crc = self.connection(number, at)?.crc;
         for segment in correct::tagged(opcode, stag, tagged_offset, data, SEGMENT) {
             let sent = Message::new(opcode.name(), correct::fpdu(&segment, crc));
-            self.put(number, &sent, at).await?;
+            self.connections.put(number, &sent, at).await?;
         }
         Ok(())
     }
 
     /// Takes the next FPDU from the stream into the queue of the connection.
-    pub(super) async fn hear(
+    pub(in crate::stage) async fn receive_fpdu(
         &mut self,
         number: u32,
         deadline: Instant,
         at: Option<&SourceLocation>,
     ) -> Result<Result<(), NoFrame>, Stop> {
-        match self.fpdu(number, deadline, at).await? {
+        match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
-                self.talk(number, at)?.take(&fpdu);
-                let talk = self.talk(number, at)?;
+                self.connection(number, at)?.take(&fpdu);
+                let talk = self.connection(number, at)?;
                 if talk.updates && talk.bufs > 4 && talk.credit_told() <= LEAST_TOLD {
                     let update = Message::of_draft("Data", Draft::new(Mid::DATA));
-                    self.sdp_put(number, &update, Carrier::default(), at).await?;
+                    self.put(number, &update, Carrier::default(), at).await?;
                 }
                 Ok(Ok(()))
             }
@@ -324,10 +323,10 @@ impl Stage {
         at: Option<&SourceLocation>,
     ) -> Result<Result<Item, NoFrame>, Stop> {
         loop {
-            if let Some(item) = self.talk(number, at)?.queue.pop_front() {
+            if let Some(item) = self.connection(number, at)?.queue.pop_front() {
                 return Ok(Ok(item));
             }
-            if let Err(none) = self.hear(number, deadline, at).await? {
+            if let Err(none) = self.receive_fpdu(number, deadline, at).await? {
                 return Ok(Err(none));
             }
         }
@@ -355,7 +354,7 @@ fn is_solicited(mid: Mid) -> bool {
 mod tests {
     use super::*;
 
-    fn message(talk: &Talk, mid: Mid, msn: u32) -> Vec<u8> {
+    fn message(talk: &SdpConnection, mid: Mid, msn: u32) -> Vec<u8> {
         let draft = Message::of_draft("message", Draft::new(mid));
         let octets = draft.filled(talk.counters()).octets;
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
@@ -364,7 +363,7 @@ mod tests {
     /// With three buffers an update is due as soon as HelloAck is here; it acknowledges nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
-        let mut talk = Talk::new(FieldOrder::Figure, true, false);
+        let mut talk = SdpConnection::new(FieldOrder::Figure, true, false);
         talk.told = (3, 0);
         talk.take(&message(&talk, Mid::HELLO_ACK, 1));
         assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (1, 0, 3));

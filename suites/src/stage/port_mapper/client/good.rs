@@ -8,68 +8,68 @@ use weft_core::RequirementId;
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-use super::{Answer, AskedFields, Datagram};
+use super::{Answer, AskedFields, Datagram, MapperClientSide};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::stage::mapper::{MapperFields, padded};
-use crate::stage::{Expectation, Stage, Stop};
+use crate::stage::port_mapper::server::{MapperFields, padded};
+use crate::stage::{Expectation, Stop};
 
 /// The number of the service that good exchanges are for.
 const GOOD: u32 = 0;
 
-impl Stage {
+impl MapperClientSide<'_> {
     /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it
     /// does.
-    pub(in crate::stage) async fn asked_good_exchange(
+    pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
         within: Duration,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let alive = self.log.alive_before;
-        let v6 = self.link.desk(false).is_ipv6();
-        let service = self.asked_service(GOOD, v6, at)?;
-        let place = self.asked_place(v6, false, true, at)?;
+        let alive = self.connections.log.alive_before;
+        let v6 = self.connections.link.desk(false).is_ipv6();
+        let service = self.service(GOOD, v6, at)?;
+        let place = self.address(v6, false, true, at)?;
         // What the case left is not looked at any more.
-        self.asked.datagrams.clear();
-        self.asked_start(service, at).await?;
+        self.state.datagrams.clear();
+        self.start(service, at).await?;
         let preparation = Expectation::preparation(within, at);
-        let deadline = self.link.now() + within;
+        let deadline = self.connections.link.now() + within;
         let asked = loop {
-            match self.asked.datagrams.pop_front() {
+            match self.state.datagrams.pop_front() {
                 Some(datagram) if datagram.asks_for(service) => break datagram,
                 Some(_) => {}
-                None if self.asked_call(deadline, at).await? => {}
-                None => return Err(self.undecided(&preparation, "a PMReq", "it does not ask")),
+                None if self.receive(deadline, at).await? => {}
+                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it does not ask")),
             }
         };
         let accept = accepting(&asked.octets, place);
         let handle = asked.message().map(|raw| raw.assoc_handle.get());
-        let (answer, since) = (accept.octets.clone(), self.link.now());
-        self.asked.answers.push(Answer { request: asked.octets, answer, aside: false, since, again: 0 });
-        self.asked_put(&accept, asked.from, false, at).await?;
+        let (answer, since) = (accept.octets.clone(), self.connections.link.now());
+        self.state.answers.push(Answer { request: asked.octets, answer, aside: false, since, again: 0 });
+        self.put(&accept, asked.from, false, at).await?;
         let ack = AskedFields {
             message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },
             past: Some(MessageType::PM_REQ),
             ..AskedFields::default()
         };
-        self.asked_expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
-        while self.target.connects() {
-            match self.asked.connections.pop_front() {
+        self.expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
+        while self.connections.target.connects() {
+            match self.state.connections.pop_front() {
                 Some((to, number)) if to == place => {
-                    self.close(number, at).await?;
+                    self.connections.close(number, at).await?;
                     break;
                 }
                 Some(_) => {}
-                None if self.asked_call(deadline, at).await? => {}
+                None if self.receive(deadline, at).await? => {}
                 None => {
                     let expected = format!("a TCP connection to {place}");
-                    return Err(self.undecided(&preparation, &expected, "it does not connect"));
+                    return Err(self.recorder().undecided(&preparation, &expected, "it does not connect"));
                 }
             }
         }
-        self.log.alive_before = alive;
-        self.log.alive();
+        self.connections.log.alive_before = alive;
+        self.connections.log.alive();
         Ok(())
     }
 }

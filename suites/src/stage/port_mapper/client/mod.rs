@@ -18,11 +18,11 @@ use weft_peer::Instant;
 use weft_peer::driver::Call;
 use zerocopy::FromBytes;
 
-use super::mapper::MapperFields;
-use super::meet::{COUNTDOWN, GRACE, LOOK};
-use super::{Direction, Stage, StepKind, Stop};
-use crate::model::{Event, Octets, SourceLocation};
+use super::server::MapperFields;
+use crate::model::{Direction, Event, Octets, SourceLocation, StepKind};
 use crate::script::message::Message;
+use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
+use crate::stage::{Connections, Recorder, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// TCP addresses that one case may tell of.
@@ -34,7 +34,7 @@ const CROSSING: Duration = Duration::from_secs(1);
 
 /// What a case knows of a target that asks.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(in crate::stage) struct State {
     /// Conventional Addresses, by number and family.
     services: BTreeMap<(u32, bool), SocketAddr>,
     places: usize,
@@ -97,156 +97,158 @@ pub(crate) enum Ended {
     Quiet,
 }
 
-impl Stage {
+/// The tester's side of a target that is a client of a port mapper.
+pub(crate) struct MapperClientSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+    pub(in crate::stage) state: &'a mut State,
+}
+
+impl MapperClientSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+
     /// The Conventional Address of a service: nobody else listens there.
-    pub(crate) fn asked_service(
-        &mut self,
-        number: u32,
-        v6: bool,
-        at: Option<&SourceLocation>,
-    ) -> Result<SocketAddr, Stop> {
-        if let Some(service) = self.asked.services.get(&(number, v6)) {
+    pub(crate) fn service(&mut self, number: u32, v6: bool, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+        if let Some(service) = self.state.services.get(&(number, v6)) {
             return Ok(*service);
         }
-        let service = self.asked_place(v6, false, true, at)?;
-        self.asked.services.insert((number, v6), service);
+        let service = self.address(v6, false, true, at)?;
+        self.state.services.insert((number, v6), service);
         Ok(service)
     }
 
     /// A TCP address of the tester's, of its own.
-    pub(crate) fn asked_place(
+    pub(crate) fn address(
         &mut self,
         v6: bool,
         other: bool,
         listens: bool,
         at: Option<&SourceLocation>,
     ) -> Result<SocketAddr, Stop> {
-        if self.asked.places >= MAX_PLACES {
-            return Err(self.harness(at, &format!("a case may have {MAX_PLACES} addresses")));
+        if self.state.places >= MAX_PLACES {
+            return Err(self.recorder().harness(at, &format!("a case may have {MAX_PLACES} addresses")));
         }
-        self.asked.places += 1;
-        self.link.place(v6, other, listens).map_err(|error| self.harness(at, &error.to_string()))
+        self.state.places += 1;
+        self.connections.link.place(v6, other, listens).map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
     /// Has the target connect to a service, and waits until something comes of it. Connections that
     /// came before and were not looked at are none of it.
-    pub(crate) async fn asked_start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(crate) async fn start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
         const EXPECTED: &str = "a datagram or a connection from the target";
-        let Some(start) = self.start.clone() else {
-            return Err(self.harness(at, "the target is a responder, and does not ask"));
+        let Some(start) = self.connections.start.clone() else {
+            return Err(self.recorder().harness(at, "the target is a responder, and does not ask"));
         };
-        self.link.ask(service).map_err(|error| self.harness(at, &error.to_string()))?;
-        let desk = self.link.desk(service.is_ipv6());
+        self.connections.link.ask(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
+        let desk = self.connections.link.desk(service.is_ipv6());
         match start.start(service, Some(desk)).await {
-            Ok(running) => self.started(running),
+            Ok(running) => self.connections.programs.add(running),
             Err(why) => {
-                return Err(self.unreached(EXPECTED, format!("its command does not start: {why}"), at));
+                return Err(self.recorder().unreached(EXPECTED, format!("its command does not start: {why}"), at));
             }
         }
         let person = start.person(service, Some(desk));
         let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
-        let within = self.target.scaled(seconds);
-        let (end, mut told, mut ended_since) = (self.link.now() + within, None, None);
-        self.asked.connections.clear();
-        let before = self.asked.waiting();
-        while self.asked.waiting() == before {
-            let now = self.link.now();
+        let within = self.connections.target.scaled(seconds);
+        let (end, mut told, mut ended_since) = (self.connections.link.now() + within, None, None);
+        self.state.connections.clear();
+        let before = self.state.waiting();
+        while self.state.waiting() == before {
+            let now = self.connections.link.now();
             if let Some(what) = person.as_deref().filter(|_| told.is_none_or(|told| now >= told + COUNTDOWN)) {
                 let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
-                self.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
+                self.connections.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
                 told = Some(now);
             }
-            let slice = if self.link.is_virtual() { within } else { LOOK };
-            if self.asked_call((now + slice).min(end), at).await? {
+            let slice = if self.connections.link.is_virtual() { within } else { LOOK };
+            if self.receive((now + slice).min(end), at).await? {
                 continue;
             }
-            if self.link.now() >= end {
-                return Err(self.unreached(EXPECTED, format!("none within {} s", within.as_secs_f64()), at));
+            if self.connections.link.now() >= end {
+                return Err(self.recorder().unreached(EXPECTED, format!("none within {} s", within.as_secs_f64()), at));
             }
-            let Some((line, status)) = self.last_end() else { continue };
+            let Some((line, status)) = self.connections.programs.last_end() else { continue };
             let since = *ended_since.get_or_insert(now);
             if now >= since + GRACE {
-                return Err(self.unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
+                return Err(self.recorder().unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
             }
         }
         Ok(())
     }
 
     /// Takes the next thing that comes; nothing does until `deadline`: false.
-    async fn asked_call(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
-        match self.link.next_call(deadline).await {
+    async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
+        match self.connections.link.next_call(deadline).await {
             Ok(None) => return Ok(false),
             Ok(Some(Call::Connection { to, connection })) => {
-                self.check_room(at)?;
-                self.heard = true;
-                let number = self.connected(*connection, Direction::Received);
-                self.asked.connections.push_back((to, number));
+                self.connections.check_limit(at)?;
+                self.connections.heard = true;
+                let number = self.connections.connected(*connection, Direction::Received);
+                self.state.connections.push_back((to, number));
             }
             Ok(Some(Call::Datagram { to, from, octets })) => {
-                self.heard = true;
-                self.has_room(size_of::<Datagram>() + octets.len(), at)?;
-                self.log.answered();
+                self.connections.heard = true;
+                self.connections.check_received(size_of::<Datagram>() + octets.len(), at)?;
+                self.connections.log.answered();
                 let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
                 let text = format!("datagram: {name}");
-                self.step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
-                let known = self.asked.answers.iter_mut().find(|known| known.request == octets);
-                let now = self.link.now();
+                self.recorder().step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
+                let known = self.state.answers.iter_mut().find(|known| known.request == octets);
+                let now = self.connections.link.now();
                 let again = known.filter(|known| known.again < MOST_LOST).map(|known| {
                     known.again += u32::from(now >= known.since + CROSSING);
                     (Message::new("the answer again", known.answer.clone()), known.aside)
                 });
                 if let Some((answer, aside)) = again {
-                    self.asked_put(&answer, from, aside, at).await?;
+                    self.put(&answer, from, aside, at).await?;
                     return Ok(true);
                 }
-                let aside = to != self.link.desk(to.is_ipv6());
-                self.asked.datagrams.push_back(Datagram { from, aside, octets: octets.to_vec() });
+                let aside = to != self.connections.link.desk(to.is_ipv6());
+                self.state.datagrams.push_back(Datagram { from, aside, octets: octets.to_vec() });
             }
-            Err(error) => return Err(self.harness(at, &error.to_string())),
+            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
         }
         Ok(true)
     }
 
-    async fn asked_put(
+    async fn put(
         &mut self,
         message: &Message,
         to: SocketAddr,
         aside: bool,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.may_send(message, at)?;
-        let sent = self.link.answer(aside, to, &message.octets).await;
+        self.connections.check_sent(message, at)?;
+        let sent = self.connections.link.answer(aside, to, &message.octets).await;
         let octets = Octets::new(&message.octets);
-        self.step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
-        sent.map_err(|error| self.harness(at, &error.to_string()))
+        self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
+        sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
     /// Sends a datagram; one that answers `request` answers its repetitions, too.
-    pub(crate) async fn asked_send(
+    pub(crate) async fn send(
         &mut self,
         message: &Message,
         to: SocketAddr,
-        SendOptions { aside, deviates }: SendOptions,
+        aside: bool,
         request: Option<Vec<u8>>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        if deviates {
-            self.mapper_deviates(at).await?;
-        }
-        self.stimulates_last();
+        self.connections.stimulate_last();
         // Who reflects the addresses that it was sent may reflect all of their fields (section
         // 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
         }) {
-            self.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+            self.connections.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
         }
         if let Some(request) = request {
-            self.asked.answers.retain(|known| known.request != request);
-            let (answer, since) = (message.octets.clone(), self.link.now());
-            self.asked.answers.push(Answer { request, answer, aside, since, again: 0 });
+            self.state.answers.retain(|known| known.request != request);
+            let (answer, since) = (message.octets.clone(), self.connections.link.now());
+            self.state.answers.push(Answer { request, answer, aside, since, again: 0 });
         }
-        self.asked_put(message, to, aside, at).await
+        self.put(message, to, aside, at).await
     }
 }
 
@@ -260,7 +262,7 @@ impl Datagram {
     }
 }
 
-impl Asked {
+impl State {
     /// Things that came and were not looked at.
     fn waiting(&self) -> usize {
         self.datagrams.len() + self.connections.len()

@@ -6,11 +6,12 @@ use std::time::Duration;
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_peer::Instant;
 
+use super::SdpSide;
+use super::connection::{Carrier, Item};
 use super::start::{HelloAck, SdpStart};
-use super::talk::{Carrier, Item};
 use crate::script::message::Message;
 use crate::sdp::Draft;
-use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::stage::{Arrival, Expectation, Stop};
 use crate::targets::Service;
 
 /// What it gets.
@@ -40,48 +41,47 @@ impl Behaviour {
     }
 }
 
-impl Stage {
-    /// Connects, and starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
-    pub(crate) async fn sdp_hello(
+impl SdpSide<'_> {
+    /// Starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
+    pub(in crate::stage) async fn probe_hello(
         &mut self,
+        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         within: Duration,
-    ) -> Result<(u32, Result<HelloAck, String>), Stop> {
-        let number = self.connect(None).await?;
+    ) -> Result<Result<HelloAck, String>, Stop> {
         let mut hello = super::start::hello();
         if let Some(draft) = &mut hello.draft {
             draft.order = Some(order);
         }
         let expectation = Expectation::preparation(within, None);
-        Ok((number, self.sdp_greet(number, &hello, profile, &expectation).await?))
+        self.start(number, &hello, profile, &expectation).await
     }
 
     /// The same; then a few octets go there, and the connection is closed. What came until then,
     /// within `within`; a socket that says something of its own accord does so within `quiet`.
-    pub(crate) async fn sdp_look(
+    pub(in crate::stage) async fn probe(
         &mut self,
+        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         (quiet, within): (Duration, Duration),
     ) -> Result<Result<Behaviour, String>, Stop> {
-        let (number, opened) = self.sdp_hello(profile, order, within).await?;
-        let hello_ack = match opened {
+        let hello_ack = match self.probe_hello(number, profile, order, within).await? {
             Ok(hello_ack) => hello_ack,
             Err(why) => return Ok(Err(why)),
         };
         let mut seen = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
         let mut data = Draft::new(Mid::DATA);
         data.payload = PAYLOAD.to_vec();
-        self.sdp_put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
-        self.gather(number, self.link.now() + quiet, &mut seen, true).await?;
-        self.sdp_put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None)
-            .await?;
-        let deadline = self.link.now() + within;
+        self.put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
+        self.gather(number, self.connections.link.now() + quiet, &mut seen, true).await?;
+        self.put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None).await?;
+        let deadline = self.connections.link.now() + within;
         self.gather(number, deadline, &mut seen, false).await?;
         if seen.closed {
             // The side whose DisConn was the last ends TCP.
-            while self.receive(number, deadline, None).await? == Arrival::Octets {}
+            while self.connections.receive(number, deadline, None).await? == Arrival::Octets {}
         }
         Ok(Ok(seen))
     }

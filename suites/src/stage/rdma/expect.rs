@@ -2,42 +2,13 @@
 
 use std::time::Duration;
 
-use weft_core::RequirementId;
 use weft_core::wire::mpa::fpdu::len_without_markers;
 use weft_core::wire::mpa::startup::{FLAG_R, HEADER_LEN, REPLY_KEY};
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{Arrival, Direction, Stage, StepKind, Stop, describe};
-use crate::model::SourceLocation;
-
-/// What every expectation has.
-#[derive(Debug, Clone)]
-pub(crate) struct Expectation {
-    /// The requirements that are broken when it is not met. Without one the expectation only
-    /// prepares: not met, the case is inconclusive.
-    pub(crate) requirements: Vec<RequirementId>,
-    /// The requirements whose rules in the monitor have something to judge when it is met.
-    pub(crate) shows: Vec<RequirementId>,
-    /// Time is what the requirement is about: too late is a failure.
-    pub(crate) overdue_fails: bool,
-    /// How long to wait.
-    pub(crate) within: Duration,
-    /// Where it stands in the script.
-    pub(crate) at: Option<SourceLocation>,
-}
-
-impl Expectation {
-    /// One that only prepares.
-    pub(crate) fn preparation(within: Duration, at: Option<&SourceLocation>) -> Self {
-        Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within, at: at.cloned() }
-    }
-
-    /// `MPA-7.1.1-2, MPA-7.1.2-4`.
-    pub(super) fn names(&self) -> String {
-        self.requirements.iter().chain(&self.shows).map(|id| id.as_str()).collect::<Vec<_>>().join(", ")
-    }
-}
+use super::{NoFrame, RdmaSide};
+use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// What may come before a close.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,27 +39,7 @@ pub(crate) struct ReplyFields {
     pub(crate) enhanced: Option<bool>,
 }
 
-/// What ends the wait for a frame that does not come.
-pub(super) enum NoFrame {
-    Fin,
-    Reset,
-    TimedOut,
-    /// Octets that are none.
-    Other(String),
-}
-
-impl std::fmt::Display for NoFrame {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoFrame::Fin => f.write_str("closed the connection"),
-            NoFrame::Reset => f.write_str("reset the connection"),
-            NoFrame::TimedOut => f.write_str("did not answer"),
-            NoFrame::Other(what) => write!(f, "sent {what}"),
-        }
-    }
-}
-
-impl Stage {
+impl RdmaSide<'_> {
     /// The target closes the connection (FIN or reset), and sends nothing before but what `before`
     /// allows. Gives the time it took.
     pub(crate) async fn expect_close(
@@ -104,11 +55,11 @@ impl Stage {
             (false, Close::Graceful) => "the target closes the connection by FIN and sends no octet before",
         };
         let mut sent = "no octet before";
-        let began = self.link.now();
+        let began = self.connections.link.now();
         let deadline = began + expectation.within;
         let at = expectation.at.as_ref();
         let closed = loop {
-            let unread = &mut self.conn(number, at)?.unread;
+            let unread = &mut self.connections.get(number, at)?.unread;
             if before.terminate && sent == "no octet before" && begins_terminate(unread) {
                 // Until the rest of it is here there is nothing to judge.
                 if let Some(len) = whole_fpdu(unread) {
@@ -116,31 +67,44 @@ impl Stage {
                     sent = "a Terminate before";
                 }
             } else if !unread.is_empty() {
-                let answer = std::mem::take(&mut self.conn(number, at)?.unread);
+                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
                 if before.reject && rejects(&answer) {
-                    self.met(number, expectation, "a close, or an MPA Reply with R=1", &describe::stream(&answer));
-                    return Ok(self.link.now().saturating_duration_since(began));
+                    self.recorder().met(
+                        number,
+                        expectation,
+                        "a close, or an MPA Reply with R=1",
+                        &describe::stream(&answer),
+                    );
+                    return Ok(self.connections.link.now().saturating_duration_since(began));
                 }
-                self.mark_wrong(number);
-                return Err(self.unmet(expectation, expected, &format!("it sent {}", describe::stream(&answer))));
+                self.recorder().mark_wrong(number);
+                return Err(self.recorder().unmet(
+                    expectation,
+                    expected,
+                    &format!("it sent {}", describe::stream(&answer)),
+                ));
             }
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 Arrival::Fin => break "FIN",
                 Arrival::Reset => break "reset",
                 Arrival::TimedOut => {
-                    let text = self.silence(number, expectation);
-                    return Err(self.overdue(expectation, expected, &format!("{text}, and the connection stays open")));
+                    let text = self.recorder().silence(number, expectation);
+                    return Err(self.recorder().overdue(
+                        expectation,
+                        expected,
+                        &format!("{text}, and the connection stays open"),
+                    ));
                 }
             }
         };
-        let took = self.link.now().saturating_duration_since(began);
-        self.finish(number, at).await?;
+        let took = self.connections.link.now().saturating_duration_since(began);
+        self.connections.finish(number, at).await?;
         let actual = format!("{closed} after {} ms, {sent}", milliseconds(took));
         if close == Close::Graceful && closed != "FIN" {
-            return Err(self.unmet(expectation, expected, &actual));
+            return Err(self.recorder().unmet(expectation, expected, &actual));
         }
-        self.met(number, expectation, expected, &actual);
+        self.recorder().met(number, expectation, expected, &actual);
         Ok(took)
     }
 
@@ -154,29 +118,29 @@ impl Stage {
     ) -> Result<Vec<u8>, Stop> {
         let name = if kind == StartupKind::Reply { "an MPA Reply" } else { "an MPA Request" };
         let expected = format!("{name}{fields}");
-        let actual = match self.frame(number, expectation, kind).await? {
+        let actual = match self.connections.startup_frame(number, expectation, kind).await? {
             Ok(reply) => {
                 let text = describe::stream(&reply);
                 if Startup::parse(&reply).is_ok_and(|frame| fields.are_those_of(&frame)) {
-                    self.log.answered();
-                    self.met(number, expectation, &expected, &text);
+                    self.connections.log.answered();
+                    self.recorder().met(number, expectation, &expected, &text);
                     return Ok(reply);
                 }
-                self.mark_wrong(number);
+                self.recorder().mark_wrong(number);
                 format!("it sent {text}")
             }
             Err(NoFrame::TimedOut) => {
-                let text = self.silence(number, expectation);
-                return Err(self.overdue(expectation, &expected, &text));
+                let text = self.recorder().silence(number, expectation);
+                return Err(self.recorder().overdue(expectation, &expected, &text));
             }
             Err(none) => {
                 if matches!(none, NoFrame::Other(_)) {
-                    self.mark_wrong(number);
+                    self.recorder().mark_wrong(number);
                 }
                 format!("it {none}")
             }
         };
-        Err(self.unmet(expectation, &expected, &actual))
+        Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
     /// The target sends nothing until the time is over; that it closes is fine, unless the
@@ -191,72 +155,32 @@ impl Stage {
             true => "the target sends no octet, and keeps the connection open",
             false => "the target sends no octet",
         };
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
-        let arrival = match self.conn(number, at)?.unread.is_empty() {
-            true => self.receive(number, deadline, at).await?,
+        let arrival = match self.connections.get(number, at)?.unread.is_empty() {
+            true => self.connections.receive(number, deadline, at).await?,
             false => Arrival::Octets,
         };
         let actual = match arrival {
             Arrival::Octets => {
-                let answer = std::mem::take(&mut self.conn(number, at)?.unread);
-                self.mark_wrong(number);
-                return Err(self.unmet(expectation, expected, &format!("it sent {}", describe::stream(&answer))));
+                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
+                self.recorder().mark_wrong(number);
+                return Err(self.recorder().unmet(
+                    expectation,
+                    expected,
+                    &format!("it sent {}", describe::stream(&answer)),
+                ));
             }
             Arrival::Fin | Arrival::Reset if open => {
                 let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
-                return Err(self.unmet(expectation, expected, &format!("it {what}")));
+                return Err(self.recorder().unmet(expectation, expected, &format!("it {what}")));
             }
             Arrival::Fin => "it closed the connection, no octet before".to_owned(),
             Arrival::Reset => "it reset the connection, no octet before".to_owned(),
-            Arrival::TimedOut => self.silence(number, expectation),
+            Arrival::TimedOut => self.recorder().silence(number, expectation),
         };
-        self.met(number, expectation, expected, &actual);
+        self.recorder().met(number, expectation, expected, &actual);
         Ok(())
-    }
-
-    /// The time of an expectation is over and nothing came.
-    pub(super) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
-        let text = format!("nothing within {} s", expectation.within.as_secs_f64());
-        self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
-        text
-    }
-
-    /// Takes one whole start-up frame of this kind from the stream.
-    pub(super) async fn frame(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-        kind: StartupKind,
-    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
-        let deadline = self.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
-        loop {
-            let unread = &mut self.conn(number, at)?.unread;
-            let whole =
-                unread.get(18..HEADER_LEN).map(|len| HEADER_LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
-            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
-                let rest = unread.split_off(whole);
-                let frame = std::mem::replace(unread, rest);
-                let settled = self.link.now() + self.target.settle;
-                let conn = self.conn(number, at)?;
-                conn.settled = Some(settled);
-                conn.place.started(&frame);
-                if kind == StartupKind::Request {
-                    self.conn(number, at)?.request = Some(frame.clone());
-                }
-                let is_wanted = Startup::parse(&frame).is_ok_and(|frame| frame.kind == kind);
-                return Ok(if is_wanted { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
-            }
-            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            match (self.receive(number, deadline, at).await?, partial) {
-                (Arrival::Octets, _) => {}
-                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
-                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
-                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
-                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
-            }
-        }
     }
 }
 

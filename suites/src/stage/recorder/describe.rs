@@ -9,7 +9,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use crate::model::{Mark, MarkKind, Octets};
 
 /// What the octets are, as far as they show it themselves, and how many.
-pub(super) fn stream(octets: &[u8]) -> String {
+pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
         1 => "1 octet".to_owned(),
         len => format!("{len} octets"),
@@ -18,7 +18,7 @@ pub(super) fn stream(octets: &[u8]) -> String {
 }
 
 /// The name of a whole start-up frame or FPDU.
-pub(super) fn name(octets: &[u8]) -> Option<String> {
+pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     if let Ok(frame) = Startup::parse(octets) {
         let kind = if frame.kind == StartupKind::Reply { "MPA Reply" } else { "MPA Request" };
         let (m, c, r) = (u8::from(frame.markers), u8::from(frame.crc), u8::from(frame.reject));
@@ -29,7 +29,7 @@ pub(super) fn name(octets: &[u8]) -> Option<String> {
 }
 
 /// The octets with their fields marked, then `marks`.
-pub(super) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
+pub(in crate::stage) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
     let mut shown = Octets::new(octets);
     let mut field = |start: usize, end: usize, label: &str| {
         if start < end && end <= octets.len() {

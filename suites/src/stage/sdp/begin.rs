@@ -4,54 +4,59 @@
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
-use super::{Arrival, Expectation, Stage, Stop, describe};
+use super::SdpSide;
 use crate::sdp::Heard;
+use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// Octets of a Hello.
 const HELLO_LEN: usize = 32;
 
-impl Stage {
+impl SdpSide<'_> {
     /// SDP begins on the connection: a Hello, or an MPA Request that carries one.
-    pub(crate) async fn expect_sdp(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+    pub(crate) async fn expect_start(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a Hello";
         let octets = self.first_octets(number, expectation).await?;
         if octets.is_empty() {
-            let text = self.silence(number, expectation);
-            return Err(self.overdue(expectation, expected, &text));
+            let text = self.recorder().silence(number, expectation);
+            return Err(self.recorder().overdue(expectation, expected, &text));
         }
         if !begins_sdp(&octets) {
-            self.mark_wrong(number);
+            self.recorder().mark_wrong(number);
             let actual = format!("it sent {}", describe::stream(&octets));
-            return Err(self.unmet(expectation, expected, &actual));
+            return Err(self.recorder().unmet(expectation, expected, &actual));
         }
-        self.met(number, expectation, expected, "SDP's start-up");
+        self.recorder().met(number, expectation, expected, "SDP's start-up");
         Ok(())
     }
 
     /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up
     /// frame of MPA.
-    pub(crate) async fn expect_plain(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+    pub(crate) async fn expect_no_start(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let octets = self.first_octets(number, expectation).await?;
         let expected = "octets of the user alone, and no Hello";
         if begins_sdp(&octets) {
-            self.mark_wrong(number);
-            return Err(self.unmet(expectation, expected, "it sent SDP's start-up"));
+            self.recorder().mark_wrong(number);
+            return Err(self.recorder().unmet(expectation, expected, "it sent SDP's start-up"));
         }
-        self.met(number, expectation, expected, &format!("{} octets that are no Hello", octets.len()));
+        self.recorder().met(number, expectation, expected, &format!("{} octets that are no Hello", octets.len()));
         Ok(())
     }
 
     /// What begins a connection: enough of it to tell a Hello, or what there is when the time is
     /// over or the stream.
-    async fn first_octets(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
-        let deadline = self.link.now() + expectation.within;
+    pub(in crate::stage) async fn first_octets(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<Vec<u8>, Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
-        while self.conn(number, at)?.unread.len() < HELLO_LEN {
-            if self.receive(number, deadline, at).await? != Arrival::Octets {
+        while self.connections.get(number, at)?.unread.len() < HELLO_LEN {
+            if self.connections.receive(number, deadline, at).await? != Arrival::Octets {
                 break;
             }
         }
-        Ok(std::mem::take(&mut self.conn(number, at)?.unread))
+        Ok(std::mem::take(&mut self.connections.get(number, at)?.unread))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};
+use weft_core::wire::mpa::fpdu::LENGTH_LEN;
 
-use super::expect::NoFrame;
-use super::{Arrival, Direction, Expectation, Stage, StepKind, Stop, describe};
-use crate::model::SourceLocation;
+use super::{NoFrame, RdmaSide};
+use crate::model::{Direction, StepKind};
+use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// What an FPDU must hold.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ impl std::fmt::Display for HeaderFields {
     }
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// The target sends an FPDU of these fields. Gives it whole.
     pub(crate) async fn expect_fpdu(
         &mut self,
@@ -87,27 +87,27 @@ impl Stage {
         fields: &FpduFields,
     ) -> Result<Vec<u8>, Stop> {
         let expected = fields.to_string();
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
-        let actual = match self.fpdu(number, deadline, at).await? {
+        let actual = match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => match fields.miss(&fpdu) {
                 None => {
-                    self.log.answered();
-                    self.met(number, expectation, &expected, &describe::stream(&fpdu));
+                    self.connections.log.answered();
+                    self.recorder().met(number, expectation, &expected, &describe::stream(&fpdu));
                     return Ok(fpdu);
                 }
                 Some(what) => {
-                    self.mark_wrong(number);
+                    self.recorder().mark_wrong(number);
                     format!("it sent {}{what}", describe::stream(&fpdu))
                 }
             },
             Err(NoFrame::TimedOut) => {
-                let text = self.silence(number, expectation);
-                return Err(self.overdue(expectation, &expected, &text));
+                let text = self.recorder().silence(number, expectation);
+                return Err(self.recorder().overdue(expectation, &expected, &text));
             }
             Err(none) => self.no_fpdu(number, &none),
         };
-        Err(self.unmet(expectation, &expected, &actual))
+        Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
     /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for
@@ -120,77 +120,50 @@ impl Stage {
         keep: bool,
     ) -> Result<Vec<u8>, Stop> {
         let expected = format!("octets that begin with {}", hex(begins));
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let ended = loop {
-            if self.conn(number, at)?.unread.len() >= begins.len() {
+            if self.connections.get(number, at)?.unread.len() >= begins.len() {
                 break None;
             }
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 ended => break Some(ended),
             }
         };
-        let octets = std::mem::take(&mut self.conn(number, at)?.unread);
+        let octets = std::mem::take(&mut self.connections.get(number, at)?.unread);
         let shown = hex(&octets[..octets.len().min(begins.len().max(8))]);
         match ended {
             None if octets.starts_with(begins) => {
                 if keep {
-                    self.conn(number, at)?.unread.clone_from(&octets);
+                    self.connections.get(number, at)?.unread.clone_from(&octets);
                 }
-                self.met(number, expectation, &expected, &format!("octets that begin with {shown}"));
+                self.recorder().met(number, expectation, &expected, &format!("octets that begin with {shown}"));
                 Ok(octets)
             }
             Some(Arrival::TimedOut) => {
                 let text = format!("{} octets within {} s", octets.len(), expectation.within.as_secs_f64());
-                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
-                Err(self.overdue(expectation, &expected, &text))
+                self.recorder().step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                Err(self.recorder().overdue(expectation, &expected, &text))
             }
             _ => {
-                self.mark_wrong(number);
+                self.recorder().mark_wrong(number);
                 let actual = match ended {
                     None => format!("it sent octets that begin with {shown}"),
                     Some(_) => format!("it sent {} octets and closed the connection", octets.len()),
                 };
-                Err(self.unmet(expectation, &expected, &actual))
+                Err(self.recorder().unmet(expectation, &expected, &actual))
             }
         }
     }
 
     /// What came in place of an FPDU.
-    pub(super) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
+    pub(in crate::stage) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
         if !matches!(none, NoFrame::Other(_)) {
             return format!("it {none}");
         }
-        self.mark_wrong(number);
+        self.recorder().mark_wrong(number);
         format!("it {none}, which is no whole FPDU")
-    }
-
-    /// Takes one whole FPDU from the stream.
-    pub(super) async fn fpdu(
-        &mut self,
-        number: u32,
-        deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
-        loop {
-            let unread = &mut self.conn(number, at)?.unread;
-            if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
-                && unread.len() >= len
-            {
-                let fpdu: Vec<u8> = unread.drain(..len).collect();
-                self.conn(number, at)?.place.receives(&fpdu);
-                return Ok(Ok(fpdu));
-            }
-            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            match (self.receive(number, deadline, at).await?, partial) {
-                (Arrival::Octets, _) => {}
-                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
-                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
-                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
-                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
-            }
-        }
     }
 }
 

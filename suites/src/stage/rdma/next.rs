@@ -4,8 +4,8 @@
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 
-use super::expect::NoFrame;
-use super::{Arrival, Expectation, Stage, Stop};
+use super::{NoFrame, RdmaSide};
+use crate::stage::{Arrival, Expectation, Stop};
 
 /// What came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub(crate) enum Next {
     Nothing,
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// Waits for what the target does next on a connection, `expectation.within` at most.
     pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Next, Stop> {
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let kind = loop {
-            let unread = &self.conn(number, at)?.unread;
+            let unread = &self.connections.get(number, at)?.unread;
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
                 // So few octets that they may be either.
@@ -39,23 +39,25 @@ impl Stage {
                 (false, false) => {}
             }
             let partial = !unread.is_empty();
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 _ if partial => return Ok(Next::Octets),
                 Arrival::Fin | Arrival::Reset => return Ok(Next::Close),
                 Arrival::TimedOut => {
-                    self.silence(number, expectation);
+                    self.recorder().silence(number, expectation);
                     return Ok(Next::Nothing);
                 }
             }
         };
         let whole = match kind {
-            Some(kind) => self.frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets)),
-            None => self.fpdu(number, deadline, at).await?.map(Next::Fpdu),
+            Some(kind) => {
+                self.connections.startup_frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets))
+            }
+            None => self.connections.fpdu(number, deadline, at).await?.map(Next::Fpdu),
         };
         match whole {
             Ok(whole) => {
-                self.log.answered();
+                self.connections.log.answered();
                 Ok(whole)
             }
             // It has begun, and so is no close, whatever came behind it.

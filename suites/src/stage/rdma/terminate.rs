@@ -4,9 +4,8 @@ use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use super::expect::NoFrame;
-use super::fpdu::ulpdu;
-use super::{Expectation, Stage, Stop, describe};
+use super::{NoFrame, RdmaSide, ulpdu};
+use crate::stage::{Expectation, Stop, describe};
 
 /// What a refusal must hold, apart from what every expectation has.
 ///
@@ -23,7 +22,7 @@ pub(crate) struct TerminateFields {
     pub(crate) told: Vec<RequirementId>,
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one,
     /// `None`.
     pub(crate) async fn expect_terminate(
@@ -38,31 +37,31 @@ impl Stage {
         let refused = all(&[&expectation.requirements]);
         // Nothing that is about the refusal holds where there is none.
         let everything = all(&[&expectation.requirements, &fields.told, &fields.code]);
-        let deadline = self.link.now() + expectation.within;
-        match self.fpdu(number, deadline, at).await? {
+        let deadline = self.connections.link.now() + expectation.within;
+        match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
                 let text = describe::stream(&fpdu);
                 let Some(error) = error_of(&fpdu) else {
-                    self.mark_wrong(number);
-                    return Err(self.unmet(&everything, &expected, &format!("it sent {text}")));
+                    self.recorder().mark_wrong(number);
+                    return Err(self.recorder().unmet(&everything, &expected, &format!("it sent {text}")));
                 };
-                self.log.answered();
+                self.connections.log.answered();
                 let [control, code] = error;
                 let actual = format!("Terminate {control:02x} {code:02x}");
-                self.met(number, &all(&[&refused.requirements, &fields.told]), &expected, &actual);
+                self.recorder().met(number, &all(&[&refused.requirements, &fields.told]), &expected, &actual);
                 let code = Expectation { shows: Vec::new(), ..all(&[&fields.code]) };
                 if fields.errors.is_empty() || fields.errors.contains(&error) {
-                    self.met(number, &code, &expected, &actual);
+                    self.recorder().met(number, &code, &expected, &actual);
                     return Ok(Some(fpdu));
                 }
-                self.mark_wrong(number);
-                Err(self.unmet(&code, &expected, &format!("it sent {actual}")))
+                self.recorder().mark_wrong(number);
+                Err(self.recorder().unmet(&code, &expected, &format!("it sent {actual}")))
             }
             Err(none @ (NoFrame::Fin | NoFrame::Reset)) => {
                 let actual = format!("it {none} without a Terminate");
-                self.met(number, &refused, &expected, &actual);
+                self.recorder().met(number, &refused, &expected, &actual);
                 if !fields.told.is_empty() {
-                    return Err(self.unmet(
+                    return Err(self.recorder().unmet(
                         &Expectation { shows: Vec::new(), ..all(&[&fields.told]) },
                         &expected,
                         &actual,
@@ -71,17 +70,17 @@ impl Stage {
                 // Without any requirement it was the Terminate itself that the script wanted.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
-                    return Err(self.undecided(&code, &expected, &actual));
+                    return Err(self.recorder().undecided(&code, &expected, &actual));
                 }
                 Ok(None)
             }
             Err(NoFrame::TimedOut) => {
-                let text = self.silence(number, expectation);
-                Err(self.unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
+                let text = self.recorder().silence(number, expectation);
+                Err(self.recorder().unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
             }
             Err(none) => {
                 let actual = self.no_fpdu(number, &none);
-                Err(self.unmet(&everything, &expected, &actual))
+                Err(self.recorder().unmet(&everything, &expected, &actual))
             }
         }
     }

@@ -1,0 +1,99 @@
+//! Connections that are opened, and then used for one thing: SDP's start-up, or a probe.
+
+use std::time::Duration;
+
+use weft_core::wire::sdp::FieldOrder;
+
+use super::sdp::{Behaviour, HelloAck};
+use super::{Expectation, SdpStart, Stage, Stop};
+use crate::correct::StartupFields;
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::sdp::Heard;
+
+impl Stage {
+    /// Connects, sends `hello`, and does what the profile asks for until HelloAck is here.
+    pub(crate) async fn open_sdp(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        expectation: &Expectation,
+    ) -> Result<(u32, HelloAck), Stop> {
+        let number = self.connect(expectation.at.as_ref()).await?;
+        Ok((number, self.sdp().open(number, hello, profile, expectation).await?))
+    }
+
+    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck, which is held back for so long: nothing may come meanwhile. With a `port`, the
+    /// connection is one by which the target goes on with one that was suspended. Gives the Hello.
+    pub(crate) async fn accept_sdp(
+        &mut self,
+        hello_ack: &Message,
+        (hold, port): (Duration, Option<u16>),
+        expectation: &Expectation,
+    ) -> Result<(u32, Box<Heard>), Stop> {
+        let number = match port {
+            None => self.connect(expectation.at.as_ref()).await?,
+            Some(port) => self.connections.await_reconnection(port, expectation).await?,
+        };
+        Ok((number, self.sdp().answer_hello(number, hello_ack, hold, expectation).await?))
+    }
+
+    /// Connects and sends a Hello, with what the profile has beside it; nothing is waited for.
+    pub(crate) async fn send_hello(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        at: Option<&SourceLocation>,
+    ) -> Result<u32, Stop> {
+        let number = self.connect(at).await?;
+        self.sdp().send_hello(number, hello, profile, at).await?;
+        Ok(number)
+    }
+
+    /// Connects, and starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
+    pub(crate) async fn probe_sdp_start(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        within: Duration,
+    ) -> Result<Result<HelloAck, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.sdp().probe_hello(number, profile, order, within).await
+    }
+
+    /// The same; then a few octets go there, and the connection is closed. What came until then,
+    /// within `within`; a socket that says something of its own accord does so within `quiet`.
+    pub(crate) async fn probe_sdp(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        times: (Duration, Duration),
+    ) -> Result<Result<Behaviour, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.sdp().probe(number, profile, order, times).await
+    }
+
+    /// Sends a Request on a connection of its own. Gives the Reply, or what came instead.
+    pub(crate) async fn probe_mpa(
+        &mut self,
+        request: &StartupFields,
+        within: Duration,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().probe(number, request, within).await
+    }
+
+    /// Does a server of rping take a byte after the end of the buffer that its file describes?
+    /// `within` is the time for each answer.
+    pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().takes_byte_after_buffer(number, within).await
+    }
+
+    /// Waits for the Request of the target's next connection.
+    pub(crate) async fn request_of_target(&mut self) -> Result<Vec<u8>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().await_request(number, None).await
+    }
+}

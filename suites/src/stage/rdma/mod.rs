@@ -1,0 +1,94 @@
+//! MPA, DDP and RDMAP on the connections of a case.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `expect`, `fpdu`, `terminate` | what a case can expect of a connection |
+//! | `initiator`, `responder` | start-up in either role |
+//! | `next` | what comes next, without a verdict |
+//! | `plain`, `progress` | what plain exchanges need of a connection |
+
+mod expect;
+mod fpdu;
+mod initiator;
+mod next;
+mod plain;
+mod progress;
+mod responder;
+mod terminate;
+
+pub(crate) use expect::{Before, Close, ReplyFields};
+pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
+pub(crate) use next::Next;
+pub(in crate::stage) use progress::Place;
+pub(crate) use responder::Opened;
+pub(crate) use terminate::TerminateFields;
+
+use super::{Connections, Recorder};
+use crate::correct::Rtr;
+
+/// Why an exchange with a target that has M=1 does not go on.
+pub(in crate::stage) const MARKERS_ASKED: &str = "it asks for markers, which this exchange does not send";
+
+/// What start-up came to.
+pub(crate) struct Started {
+    /// CRCs are in use.
+    pub(in crate::stage) crc: bool,
+    /// The target asked for markers.
+    pub(in crate::stage) markers: bool,
+    /// What the tester sent to show that it is ready.
+    pub(in crate::stage) rtr: Option<Rtr>,
+    /// IRD of an enhanced Reply, or of an initiator's Request.
+    pub(in crate::stage) ird: Option<u16>,
+}
+
+/// What a script goes on with in Full Operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// MSN of the tester's next Send.
+    pub(crate) msn: u32,
+    /// A tagged buffer of the target: the sink of rping's Read.
+    pub(crate) buffer: Option<TaggedBuffer>,
+    /// Reads that the target holds at a time, as its enhanced Reply tells.
+    pub(crate) ird: Option<u16>,
+}
+
+/// Octets of the target that a tagged segment can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaggedBuffer {
+    pub(crate) stag: u32,
+    /// TO of its first octet.
+    pub(crate) tagged_offset: u64,
+    /// As many as its server was given.
+    pub(crate) length: u32,
+}
+
+/// What ends the wait for a frame that does not come.
+pub(in crate::stage) enum NoFrame {
+    Fin,
+    Reset,
+    TimedOut,
+    /// Octets that are none.
+    Other(String),
+}
+
+impl std::fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoFrame::Fin => f.write_str("closed the connection"),
+            NoFrame::Reset => f.write_str("reset the connection"),
+            NoFrame::TimedOut => f.write_str("did not answer"),
+            NoFrame::Other(what) => write!(f, "sent {what}"),
+        }
+    }
+}
+
+/// The tester's side of MPA, DDP and RDMAP.
+pub(crate) struct RdmaSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+}
+
+impl RdmaSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+}
