@@ -267,13 +267,13 @@ impl Site {
     /// What the next cases need not find out.
     fn remember(&self, stage: &Stage) {
         match &stage.log().refused {
-            Some(why) if stage.log().connections == 0 && !stage.connections.heard => {
+            Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
                 drop(self.absent.set(Some(why.clone())))
             }
-            _ if stage.log().connections > 0 || stage.connections.heard => {
+            _ if stage.log().connections > 0 || stage.connections.has_responded => {
                 // The first to look says so; it stays.
                 let _ = self.absent.set(None);
-                self.silence.note(stage.connections.heard);
+                self.silence.note(stage.connections.has_responded);
             }
             // The script connected to nothing: the next case shows.
             _ => {}

@@ -19,7 +19,7 @@ use super::message;
 use super::old_names;
 use super::sdp_options::SdpOpen;
 use super::surface::Tester;
-use crate::sdp::{Heard, shown};
+use crate::sdp::{ReceivedMessage, shown};
 use crate::stage::{Carrier, Item};
 
 /// `s`.
@@ -87,7 +87,7 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
 }
 
 /// A received message, as a table.
-fn message_table(lua: &Lua, message: &Heard) -> mlua::Result<Table> {
+fn message_table(lua: &Lua, message: &ReceivedMessage) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let name = crate::sdp::NAMES.iter().find(|(mid, _)| *mid == message.mid).map_or("unknown", |(_, name)| name);
     table.set("name", name)?;
@@ -127,7 +127,7 @@ fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
 }
 
 /// Received messages, as a list of tables.
-fn message_tables(lua: &Lua, messages: &[Heard]) -> mlua::Result<Vec<Table>> {
+fn message_tables(lua: &Lua, messages: &[ReceivedMessage]) -> mlua::Result<Vec<Table>> {
     messages.iter().map(|message| message_table(lua, message)).collect()
 }
 
@@ -259,13 +259,13 @@ surface! {
     /// whether updates are sent automatically.
     async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
         let mut sdp = stage.sdp();
-        let talk = sdp.connection(s.number, at)?;
-        talk.bufs = bufs.unwrap_or(talk.bufs);
-        talk.updates = updates.unwrap_or(talk.updates);
+        let connection = sdp.connection(s.number, at)?;
+        connection.bufs = bufs.unwrap_or(connection.bufs);
+        connection.updates = updates.unwrap_or(connection.updates);
         let table = lua.create_table()?;
-        table.set("mseq", talk.mseq)?;
-        table.set("mseq_ack", talk.heard)?;
-        table.set("bufs", talk.bufs)?;
+        table.set("mseq", connection.mseq)?;
+        table.set("mseq_ack", connection.last_mseq)?;
+        table.set("bufs", connection.bufs)?;
         table
     };
 

@@ -28,7 +28,7 @@ use connections::Arrival;
 pub(crate) use connections::{Connections, EndedProgram};
 pub(crate) use control::Deviation;
 pub(crate) use expectation::Expectation;
-pub(crate) use port_mapper::client::{AskedFields, Ended, MapperClientSide, SendOptions};
+pub(crate) use port_mapper::client::{DatagramFields, Ended, MapperClientSide, SendOptions};
 pub(crate) use port_mapper::server::{MapperFields, MapperServerSide};
 use rdma::NoFrame;
 pub(crate) use rdma::{

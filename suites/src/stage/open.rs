@@ -9,7 +9,7 @@ use super::{Expectation, SdpStart, Stage, Stop};
 use crate::correct::StartupFields;
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::Heard;
+use crate::sdp::ReceivedMessage;
 
 impl Stage {
     /// Connects, sends `hello`, and does what the profile asks for until HelloAck is here.
@@ -31,7 +31,7 @@ impl Stage {
         hello_ack: &Message,
         (hold, port): (Duration, Option<u16>),
         expectation: &Expectation,
-    ) -> Result<(u32, Box<Heard>), Stop> {
+    ) -> Result<(u32, Box<ReceivedMessage>), Stop> {
         let number = match port {
             None => self.connect(expectation.at.as_ref()).await?,
             Some(port) => self.connections.await_reconnection(port, expectation).await?,

@@ -38,7 +38,7 @@ impl CompletionFields {
         !(self.status.iter().any(is) && operation && octets && invalidated)
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let mut text = match self.work {
             Some(work) => format!("work request {work} completes"),
             None => "a work request completes".to_owned(),
@@ -57,7 +57,7 @@ impl CompletionFields {
     }
 }
 
-fn told(it: &Completion) -> String {
+fn describe(it: &Completion) -> String {
     let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
     format!(
         "its user is told that work request {} completes with {}, {}, {} octets{invalidated}",
@@ -73,7 +73,7 @@ impl AgentSide<'_> {
         expectation: &Expectation,
         wanted: &CompletionFields,
     ) -> Result<Completion, Stop> {
-        let expected = wanted.told();
+        let expected = wanted.describe();
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| match event {
             Event::Completion(it) => it.connection == pair && wanted.work.is_none_or(|work| work == it.work),
@@ -81,10 +81,10 @@ impl AgentSide<'_> {
         };
         match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(Event::Completion(it)) if wanted.miss(&it) => {
-                Err(self.recorder().unmet(expectation, &expected, &told(&it)))
+                Err(self.recorder().unmet(expectation, &expected, &describe(&it)))
             }
             Some(Event::Completion(it)) => {
-                self.recorder().met(0, expectation, &expected, &told(&it));
+                self.recorder().met(0, expectation, &expected, &describe(&it));
                 Ok(it)
             }
             _ => {
@@ -106,10 +106,10 @@ impl AgentSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         // An established connection that was expected to be rejected is told by its own event: any
         // but a completion is the next one. What is asynchronous stands beside the others.
-        let asked = |name: &str| wanted.events.iter().any(|event| event == name);
+        let is_wanted = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
-            Event::Asynchronous { connection, .. } => *connection == Some(pair) && asked("asynchronous"),
-            Event::Disconnected { connection } => *connection == pair && asked("disconnected"),
+            Event::Asynchronous { connection, .. } => *connection == Some(pair) && is_wanted("asynchronous"),
+            Event::Disconnected { connection } => *connection == pair && is_wanted("disconnected"),
             Event::Established { connection, .. }
             | Event::Rejected { connection, .. }
             | Event::Failed { connection, .. } => *connection == pair,
@@ -125,7 +125,7 @@ impl AgentSide<'_> {
             _ => None,
         };
         let is_data = wanted.private_data.as_ref().is_none_or(|wanted| data == Some(wanted));
-        if !asked(event_name(&event)) || !is_data {
+        if !is_wanted(event_name(&event)) || !is_data {
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
         self.recorder().met(0, expectation, &expected, &actual);
@@ -196,7 +196,7 @@ impl AgentSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
         match self.event(deadline, is_it, expectation.at.as_ref()).await? {
-            Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &told(&it))),
+            Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &describe(&it))),
             _ => {
                 let actual = format!("it is told of none within {} s", expectation.within.as_secs_f64());
                 self.recorder().met(0, expectation, expected, &actual);

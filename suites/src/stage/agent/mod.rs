@@ -90,7 +90,7 @@ impl AgentSide<'_> {
         self.step(Direction::Sent, &text);
         let within = self.connections.target.scaled(ANSWER_SECONDS);
         let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
-        let (told, answer) = match agent.ask(&self.connections.link, action, within).await {
+        let (agent_ns, answer) = match agent.ask(&self.connections.link, action, within).await {
             Ok(answer) => answer,
             Err(gone) => return Err(self.fail(&gone.0, at)),
         };
@@ -98,7 +98,7 @@ impl AgentSide<'_> {
             Ok(done) => serde_json::to_string(done).unwrap_or_default(),
             Err(failure) => format!("failed: {failure}"),
         };
-        self.record(told, &text);
+        self.record(agent_ns, &text);
         Ok(answer)
     }
 
@@ -128,18 +128,18 @@ impl AgentSide<'_> {
     /// Takes the next event, if one comes until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
-        let (told, event) = match agent.next_event(&self.connections.link, deadline).await {
+        let (agent_ns, event) = match agent.next_event(&self.connections.link, deadline).await {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(false),
             Err(gone) => return Err(self.fail(&gone.0, at)),
         };
-        self.connections.heard = true;
+        self.connections.has_responded = true;
         let text = serde_json::to_string(&event).unwrap_or_default();
-        self.record(told, &text);
+        self.record(agent_ns, &text);
         if self.state.events.len() >= MOST_EVENTS {
             return Err(self.fail(&format!("tells more than {MOST_EVENTS} things that nobody asked for"), at));
         }
-        self.state.events.push_back((told, event));
+        self.state.events.push_back((agent_ns, event));
         Ok(true)
     }
 
@@ -198,9 +198,9 @@ impl AgentSide<'_> {
         })
     }
 
-    fn record(&mut self, told: u64, text: &str) {
+    fn record(&mut self, agent_ns: u64, text: &str) {
         let text: String = text.chars().take(MOST_TEXT).collect();
-        let at = Duration::from_nanos(told).as_secs_f64();
+        let at = Duration::from_nanos(agent_ns).as_secs_f64();
         self.step(Direction::Received, &format!("{text} (at {at:.6} s of its clock)"));
     }
 

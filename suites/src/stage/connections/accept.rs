@@ -43,13 +43,13 @@ impl Connections {
         const EXPECTED: &str = "a TCP connection from the target";
         let end = self.link.now() + within;
         let mut ended_since = None;
-        let mut told = None;
+        let mut shown_at = None;
         loop {
             let now = self.link.now();
-            if let Some(what) = person.filter(|_| told.is_none_or(|told| now >= told + COUNTDOWN)) {
+            if let Some(what) = person.filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN)) {
                 let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
                 self.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
-                told = Some(now);
+                shown_at = Some(now);
             }
             let slice = if self.link.is_virtual() { within } else { LOOK };
             match self.link.accept((now + slice).min(end)).await {

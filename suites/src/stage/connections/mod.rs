@@ -76,7 +76,7 @@ pub(crate) struct Connections {
     received: usize,
     sent: usize,
     /// The target sent something, or closed: it is not merely a port.
-    pub(crate) heard: bool,
+    pub(crate) has_responded: bool,
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,
     pub(in crate::stage) log: Log,
@@ -99,7 +99,7 @@ impl Connections {
             list: Vec::new(),
             received: 0,
             sent: 0,
-            heard: false,
+            has_responded: false,
             key,
             sink,
             log,
@@ -278,9 +278,9 @@ impl Connections {
         self.check_sent(message, at)?;
         let conn = self.get(number, at)?;
         let begin = conn.position;
-        let startup = behind_startup(&message.octets);
+        let startup = len_after_startup(&message.octets);
         conn.position = match startup {
-            Some(behind) => behind as u64,
+            Some(len) => len as u64,
             None => begin + message.octets.len() as u64,
         };
         let is_bad = match startup.is_none() && conn.place.has_markers() {
@@ -335,7 +335,7 @@ impl Connections {
         let received = self.get(number, at)?.end.receive(deadline).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
-                self.heard = true;
+                self.has_responded = true;
                 self.check_received(octets.len(), at)?;
                 let text = describe::name(&octets).unwrap_or_else(|| "octets".into());
                 let shown = describe::octets(&octets, &[]);
@@ -348,7 +348,7 @@ impl Connections {
             Ok(Received::TimedOut) => return Ok(Arrival::TimedOut),
             Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
         };
-        self.heard = true;
+        self.has_responded = true;
         let text = if arrival == Arrival::Fin { "close" } else { "reset" };
         self.recorder().step(number, Direction::Received, kind, text.into(), None);
         if arrival == Arrival::Reset {
@@ -421,7 +421,7 @@ impl Connections {
 }
 
 /// Octets behind the start-up frame that a message begins with; `None`: it begins with none.
-fn behind_startup(octets: &[u8]) -> Option<usize> {
+fn len_after_startup(octets: &[u8]) -> Option<usize> {
     let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
     let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;
     Some(octets.len().saturating_sub(HEADER_LEN + usize::from(u16::from_be_bytes(*pd_length))))
@@ -432,11 +432,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_begins_behind_the_start_up_frame() {
-        assert_eq!(behind_startup(b"MPA ID Req Frame\x40\x01\0\x02hi"), Some(0));
-        assert_eq!(behind_startup(b"MPA ID Rep Frame\x40\x01\0\x02hi1234"), Some(4));
-        assert_eq!(behind_startup(b"MPA ID Rep Frame\x40\x01\0\x02h"), Some(0));
-        assert_eq!(behind_startup(b"MPA ID Rep Frame"), None);
-        assert_eq!(behind_startup(&[0; 40]), None);
+    fn the_stream_begins_after_the_start_up_frame() {
+        assert_eq!(len_after_startup(b"MPA ID Req Frame\x40\x01\0\x02hi"), Some(0));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame\x40\x01\0\x02hi1234"), Some(4));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame\x40\x01\0\x02h"), Some(0));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame"), None);
+        assert_eq!(len_after_startup(&[0; 40]), None);
     }
 }

@@ -20,10 +20,10 @@ impl Connections {
         let at = expectation.at.as_ref();
         loop {
             let unread = &mut self.get(number, at)?.unread;
-            let whole =
+            let len =
                 unread.get(18..HEADER_LEN).map(|len| HEADER_LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
-            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
-                let rest = unread.split_off(whole);
+            if let Some(len) = len.filter(|len| unread.len() >= *len) {
+                let rest = unread.split_off(len);
                 let frame = std::mem::replace(unread, rest);
                 let settled = self.link.now() + self.target.settle;
                 let conn = self.get(number, at)?;

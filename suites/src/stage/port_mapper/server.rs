@@ -15,7 +15,7 @@ use crate::stage::{Connections, Expectation, Recorder, Stop};
 /// Sockets of one case.
 const MAX_SOCKETS: usize = 64;
 /// AssocHandles of what is merely asked begin here.
-const ASKED: u64 = 0x0a5c_ed00_0000_0000;
+const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 
 /// What an answer must hold.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +136,7 @@ impl MapperServerSide<'_> {
         match self.connections.link.receive_datagram(open, deadline).await {
             Ok(None) => Ok(None),
             Ok(Some((from, octets))) => {
-                self.connections.heard = true;
+                self.connections.has_responded = true;
                 self.connections.log.answered();
                 let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
                 self.recorder().step(
@@ -241,20 +241,20 @@ impl MapperServerSide<'_> {
             (IpAddr::V6(connecting), IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
             _ => return Err(self.recorder().harness(None, "its port mapper is of another family than the service")),
         };
-        let asked = PmMessage {
+        let pm_req = PmMessage {
             message_type: MessageType::PM_REQ,
             pm_time: PmTime::ONCE,
             ap_port: service.port(),
             cp_port: own.port(),
-            assoc_handle: ASKED + self.sockets.len() as u64,
+            assoc_handle: QUERY_HANDLES + self.sockets.len() as u64,
             addresses,
             mapped: None,
         };
-        self.put(socket, &Message::new("PMReq", asked.to_raw().as_bytes().to_vec()), None).await?;
+        self.put(socket, &Message::new("PMReq", pm_req.to_raw().as_bytes().to_vec()), None).await?;
         let deadline = self.connections.link.now() + within;
         let Some((_, octets)) = self.receive(socket, deadline, None).await? else { return Ok(None) };
         let answer = match PmMessage::parse(&octets) {
-            Ok(answer) if answer.assoc_handle == asked.assoc_handle => answer,
+            Ok(answer) if answer.assoc_handle == pm_req.assoc_handle => answer,
             Ok(answer) => return Ok(Some(Err(format!("{} with another AssocHandle", answer.message_type.name())))),
             Err(error) => return Ok(Some(Err(format!("no port mapper message: {error}")))),
         };
@@ -286,8 +286,8 @@ impl MapperServerSide<'_> {
             cp_ip_addr: padded(connecting),
             ap_ip_addr: padded(self.connections.target.mapped),
         };
-        let asked = request(MessageType::PM_REQ, self.connections.target.mapped.port());
-        self.put(socket, &Message::new("PMReq", asked.as_bytes().to_vec()), at).await?;
+        let pm_req = request(MessageType::PM_REQ, self.connections.target.mapped.port());
+        self.put(socket, &Message::new("PMReq", pm_req.as_bytes().to_vec()), at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
         let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };
         let alive = self.connections.log.alive_before;

@@ -62,7 +62,7 @@ impl RdmaSide<'_> {
             let unread = &mut self.connections.get(number, at)?.unread;
             if before.terminate && sent == "no octet before" && begins_terminate(unread) {
                 // Until the rest of it is here there is nothing to judge.
-                if let Some(len) = whole_fpdu(unread) {
+                if let Some(len) = complete_fpdu_len(unread) {
                     unread.drain(..len);
                     sent = "a Terminate before";
                 }
@@ -219,7 +219,7 @@ fn begins_terminate(octets: &[u8]) -> bool {
 }
 
 /// Length of the FPDU without markers that the octets begin with, once it is whole.
-fn whole_fpdu(octets: &[u8]) -> Option<usize> {
+fn complete_fpdu_len(octets: &[u8]) -> Option<usize> {
     let len = len_without_markers(u16::from_be_bytes(*octets.first_chunk()?));
     (octets.len() >= len).then_some(len)
 }

@@ -6,7 +6,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_ASKED, RdmaSide, Started, crc_is_right, ulpdu};
+use super::{MARKERS_REQUESTED, RdmaSide, Started, crc_is_right, ulpdu};
 use crate::correct::{self, Rtr, StartupFields};
 use crate::script::message::Message;
 use crate::stage::{Arrival, Expectation, Stop};
@@ -56,13 +56,13 @@ impl RdmaSide<'_> {
             return Ok(Err("it rejected the connection".into()));
         }
         if frame.markers && !self.sends_markers() {
-            return Ok(Err(MARKERS_ASKED.into()));
+            return Ok(Err(MARKERS_REQUESTED.into()));
         }
-        let asked = Startup::parse(&request.octets).ok();
-        if asked.is_some_and(|asked| asked.enhanced.is_some()) && frame.enhanced.is_none() {
+        let requested = Startup::parse(&request.octets).ok();
+        if requested.is_some_and(|requested| requested.enhanced.is_some()) && frame.enhanced.is_none() {
             return Ok(Err("its Reply to an enhanced Request is not enhanced".into()));
         }
-        let crc = frame.crc || asked.is_some_and(|asked| asked.crc);
+        let crc = frame.crc || requested.is_some_and(|requested| requested.crc);
         let ird = frame.enhanced.map(|words| words.ird);
         let mut started = Started { crc, markers: frame.markers, rtr: None, ird };
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {

@@ -27,7 +27,7 @@ use super::{Connections, Recorder};
 use crate::correct::Rtr;
 
 /// Why an exchange with a target that has M=1 does not go on.
-pub(in crate::stage) const MARKERS_ASKED: &str = "it asks for markers, which this exchange does not send";
+pub(in crate::stage) const MARKERS_REQUESTED: &str = "it asks for markers, which this exchange does not send";
 
 /// What start-up came to.
 pub(crate) struct Started {

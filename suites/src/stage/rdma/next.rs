@@ -49,16 +49,16 @@ impl RdmaSide<'_> {
                 }
             }
         };
-        let whole = match kind {
+        let complete = match kind {
             Some(kind) => {
                 self.connections.startup_frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets))
             }
             None => self.connections.fpdu(number, deadline, at).await?.map(Next::Fpdu),
         };
-        match whole {
-            Ok(whole) => {
+        match complete {
+            Ok(complete) => {
                 self.connections.log.answered();
-                Ok(whole)
+                Ok(complete)
             }
             // It has begun, and so is no close, whatever came behind it.
             Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),

@@ -4,7 +4,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_ASKED, Operation, RdmaSide, Started, TaggedBuffer, ulpdu};
+use super::{MARKERS_REQUESTED, Operation, RdmaSide, Started, TaggedBuffer, ulpdu};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
@@ -54,16 +54,16 @@ impl RdmaSide<'_> {
         let at = expectation.at.as_ref();
         let request = self.request(number, at)?;
         self.connections.put(number, reply, at).await?;
-        let (asked, told) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
+        let (requested, replied) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
         let crc = |frame: Option<Startup<'_>>| frame.is_some_and(|frame| frame.crc);
-        let markers = asked.is_some_and(|asked| asked.markers);
+        let markers = requested.is_some_and(|requested| requested.markers);
         if markers && !self.sends_markers() {
-            return Ok(Err(MARKERS_ASKED.into()));
+            return Ok(Err(MARKERS_REQUESTED.into()));
         }
-        let ird = asked.and_then(|asked| asked.enhanced).map(|words| words.ird);
-        let started = Started { crc: crc(asked) || crc(told), markers, rtr: None, ird };
+        let ird = requested.and_then(|requested| requested.enhanced).map(|words| words.ird);
+        let started = Started { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
         let mut opened = Opened { started, buffer: None };
-        let agreed = told.and_then(|told| told.enhanced).filter(|words| words.peer_to_peer);
+        let agreed = replied.and_then(|replied| replied.enhanced).filter(|words| words.peer_to_peer);
         if let Some(words) = agreed {
             let fpdu = match self.answer(number, &opened.started, "its ready-to-receive message", expectation).await? {
                 Ok(fpdu) => fpdu,

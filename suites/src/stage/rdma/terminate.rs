@@ -19,7 +19,7 @@ pub(crate) struct TerminateFields {
     /// The requirements that are broken when the Terminate has another error.
     pub(crate) code: Vec<RequirementId>,
     /// The requirements that are broken when there is no Terminate.
-    pub(crate) told: Vec<RequirementId>,
+    pub(crate) terminate: Vec<RequirementId>,
 }
 
 impl RdmaSide<'_> {
@@ -36,7 +36,7 @@ impl RdmaSide<'_> {
         let all = |ids: &[&[RequirementId]]| Expectation { requirements: ids.concat(), ..expectation.clone() };
         let refused = all(&[&expectation.requirements]);
         // Nothing that is about the refusal holds where there is none.
-        let everything = all(&[&expectation.requirements, &fields.told, &fields.code]);
+        let everything = all(&[&expectation.requirements, &fields.terminate, &fields.code]);
         let deadline = self.connections.link.now() + expectation.within;
         match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
@@ -48,7 +48,7 @@ impl RdmaSide<'_> {
                 self.connections.log.answered();
                 let [control, code] = error;
                 let actual = format!("Terminate {control:02x} {code:02x}");
-                self.recorder().met(number, &all(&[&refused.requirements, &fields.told]), &expected, &actual);
+                self.recorder().met(number, &all(&[&refused.requirements, &fields.terminate]), &expected, &actual);
                 let code = Expectation { shows: Vec::new(), ..all(&[&fields.code]) };
                 if fields.errors.is_empty() || fields.errors.contains(&error) {
                     self.recorder().met(number, &code, &expected, &actual);
@@ -60,9 +60,9 @@ impl RdmaSide<'_> {
             Err(none @ (NoFrame::Fin | NoFrame::Reset)) => {
                 let actual = format!("it {none} without a Terminate");
                 self.recorder().met(number, &refused, &expected, &actual);
-                if !fields.told.is_empty() {
+                if !fields.terminate.is_empty() {
                     return Err(self.recorder().unmet(
-                        &Expectation { shows: Vec::new(), ..all(&[&fields.told]) },
+                        &Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) },
                         &expected,
                         &actual,
                     ));
@@ -96,7 +96,7 @@ fn error_of(fpdu: &[u8]) -> Option<[u8; 2]> {
 
 impl std::fmt::Display for TerminateFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.told.is_empty() { "a refusal" } else { "a Terminate" })?;
+        f.write_str(if self.terminate.is_empty() { "a refusal" } else { "a Terminate" })?;
         for (place, [control, code]) in self.errors.iter().enumerate() {
             write!(f, "{} {control:02x} {code:02x}", if place == 0 { ":" } else { " or" })?;
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_told() {
+    fn describes_the_expected_errors() {
         let any = TerminateFields::default();
         assert_eq!(any.to_string(), "a refusal");
         let one = TerminateFields { errors: vec![[0x12, 3], [0x12, 2]], ..any };

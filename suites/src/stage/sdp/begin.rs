@@ -5,7 +5,7 @@ use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
 use super::SdpSide;
-use crate::sdp::Heard;
+use crate::sdp::ReceivedMessage;
 use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// Octets of a Hello.
@@ -64,7 +64,8 @@ impl SdpSide<'_> {
 fn begins_sdp(octets: &[u8]) -> bool {
     let hello = octets.get(..HELLO_LEN).is_some_and(|hello| {
         let order = FieldOrder::of_hello(hello).unwrap_or_default();
-        FieldOrder::of_hello(hello).is_some() && Heard::read(hello, order).is_some_and(|heard| heard.mid == Mid::HELLO)
+        FieldOrder::of_hello(hello).is_some()
+            && ReceivedMessage::read(hello, order).is_some_and(|received| received.mid == Mid::HELLO)
     });
     hello || octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY)
 }

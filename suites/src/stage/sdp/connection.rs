@@ -11,7 +11,7 @@ use super::SdpSide;
 use crate::correct;
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::{Counters, Draft, Heard, shown};
+use crate::sdp::{Counters, Draft, ReceivedMessage, shown};
 use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Octets of a message that is put together from segments at most.
@@ -19,7 +19,7 @@ const MOST: usize = 1 << 20;
 /// Receive Private Buffers that the tester says it has.
 const BUFS: u16 = 16;
 /// The tester tells of its buffers at the latest when the target has so many credits left.
-const LEAST_TOLD: u32 = 3;
+const LEAST_TARGET_CREDIT: u32 = 3;
 
 /// How a message is sent, where not as is right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Carrier {
 /// Something from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
-    Message(Box<Heard>),
+    Message(Box<ReceivedMessage>),
     /// Octets in a Send that are no message.
     Other(Vec<u8>),
     Read(ReadRequest),
@@ -59,9 +59,9 @@ pub(crate) struct SdpConnection {
     /// MSeq of the next message.
     pub(crate) mseq: u32,
     /// MSeq of the last message that came.
-    pub(crate) heard: u32,
+    pub(crate) last_mseq: u32,
     /// What was told last: Bufs and MSeqAck.
-    pub(crate) told: (u16, u32),
+    pub(crate) announced: (u16, u32),
     /// Bufs that is told.
     pub(crate) bufs: u16,
     /// Updates go out by themselves.
@@ -86,8 +86,8 @@ impl SdpConnection {
             order,
             crc,
             mseq: 1,
-            heard: 0,
-            told: (BUFS, 0),
+            last_mseq: 0,
+            announced: (BUFS, 0),
             bufs: BUFS,
             updates: true,
             send_msn: 1,
@@ -101,26 +101,26 @@ impl SdpConnection {
     }
 
     /// What a Hello or HelloAck told; it takes no number of the others'.
-    pub(super) fn acknowledged(&mut self, first: &Heard) {
+    pub(super) fn acknowledged(&mut self, first: &ReceivedMessage) {
         // HelloAck is the message of number 0.
-        self.heard = 0;
+        self.last_mseq = 0;
         self.credit = (first.bufs, 0);
     }
 
-    pub(super) fn heard(&mut self, hello: &Heard) {
-        self.heard = 0;
+    pub(super) fn note_hello(&mut self, hello: &ReceivedMessage) {
+        self.last_mseq = 0;
         self.credit = (hello.bufs, u32::MAX);
         self.note(hello);
     }
 
     /// Keeps in mind what the target sent.
-    fn note(&mut self, heard: &Heard) {
-        self.came.extend(shown::of_message(heard, self.source_mode));
-        self.change(heard, 0);
+    fn note(&mut self, received: &ReceivedMessage) {
+        self.came.extend(shown::of_message(received, self.source_mode));
+        self.change(received, 0);
     }
 
     /// A ModeChange of this S may be about the half-connection to the tester.
-    fn change(&mut self, message: &Heard, s: u64) {
+    fn change(&mut self, message: &ReceivedMessage, s: u64) {
         let named = message.field("mode").filter(|_| message.field("s") == Some(s));
         if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
             self.source_mode = mode;
@@ -128,7 +128,7 @@ impl SdpConnection {
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.heard, order: self.order }
+        Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.last_mseq, order: self.order }
     }
 
     /// Messages that the tester may still send, as far as the target told.
@@ -138,9 +138,9 @@ impl SdpConnection {
     }
 
     /// Messages that the target may still send, as far as it was told.
-    fn credit_told(&self) -> u32 {
-        let sent = self.heard.wrapping_sub(self.told.1);
-        u32::from(self.told.0).saturating_sub(sent)
+    fn target_credit(&self) -> u32 {
+        let sent = self.last_mseq.wrapping_sub(self.announced.1);
+        u32::from(self.announced.0).saturating_sub(sent)
     }
 
     /// Takes what a whole FPDU holds.
@@ -171,18 +171,18 @@ impl SdpConnection {
                         return;
                     }
                     let message = std::mem::take(&mut self.partial);
-                    match Heard::read(&message, self.order) {
-                        Some(mut heard) => {
-                            heard.opcode = opcode.0;
-                            heard.invalidates = header.ulp_word.get();
+                    match ReceivedMessage::read(&message, self.order) {
+                        Some(mut received) => {
+                            received.opcode = opcode.0;
+                            received.invalidates = header.ulp_word.get();
                             // HelloAck is the message of number 0: nothing is acknowledged by an
                             // update that it is due to.
-                            if heard.mid != Mid::HELLO_ACK {
-                                self.heard = self.heard.wrapping_add(1);
+                            if received.mid != Mid::HELLO_ACK {
+                                self.last_mseq = self.last_mseq.wrapping_add(1);
                             }
-                            self.credit = (heard.bufs, heard.mseq_ack);
-                            self.note(&heard);
-                            Item::Message(Box::new(heard))
+                            self.credit = (received.bufs, received.mseq_ack);
+                            self.note(&received);
+                            Item::Message(Box::new(received))
                         }
                         None => Item::Other(message),
                     }
@@ -229,15 +229,15 @@ impl SdpSide<'_> {
         carrier: Carrier,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let talk = self.connection(number, at)?;
-        let filled = message.filled(talk.counters());
-        let heard = Heard::read(&filled.octets, talk.order);
-        let mid = heard.as_ref().map(|heard| heard.mid);
-        if let Some(heard) = &heard {
-            talk.told = (heard.bufs, heard.mseq_ack);
-            talk.change(heard, 1);
+        let connection = self.connection(number, at)?;
+        let filled = message.filled(connection.counters());
+        let received = ReceivedMessage::read(&filled.octets, connection.order);
+        let mid = received.as_ref().map(|received| received.mid);
+        if let Some(received) = &received {
+            connection.announced = (received.bufs, received.mseq_ack);
+            connection.change(received, 1);
         }
-        talk.mseq = talk.mseq.wrapping_add(1);
+        connection.mseq = connection.mseq.wrapping_add(1);
         let solicited = carrier.solicited.unwrap_or(mid.is_some_and(is_solicited));
         let opcode = match (solicited, carrier.invalidate) {
             (false, None) => Opcode::SEND,
@@ -246,9 +246,9 @@ impl SdpSide<'_> {
             (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
         };
         let opcode = carrier.opcode.unwrap_or(opcode.0);
-        let msn = carrier.msn.unwrap_or(talk.send_msn);
-        talk.send_msn = talk.send_msn.wrapping_add(1);
-        let crc = talk.crc;
+        let msn = carrier.msn.unwrap_or(connection.send_msn);
+        connection.send_msn = connection.send_msn.wrapping_add(1);
+        let crc = connection.crc;
         let pieces: Vec<&[u8]> = filled.octets.chunks(SEGMENT).collect();
         for (index, piece) in pieces.iter().enumerate() {
             let last = index + 1 == pieces.len();
@@ -269,9 +269,9 @@ impl SdpSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.stimulate(number);
-        let talk = self.connection(number, at)?;
-        let (msn, crc) = (talk.read_msn, talk.crc);
-        talk.read_msn = talk.read_msn.wrapping_add(1);
+        let connection = self.connection(number, at)?;
+        let (msn, crc) = (connection.read_msn, connection.crc);
+        connection.read_msn = connection.read_msn.wrapping_add(1);
         let sent = Message::new("RDMA Read Request", correct::fpdu(&correct::read_request(msn, &read), crc));
         self.connections.put(number, &sent, at).await
     }
@@ -304,8 +304,8 @@ impl SdpSide<'_> {
         match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
                 self.connection(number, at)?.take(&fpdu);
-                let talk = self.connection(number, at)?;
-                if talk.updates && talk.bufs > 4 && talk.credit_told() <= LEAST_TOLD {
+                let connection = self.connection(number, at)?;
+                if connection.updates && connection.bufs > 4 && connection.target_credit() <= LEAST_TARGET_CREDIT {
                     let update = Message::of_draft("Data", Draft::new(Mid::DATA));
                     self.put(number, &update, Carrier::default(), at).await?;
                 }
@@ -354,20 +354,20 @@ fn is_solicited(mid: Mid) -> bool {
 mod tests {
     use super::*;
 
-    fn message(talk: &SdpConnection, mid: Mid, msn: u32) -> Vec<u8> {
+    fn message(connection: &SdpConnection, mid: Mid, msn: u32) -> Vec<u8> {
         let draft = Message::of_draft("message", Draft::new(mid));
-        let octets = draft.filled(talk.counters()).octets;
+        let octets = draft.filled(connection.counters()).octets;
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }
 
     /// With three buffers an update is due as soon as HelloAck is here; it acknowledges nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
-        let mut talk = SdpConnection::new(FieldOrder::Figure, true, false);
-        talk.told = (3, 0);
-        talk.take(&message(&talk, Mid::HELLO_ACK, 1));
-        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (1, 0, 3));
-        talk.take(&message(&talk, Mid::DATA, 2));
-        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (2, 1, 2));
+        let mut connection = SdpConnection::new(FieldOrder::Figure, true, false);
+        connection.announced = (3, 0);
+        connection.take(&message(&connection, Mid::HELLO_ACK, 1));
+        assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (1, 0, 3));
+        connection.take(&message(&connection, Mid::DATA, 2));
+        assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (2, 1, 2));
     }
 }

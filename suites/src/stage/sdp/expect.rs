@@ -5,7 +5,7 @@ use weft_core::wire::sdp::Mid;
 
 use super::SdpSide;
 use super::connection::Item;
-use crate::sdp::{Heard, shown};
+use crate::sdp::{ReceivedMessage, shown};
 use crate::stage::{Expectation, NoFrame, Stop};
 
 /// A value that a field must have.
@@ -39,8 +39,8 @@ pub(crate) struct Ending {
 impl Item {
     pub(crate) fn name(&self) -> String {
         match self {
-            Item::Message(heard) if heard.is_update() => "Data without payload".into(),
-            Item::Message(heard) => heard.mid.name().into(),
+            Item::Message(received) if received.is_update() => "Data without payload".into(),
+            Item::Message(received) => received.mid.name().into(),
             Item::Other(octets) => format!("{} octets that are no SDP message", octets.len()),
             Item::Read(_) => "an RDMA Read Request".into(),
             Item::Write { payload, .. } => format!("an RDMA Write of {} octets", payload.len()),
@@ -51,15 +51,15 @@ impl Item {
 }
 
 impl Wanted {
-    fn miss(&self, heard: &Heard) -> Option<String> {
-        if !self.mids.contains(&heard.mid) {
+    fn miss(&self, received: &ReceivedMessage) -> Option<String> {
+        if !self.mids.contains(&received.mid) {
             return Some(String::new());
         }
         self.fields.iter().find_map(|(name, value)| match value {
-            Value::Octets(octets) => (*octets != heard.payload)
-                .then(|| format!(", whose payload is another ({} octets)", heard.payload.len())),
+            Value::Octets(octets) => (*octets != received.payload)
+                .then(|| format!(", whose payload is another ({} octets)", received.payload.len())),
             Value::Number(number) => {
-                let found = heard.field(name);
+                let found = received.field(name);
                 (found != Some(*number)).then(|| format!(", whose {name} is {}", found.unwrap_or_default()))
             }
         })
@@ -85,29 +85,29 @@ impl SdpSide<'_> {
         number: u32,
         expectation: &Expectation,
         wanted: &Wanted,
-    ) -> Result<Heard, Stop> {
+    ) -> Result<ReceivedMessage, Stop> {
         let expected = wanted.to_string();
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         loop {
             match self.next_item(number, deadline, at).await? {
-                Ok(Item::Message(heard)) => {
-                    let wants_it = wanted.mids.contains(&heard.mid) && (wanted.updates || !heard.is_update());
-                    if !wants_it && (wanted.past.contains(&heard.mid) || heard.is_update()) {
+                Ok(Item::Message(received)) => {
+                    let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
+                    if !wants_it && (wanted.past.contains(&received.mid) || received.is_update()) {
                         continue;
                     }
-                    match wanted.miss(&heard) {
+                    match wanted.miss(&received) {
                         None => {
                             self.connections.log.answered();
-                            self.recorder().met(number, expectation, &expected, &heard.told());
-                            return Ok(*heard);
+                            self.recorder().met(number, expectation, &expected, &received.describe());
+                            return Ok(*received);
                         }
                         Some(what) => {
                             self.recorder().mark_wrong(number);
                             return Err(self.recorder().unmet(
                                 expectation,
                                 &expected,
-                                &format!("it sent {}{what}", heard.told()),
+                                &format!("it sent {}{what}", received.describe()),
                             ));
                         }
                     }
@@ -153,14 +153,14 @@ impl SdpSide<'_> {
                     return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}", other.name())));
                 }
             }
-            if let Some(whole) = got.take_if(|(_, _, octets)| octets.len() >= len) {
+            if let Some(write) = got.take_if(|(_, _, octets)| octets.len() >= len) {
                 self.recorder().met(
                     number,
                     expectation,
                     &expected,
-                    &format!("RDMA Writes of {} octets", whole.2.len()),
+                    &format!("RDMA Writes of {} octets", write.2.len()),
                 );
-                return Ok(whole);
+                return Ok(write);
             }
         }
     }
@@ -214,7 +214,7 @@ impl SdpSide<'_> {
                 Ok(Item::Terminate(_)) => {
                     return Err(self.recorder().unmet(expectation, expected, "it sent a Terminate"));
                 }
-                Ok(Item::Message(heard)) if heard.mid == Mid::ABORT_CONN => {
+                Ok(Item::Message(received)) if received.mid == Mid::ABORT_CONN => {
                     return Err(self.recorder().unmet(expectation, expected, "it sent AbortConn"));
                 }
                 Ok(_) => {}
@@ -236,7 +236,7 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
-                Ok(Item::Message(heard)) if heard.is_update() => {}
+                Ok(Item::Message(received)) if received.is_update() => {}
                 Ok(item) => return Ok(item),
                 Err(none) => return Err(self.missing(number, expectation, expected, &none)),
             }
@@ -264,13 +264,15 @@ impl SdpSide<'_> {
         number: u32,
         expectation: &Expectation,
         past: &[Mid],
-    ) -> Result<Vec<Heard>, Stop> {
+    ) -> Result<Vec<ReceivedMessage>, Stop> {
         let expected = "no message but updates, and an open connection";
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
-                Ok(Item::Message(heard)) if heard.is_update() || past.contains(&heard.mid) => came.push(*heard),
+                Ok(Item::Message(received)) if received.is_update() || past.contains(&received.mid) => {
+                    came.push(*received)
+                }
                 Ok(other) => {
                     self.recorder().mark_wrong(number);
                     return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name())));
@@ -307,20 +309,24 @@ impl SdpSide<'_> {
         number: u32,
         expectation: &Expectation,
         ending: &Ending,
-    ) -> Result<Vec<Heard>, Stop> {
+    ) -> Result<Vec<ReceivedMessage>, Stop> {
         let expected = if ending.graceful { "a graceful close of TCP" } else { "the end of the connection" };
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let mut came = Vec::new();
         let how = loop {
             match self.next_item(number, deadline, at).await? {
-                Ok(Item::Message(heard)) => {
-                    let abort = heard.mid == Mid::ABORT_CONN && !ending.graceful;
-                    if !(heard.is_update() || abort || ending.past.contains(&heard.mid)) {
+                Ok(Item::Message(received)) => {
+                    let abort = received.mid == Mid::ABORT_CONN && !ending.graceful;
+                    if !(received.is_update() || abort || ending.past.contains(&received.mid)) {
                         self.recorder().mark_wrong(number);
-                        return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", heard.told())));
+                        return Err(self.recorder().unmet(
+                            expectation,
+                            expected,
+                            &format!("it sent {}", received.describe()),
+                        ));
                     }
-                    came.push(*heard);
+                    came.push(*received);
                 }
                 Ok(Item::Terminate(_)) if !ending.graceful => {}
                 Ok(other) => {
@@ -334,7 +340,7 @@ impl SdpSide<'_> {
         };
         self.connections.finish(number, at).await?;
         self.check_subjects(number, expectation)?;
-        let aborted = came.iter().any(|heard| heard.mid == Mid::ABORT_CONN);
+        let aborted = came.iter().any(|received| received.mid == Mid::ABORT_CONN);
         self.recorder().met(
             number,
             expectation,
@@ -345,9 +351,9 @@ impl SdpSide<'_> {
     }
 }
 
-impl Heard {
+impl ReceivedMessage {
     /// For people.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text =
             format!("{} (MSeq {}, MSeqAck {}, Bufs {}", self.mid.name(), self.mseq, self.mseq_ack, self.bufs);
         for (name, value) in &self.extension {

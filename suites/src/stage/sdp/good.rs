@@ -42,12 +42,12 @@ impl SdpSide<'_> {
                 return Ok(Err(why));
             }
         }
-        let asked = match service.user {
+        let request = match service.user {
             SdpUser::Echo => Some((PAYLOAD, PAYLOAD.len())),
             SdpUser::Drive => Some((COMMAND, COMMANDED)),
             SdpUser::Sink | SdpUser::Source => None,
         };
-        if let Some((payload, due)) = asked {
+        if let Some((payload, due)) = request {
             let mut draft = Draft::new(Mid::DATA);
             draft.payload = payload.to_vec();
             let data = Message::of_draft("Data", draft);
@@ -56,7 +56,7 @@ impl SdpSide<'_> {
             let deadline = self.connections.link.now() + expectation.within;
             while got.len() < due {
                 match self.next_item(number, deadline, at).await? {
-                    Ok(Item::Message(heard)) if heard.mid == Mid::DATA => got.extend(heard.payload),
+                    Ok(Item::Message(received)) if received.mid == Mid::DATA => got.extend(received.payload),
                     Ok(other) => return Ok(Err(format!("it sent {} where Data was due", other.name()))),
                     Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
                 }
@@ -70,9 +70,9 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, at).await? {
-                Ok(Item::Message(heard)) if heard.mid == Mid::DIS_CONN => break,
+                Ok(Item::Message(received)) if received.mid == Mid::DIS_CONN => break,
                 // A source still has something to say.
-                Ok(Item::Message(heard)) if heard.is_update() || service.user == SdpUser::Source => {}
+                Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
                 Ok(other) => return Ok(Err(format!("it sent {} where DisConn was due", other.name()))),
                 Err(_) if service.user == SdpUser::Source => return Ok(Ok(())),
                 Err(none) => return Ok(Err(format!("it {none} where DisConn was due"))),

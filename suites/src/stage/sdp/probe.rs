@@ -96,8 +96,8 @@ impl SdpSide<'_> {
     ) -> Result<(), Stop> {
         while !seen.closed && !(briefly && (seen.advertised || !seen.sent.is_empty())) {
             match self.next_item(number, deadline, None).await? {
-                Ok(Item::Message(heard)) => match heard.mid {
-                    Mid::DATA => seen.sent.extend(heard.payload),
+                Ok(Item::Message(received)) => match received.mid {
+                    Mid::DATA => seen.sent.extend(received.payload),
                     Mid::SRC_AVAIL => seen.advertised = true,
                     Mid::DIS_CONN => seen.closed = true,
                     _ => {}

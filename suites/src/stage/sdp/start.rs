@@ -13,7 +13,7 @@ use super::connection::{Item, SdpConnection};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::{Counters, Draft, Heard};
+use crate::sdp::{Counters, Draft, ReceivedMessage};
 use crate::stage::{Arrival, Expectation, NoFrame, Stop};
 
 /// How SDP's start-up and MPA's are put together.
@@ -50,7 +50,7 @@ const EXPECTED: &str = "HelloAck behind a good Hello";
 const HELLO_LEN: usize = 32;
 
 /// The target's answer to a Hello.
-pub(crate) type HelloAck = Box<Heard>;
+pub(crate) type HelloAck = Box<ReceivedMessage>;
 
 const fn counters(order: FieldOrder) -> Counters {
     Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }
@@ -68,7 +68,7 @@ impl SdpSide<'_> {
         match self.start(number, hello, profile, expectation).await? {
             Ok(hello_ack) => {
                 self.connections.log.answered();
-                self.recorder().met(number, expectation, EXPECTED, &hello_ack.told());
+                self.recorder().met(number, expectation, EXPECTED, &hello_ack.describe());
                 Ok(hello_ack)
             }
             Err(why) => Err(self.recorder().unmet(expectation, EXPECTED, &why)),
@@ -86,7 +86,7 @@ impl SdpSide<'_> {
         let at = expectation.at.as_ref();
         let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.connections.target.sdp_order);
         let hello = hello.filled(counters(order));
-        let told = Heard::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
+        let bufs = ReceivedMessage::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
         if profile != self.connections.target.sdp_start {
             self.connections.log.invited.extend(profile.breaks());
         }
@@ -100,14 +100,14 @@ impl SdpSide<'_> {
                     Ok(frame) => frame,
                     Err(none) => return Ok(Err(format!("it {none} where its MPA Request was due"))),
                 };
-                let asked = match Startup::parse(&frame) {
-                    Ok(asked) => asked,
+                let request = match Startup::parse(&frame) {
+                    Ok(request) => request,
                     Err(error) => return Ok(Err(format!("its MPA Request is wrong: {error}"))),
                 };
-                if asked.markers {
+                if request.markers {
                     return Ok(Err("it asks for markers, which SDP's exchanges do not send".into()));
                 }
-                let reply = StartupFields { revision: asked.revision.min(1), ..StartupFields::REPLY };
+                let reply = StartupFields { revision: request.revision.min(1), ..StartupFields::REPLY };
                 self.connections.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
             }
             SdpStart::Bare => self.connections.put(number, &hello, at).await?,
@@ -128,7 +128,8 @@ impl SdpSide<'_> {
                 match Startup::parse(&reply) {
                     Ok(frame) if frame.reject || frame.markers => return Ok(Err("its MPA Reply rejects".into())),
                     Ok(frame) if profile == SdpStart::PrivateData => {
-                        acknowledged = Heard::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
+                        acknowledged =
+                            ReceivedMessage::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
                     }
                     Ok(_) => {}
                     Err(error) => return Ok(Err(format!("its MPA Reply is wrong: {error}"))),
@@ -141,9 +142,9 @@ impl SdpSide<'_> {
                 }
             }
         }
-        let mut talk = SdpConnection::new(order, crc, false);
-        talk.told = (told, 0);
-        self.list.insert(number, talk);
+        let mut connection = SdpConnection::new(order, crc, false);
+        connection.announced = (bufs, 0);
+        self.list.insert(number, connection);
         if let Some(hello_ack) = acknowledged {
             // It used no buffer, and no Send.
             self.connection(number, at)?.acknowledged(&hello_ack);
@@ -151,11 +152,11 @@ impl SdpSide<'_> {
         }
         let deadline = self.connections.link.now() + expectation.within;
         match self.next_item(number, deadline, at).await? {
-            Ok(Item::Message(heard)) if heard.mid == Mid::HELLO_ACK => {
-                self.connection(number, at)?.acknowledged(&heard);
-                Ok(Ok(heard))
+            Ok(Item::Message(received)) if received.mid == Mid::HELLO_ACK => {
+                self.connection(number, at)?.acknowledged(&received);
+                Ok(Ok(received))
             }
-            Ok(Item::Message(heard)) => Ok(Err(format!("it sent {} where HelloAck was due", heard.mid.name()))),
+            Ok(Item::Message(received)) => Ok(Err(format!("it sent {} where HelloAck was due", received.mid.name()))),
             Ok(other) => Ok(Err(format!("it sent {} where HelloAck was due", other.name()))),
             Err(none) => Ok(Err(format!("it {none} where HelloAck was due"))),
         }
@@ -169,7 +170,7 @@ impl SdpSide<'_> {
         hello_ack: &Message,
         hold: Duration,
         expectation: &Expectation,
-    ) -> Result<Box<Heard>, Stop> {
+    ) -> Result<Box<ReceivedMessage>, Stop> {
         let at = expectation.at.as_ref();
         let deadline = self.connections.link.now() + expectation.within;
         while self.connections.get(number, at)?.unread.len() < HELLO_LEN {
@@ -179,11 +180,11 @@ impl SdpSide<'_> {
         }
         let hello: Vec<u8> = self.connections.get(number, at)?.unread.drain(..HELLO_LEN).collect();
         let order = FieldOrder::of_hello(&hello).unwrap_or_default();
-        let Some(hello) = Heard::read(&hello, order) else {
+        let Some(hello) = ReceivedMessage::read(&hello, order) else {
             return Err(self.recorder().unmet(expectation, "a Hello", "other octets"));
         };
         if hello.mid != Mid::HELLO {
-            return Err(self.recorder().unmet(expectation, "a Hello", &hello.told()));
+            return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
         }
         self.connections.log.answered();
         self.connections
@@ -195,10 +196,10 @@ impl SdpSide<'_> {
                 return Err(self.recorder().unmet(expectation, "an MPA Reply behind its Hello", &format!("it {none}")));
             }
         }
-        let mut talk = SdpConnection::new(order, true, false);
-        talk.mseq = 0;
-        talk.heard(&hello);
-        self.list.insert(number, talk);
+        let mut connection = SdpConnection::new(order, true, false);
+        connection.mseq = 0;
+        connection.note_hello(&hello);
+        self.list.insert(number, connection);
         if !hold.is_zero() {
             let until = self.connections.link.now() + hold;
             if !self.connections.get(number, at)?.unread.is_empty()
@@ -210,7 +211,7 @@ impl SdpSide<'_> {
         let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };
         self.put(number, hello_ack, carrier, at).await?;
         self.connection(number, at)?.mseq = 1;
-        self.recorder().met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.told());
+        self.recorder().met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.describe());
         Ok(Box::new(hello))
     }
 
@@ -231,12 +232,12 @@ impl SdpSide<'_> {
                 .await?;
             return Ok(());
         }
-        let behind = match profile {
+        let startup = match profile {
             SdpStart::Natural | SdpStart::Enhanced => correct::startup(&request(profile)),
             _ => Vec::new(),
         };
         let mut sent = hello;
-        sent.octets.extend_from_slice(&behind);
+        sent.octets.extend_from_slice(&startup);
         self.connections.send(number, &sent, at).await?;
         Ok(())
     }
@@ -252,9 +253,9 @@ impl SdpSide<'_> {
         let at = expectation.at.as_ref();
         loop {
             let unread = &mut self.connections.get(number, at)?.unread;
-            let whole = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
-            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
-                return Ok(Ok(unread.drain(..whole).collect()));
+            let len = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
+            if let Some(len) = len.filter(|len| unread.len() >= *len) {
+                return Ok(Ok(unread.drain(..len).collect()));
             }
             match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}

@@ -7,7 +7,7 @@ use weft_core::wire::sdp::Mid;
 use super::SdpSide;
 use super::{Carrier, Ending, Wanted};
 use crate::script::message::Message;
-use crate::sdp::{Draft, Heard};
+use crate::sdp::{Draft, ReceivedMessage};
 use crate::stage::{Expectation, Stop};
 
 /// Names the tester's memory for Reads; nothing is looked up by it.
@@ -19,9 +19,9 @@ fn message(draft: Draft) -> Message {
 }
 
 /// What a SrcAvail advertises beside its payload: STag, VA, and how many octets.
-fn beside_payload(heard: &Heard) -> ((u32, u64), u32) {
-    let field = |name| heard.field(name).unwrap_or_default();
-    let carried = heard.payload.len() as u64;
+fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
+    let field = |name| received.field(name).unwrap_or_default();
+    let carried = received.payload.len() as u64;
     let stag = u32::try_from(field("stag")).unwrap_or_default();
     let rest = u32::try_from(field("length").saturating_sub(carried)).unwrap_or_default();
     ((stag, field("va").wrapping_add(carried)), rest)
@@ -43,10 +43,10 @@ impl SdpSide<'_> {
         let wanted = Wanted { mids, past: past.to_vec(), ..Wanted::default() };
         let mut got = Vec::new();
         while got.len() < due {
-            let heard = self.expect(number, expectation, &wanted).await?;
-            got.extend_from_slice(&heard.payload);
-            if heard.mid == Mid::SRC_AVAIL {
-                let (place, rest) = beside_payload(&heard);
+            let received = self.expect(number, expectation, &wanted).await?;
+            got.extend_from_slice(&received.payload);
+            if received.mid == Mid::SRC_AVAIL {
+                let (place, rest) = beside_payload(&received);
                 got.extend(self.fetch(number, expectation, place, rest).await?);
             }
         }
@@ -87,12 +87,12 @@ impl SdpSide<'_> {
             let read = self.expect_read(number, expectation).await?;
             let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
             let end = first.saturating_add(read.rdmardsz as usize);
-            let Some(asked) = octets.get(first..end).filter(|asked| !asked.is_empty()) else {
+            let Some(requested) = octets.get(first..end).filter(|requested| !requested.is_empty()) else {
                 let actual = format!("octets {first} to {end} of {}", octets.len());
                 return Err(self.recorder().unmet(expectation, "a Read of what was advertised", &actual));
             };
             let sink = (read.sink_stag, read.sink_to);
-            self.send_tagged(number, Opcode::READ_RESPONSE, sink, asked, expectation.at.as_ref()).await?;
+            self.send_tagged(number, Opcode::READ_RESPONSE, sink, requested, expectation.at.as_ref()).await?;
             at = end;
         }
         Ok(())

@@ -108,7 +108,7 @@ impl Looker {
         stage.leave().await;
         Ok(match answer {
             Ok(Ok(reply)) => Answer::Reply(reply),
-            Ok(Err(_)) if !stage.connections.heard => Answer::Silence,
+            Ok(Err(_)) if !stage.connections.has_responded => Answer::Silence,
             Ok(Err(what)) => Answer::Other(what),
             Err(_) => Answer::Other("was not reached".into()),
         })

@@ -43,7 +43,7 @@ impl Looker {
                 return Ok(());
             }
         };
-        self.add("its HelloAck", None, seen.hello_ack.told());
+        self.add("its HelloAck", None, seen.hello_ack.describe());
         let declared = self.target.service;
         let (what, service) = match seen.service() {
             Some(service) => (does(service), service.as_str()),
@@ -82,10 +82,10 @@ impl Looker {
             let mut stage = self.stage()?;
             let answer = stage.probe_sdp_start(start, order, self.try_time()).await;
             stage.leave().await;
-            heard |= stage.connections.heard;
+            heard |= stage.connections.has_responded;
             if let Ok(Ok(hello_ack)) = answer {
                 found = true;
-                self.add(what, None, format!("is answered: {}", hello_ack.told()));
+                self.add(what, None, format!("is answered: {}", hello_ack.describe()));
             }
         }
         Ok(found)

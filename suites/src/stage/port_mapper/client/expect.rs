@@ -6,13 +6,17 @@ use std::time::Duration;
 use weft_core::wire::portmap::{Message as PmMessage, RawMessage};
 use zerocopy::FromBytes;
 
-use super::{AskedFields, Datagram, Ended, MapperClientSide};
+use super::{Datagram, DatagramFields, Ended, MapperClientSide};
 use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stop};
 
 impl MapperClientSide<'_> {
     /// A datagram of these fields comes next.
-    pub(crate) async fn expect(&mut self, expectation: &Expectation, fields: &AskedFields) -> Result<Datagram, Stop> {
+    pub(crate) async fn expect(
+        &mut self,
+        expectation: &Expectation,
+        fields: &DatagramFields,
+    ) -> Result<Datagram, Stop> {
         let expected = fields.message.to_string();
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();

@@ -8,7 +8,7 @@ use weft_core::RequirementId;
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-use super::{Answer, AskedFields, Datagram, MapperClientSide};
+use super::{Answer, Datagram, DatagramFields, MapperClientSide};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
 use crate::stage::port_mapper::server::{MapperFields, padded};
@@ -35,7 +35,7 @@ impl MapperClientSide<'_> {
         self.start(service, at).await?;
         let preparation = Expectation::preparation(within, at);
         let deadline = self.connections.link.now() + within;
-        let asked = loop {
+        let pm_req = loop {
             match self.state.datagrams.pop_front() {
                 Some(datagram) if datagram.asks_for(service) => break datagram,
                 Some(_) => {}
@@ -43,15 +43,15 @@ impl MapperClientSide<'_> {
                 None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it does not ask")),
             }
         };
-        let accept = accepting(&asked.octets, place);
-        let handle = asked.message().map(|raw| raw.assoc_handle.get());
+        let accept = accepting(&pm_req.octets, place);
+        let handle = pm_req.message().map(|raw| raw.assoc_handle.get());
         let (answer, since) = (accept.octets.clone(), self.connections.link.now());
-        self.state.answers.push(Answer { request: asked.octets, answer, aside: false, since, again: 0 });
-        self.put(&accept, asked.from, false, at).await?;
-        let ack = AskedFields {
+        self.state.answers.push(Answer { request: pm_req.octets, answer, aside: false, since, again: 0 });
+        self.put(&accept, pm_req.from, false, at).await?;
+        let ack = DatagramFields {
             message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },
             past: Some(MessageType::PM_REQ),
-            ..AskedFields::default()
+            ..DatagramFields::default()
         };
         self.expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
         while self.connections.target.connects() {

@@ -76,7 +76,7 @@ pub(crate) struct SendOptions {
 
 /// What a datagram must be, or what must not come.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AskedFields {
+pub(crate) struct DatagramFields {
     pub(crate) message: MapperFields,
     /// It comes to the port that answers `aside` come from.
     pub(crate) aside: bool,
@@ -151,15 +151,17 @@ impl MapperClientSide<'_> {
         let person = start.person(service, Some(desk));
         let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
         let within = self.connections.target.scaled(seconds);
-        let (end, mut told, mut ended_since) = (self.connections.link.now() + within, None, None);
+        let (end, mut shown_at, mut ended_since) = (self.connections.link.now() + within, None, None);
         self.state.connections.clear();
         let before = self.state.waiting();
         while self.state.waiting() == before {
             let now = self.connections.link.now();
-            if let Some(what) = person.as_deref().filter(|_| told.is_none_or(|told| now >= told + COUNTDOWN)) {
+            if let Some(what) =
+                person.as_deref().filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN))
+            {
                 let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
                 self.connections.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
-                told = Some(now);
+                shown_at = Some(now);
             }
             let slice = if self.connections.link.is_virtual() { within } else { LOOK };
             if self.receive((now + slice).min(end), at).await? {
@@ -183,12 +185,12 @@ impl MapperClientSide<'_> {
             Ok(None) => return Ok(false),
             Ok(Some(Call::Connection { to, connection })) => {
                 self.connections.check_limit(at)?;
-                self.connections.heard = true;
+                self.connections.has_responded = true;
                 let number = self.connections.connected(*connection, Direction::Received);
                 self.state.connections.push_back((to, number));
             }
             Ok(Some(Call::Datagram { to, from, octets })) => {
-                self.connections.heard = true;
+                self.connections.has_responded = true;
                 self.connections.check_received(size_of::<Datagram>() + octets.len(), at)?;
                 self.connections.log.answered();
                 let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
