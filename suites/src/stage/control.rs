@@ -31,7 +31,7 @@ pub(super) const UNTAGGED: usize = 18;
 pub(super) const TAGGED: usize = 14;
 /// Octets of a port mapper's message.
 const MAPPER_MESSAGE: usize = 48;
-/// Markers are so many octets apart, and so long (RFC 5044 section 4.3).
+/// Distance and length of markers, in octets (RFC 5044 section 4.3).
 const MARKER_INTERVAL: u64 = 512;
 const MARKER: u64 = 4;
 
@@ -44,7 +44,7 @@ pub(crate) enum Deviation {
     Startup(Message),
 }
 
-/// The marked steps of a case, and what its control came to.
+/// The marked steps of a case, and the outcome of its control.
 #[derive(Debug, Default)]
 pub(crate) struct ControlLog {
     /// A marked step sent a start-up frame.
@@ -179,7 +179,7 @@ impl ControlLog {
         }
     }
 
-    /// A marked step sends a ULPDU of so many octets.
+    /// A marked step sends a ULPDU of this length.
     fn note_length(&mut self, length: usize) {
         let length = u16::try_from(length).unwrap_or(u16::MAX);
         if !self.lengths.contains(&length) && self.lengths.len() < MOST_LENGTHS {
@@ -188,13 +188,13 @@ impl ControlLog {
     }
 }
 
-/// Octets of a stream, from this place of it on, without the markers among them.
+/// Octets of a stream from this position, without the markers among them.
 pub(super) fn without_markers(position: u64, octets: &[u8]) -> Vec<u8> {
     (position..).zip(octets).filter(|(at, _)| at % MARKER_INTERVAL >= MARKER).map(|(_, octet)| *octet).collect()
 }
 
-/// Octets of payload that make a ULPDU of `length` octets behind a header of so many, or a longer
-/// one with the same PAD.
+/// Length of the payload of a ULPDU that has `length` octets with its header, or is longer and has
+/// the same PAD.
 pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     while length < header {
         length += 4;

@@ -6,24 +6,24 @@ use weft_core::RequirementId;
 
 use crate::model::SourceLocation;
 
-/// What every expectation has.
+/// The common part of all expectations.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
-    /// The requirements that are broken when it is not met. Without one the expectation only
-    /// prepares: not met, the case is inconclusive.
+    /// The requirements that are violated if it is not met. Without a requirement, the expectation is
+    /// preparation: if it is not met, the case is inconclusive.
     pub(crate) requirements: Vec<RequirementId>,
-    /// The requirements whose rules in the monitor have something to judge when it is met.
+    /// The requirements that the monitor can judge if it is met.
     pub(crate) shows: Vec<RequirementId>,
-    /// Time is what the requirement is about: too late is a failure.
+    /// The requirement is about time: a late answer is a failure.
     pub(crate) overdue_fails: bool,
     /// How long to wait.
     pub(crate) within: Duration,
-    /// Where it stands in the script.
+    /// Its line in the script.
     pub(crate) at: Option<SourceLocation>,
 }
 
 impl Expectation {
-    /// One that only prepares.
+    /// An expectation that is only preparation.
     pub(crate) fn preparation(within: Duration, at: Option<&SourceLocation>) -> Self {
         Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within, at: at.cloned() }
     }

@@ -1,4 +1,4 @@
-//! The good exchange: what shows that the target is alive and does its work.
+//! The good exchange, which shows that the target is alive and its service works.
 //!
 //! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an
 //! orderly close. With rping, its ritual in place of the Send. Where nothing is known above MPA:
@@ -106,7 +106,7 @@ impl Stage {
         if let Ok(operation) = &begun {
             self.connections.get(number, expectation.at.as_ref())?.place.buffer = operation.buffer;
             self.connections.log.operates();
-            // siw loses what arrives right behind its first echo, too: about one time in twenty.
+            // siw also loses what arrives immediately after its first echo: about one time in twenty.
             let settled = self.connections.link.now() + self.connections.target.settle;
             self.connections.link.pause(settled).await;
         }

@@ -1,9 +1,17 @@
-//! The tester while one case runs: its connections to the target, and the record of what it did,
-//! saw and decided.
+//! The tester while one case runs: its connections to the target, and the record of the case.
 //!
-//! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the
-//! record and returns [`Stop`], which no script can catch. Which verdict the whole record deserves
-//! is judged elsewhere ([`crate::run`]).
+//! Scripts act through a [`Stage`]. It owns the [`Connections`], and the state of each side:
+//!
+//! | side | what the tester does |
+//! | --- | --- |
+//! | [`RdmaSide`] | MPA, DDP and RDMAP on a connection |
+//! | [`SdpSide`] | SDP on a connection |
+//! | [`MapperServerSide`] | sends requests to a target that is a port mapper |
+//! | [`MapperClientSide`] | answers a target that is a client of a port mapper |
+//! | [`AgentSide`] | controls the target's verbs through its agent |
+//!
+//! A [`Recorder`] adds to the record. If an expectation is not met, it decides the case and returns
+//! [`Stop`], which no script can catch. [`crate::run`] judges the verdict of the complete record.
 
 mod agent;
 mod connections;
@@ -45,13 +53,13 @@ pub(crate) use sdp::{Carrier, Ending, Item, SdpConnection, SdpSide, Value, Wante
 use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
 use crate::targets::{Reached, Target};
 
-/// The case is decided; the record says how.
+/// The case is decided. The record contains the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the case is decided")]
 pub(crate) struct Stop;
 
-/// What RFC 6581 asks of an enhanced Responder alone. One without the enhanced set-up closes on an
-/// enhanced Request (P2P-10-4); on the wire, a wrong Reply of one looks like that of the other.
+/// Requirements of RFC 6581 for enhanced Responders only. A Responder without the enhanced set-up
+/// closes on an enhanced Request (P2P-10-4). On the wire, both look the same if the Reply is wrong.
 const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
     [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
 
@@ -129,8 +137,8 @@ impl Stage {
         AgentSide { connections: &mut self.connections, state: &mut self.agent }
     }
 
-    /// A TCP connection and no more: to a responder, or from an initiator, which is started for it.
-    /// Gives its number, from 1.
+    /// Opens a TCP connection to a responder, or starts an initiator and waits for its connection.
+    /// Returns the number of the connection. The first is 1.
     pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
         if self.connections.target.service == crate::targets::Service::Agent {
             return self.agent().open_connection(at).await;
@@ -148,7 +156,7 @@ impl Stage {
         self.connections.programs.last_end().is_some()
     }
 
-    /// Ends what the case left open, so that the evidence is whole and the target free.
+    /// Closes what the case left open, so that the evidence is complete and the target is free.
     pub(crate) async fn leave(&mut self) {
         self.agent().leave().await;
         self.connections.leave().await;

@@ -1,4 +1,4 @@
-//! Connections that are opened, and then used for one thing: SDP's start-up, or a probe.
+//! Steps that open a connection of their own: start-up with SDP, and probes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::script::message::Message;
 use crate::sdp::ReceivedMessage;
 
 impl Stage {
-    /// Connects, sends `hello`, and does what the profile asks for until HelloAck is here.
+    /// Connects, sends `hello`, and follows the profile until HelloAck arrives.
     pub(crate) async fn open_sdp(
         &mut self,
         hello: &Message,
@@ -23,9 +23,9 @@ impl Stage {
         Ok((number, self.sdp().open(number, hello, profile, expectation).await?))
     }
 
-    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck, which is held back for so long: nothing may come meanwhile. With a `port`, the
-    /// connection is one by which the target goes on with one that was suspended. Gives the Hello.
+    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck after `hold`, during which nothing may arrive. With a `port`, the target resumes a
+    /// suspended connection. Returns the Hello.
     pub(crate) async fn accept_sdp(
         &mut self,
         hello_ack: &Message,
@@ -39,7 +39,7 @@ impl Stage {
         Ok((number, self.sdp().answer_hello(number, hello_ack, hold, expectation).await?))
     }
 
-    /// Connects and sends a Hello, with what the profile has beside it; nothing is waited for.
+    /// Connects and sends a Hello, with the MPA frames of the profile. Waits for nothing.
     pub(crate) async fn send_hello(
         &mut self,
         hello: &Message,
@@ -51,7 +51,7 @@ impl Stage {
         Ok(number)
     }
 
-    /// Connects, and starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
+    /// Connects, and starts SDP in this profile. Returns the HelloAck, or what arrived instead.
     pub(crate) async fn probe_sdp_start(
         &mut self,
         profile: SdpStart,
@@ -62,8 +62,8 @@ impl Stage {
         self.sdp().probe_hello(number, profile, order, within).await
     }
 
-    /// The same; then a few octets go there, and the connection is closed. What came until then,
-    /// within `within`; a socket that says something of its own accord does so within `quiet`.
+    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
+    /// within `within`. A socket that sends without a request does so within `quiet`.
     pub(crate) async fn probe_sdp(
         &mut self,
         profile: SdpStart,
@@ -74,7 +74,7 @@ impl Stage {
         self.sdp().probe(number, profile, order, times).await
     }
 
-    /// Sends a Request on a connection of its own. Gives the Reply, or what came instead.
+    /// Sends a Request on a connection of its own. Returns the Reply, or what arrived instead.
     pub(crate) async fn probe_mpa(
         &mut self,
         request: &StartupFields,

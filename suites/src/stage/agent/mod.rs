@@ -1,9 +1,8 @@
-//! The agent of the target in a case: what it is asked and what it tells, in the record beside the
+//! The agent of the target in a case. Requests, answers and events are in the record, beside the
 //! wire.
 //!
-//! An agent that has gone, or that refuses what it is asked, says nothing about the target: the
-//! case is inconclusive then. `operate` has connections that it makes, `expect` what is expected of
-//! its events.
+//! If the agent fails or refuses a request, the case is inconclusive: that is no verdict on the
+//! target. `operate` opens connections with the agent, `expect` has the expectations of its events.
 
 mod expect;
 mod operate;
@@ -26,9 +25,9 @@ use crate::model::{Direction, SourceLocation, StepKind, Verdict};
 const ANSWER_SECONDS: f64 = 20.0;
 /// Seconds in which an agent has to be there.
 const OPEN_SECONDS: f64 = 20.0;
-/// Most characters of what is said in one step.
+/// Maximum length of the text of one step, in characters.
 const MOST_TEXT: usize = 400;
-/// Events that nobody looks at.
+/// Maximum number of events that no expectation has taken.
 const MOST_EVENTS: usize = 10_000;
 
 /// The agent, as far as a case has one.
@@ -38,7 +37,7 @@ pub(in crate::stage) struct State {
     domain: Option<Object>,
     /// Where it listens.
     listener: Option<SocketAddr>,
-    /// What it told and nobody looked at, with its time.
+    /// Events that no expectation has taken, each with its time.
     events: VecDeque<(u64, Event)>,
     /// The last work request's number.
     work: u64,
@@ -61,7 +60,7 @@ impl AgentSide<'_> {
         self.connections.recorder()
     }
 
-    /// Asks for something, which is done; it belongs to no stimulus.
+    /// Has the agent perform an action that is not a stimulus. If it fails, the case is inconclusive.
     pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Done, Stop> {
         match self.request(action, at).await? {
             Ok(done) => Ok(done),
@@ -69,7 +68,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Asks for something that makes the target do something.
+    /// Has the agent perform an action that is a stimulus for the target.
     pub(crate) async fn stimulate(
         &mut self,
         action: Action,
@@ -79,7 +78,7 @@ impl AgentSide<'_> {
         self.request(action, at).await
     }
 
-    /// Asks for something, and gives what came of it.
+    /// Sends a request to the agent, and returns its result.
     pub(crate) async fn request(
         &mut self,
         action: Action,
@@ -120,7 +119,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Keeps an event that was looked at, for the next one who asks.
+    /// Puts an event back, for the next expectation.
     fn put_back(&mut self, event: Event) {
         self.state.events.push_front((0, event));
     }
@@ -137,13 +136,13 @@ impl AgentSide<'_> {
         let text = serde_json::to_string(&event).unwrap_or_default();
         self.record(agent_ns, &text);
         if self.state.events.len() >= MOST_EVENTS {
-            return Err(self.fail(&format!("tells more than {MOST_EVENTS} things that nobody asked for"), at));
+            return Err(self.fail(&format!("sends more than {MOST_EVENTS} events that no expectation takes"), at));
         }
         self.state.events.push_back((agent_ns, event));
         Ok(true)
     }
 
-    /// Puts what the agent has told by now into the record.
+    /// Records the events that the agent has sent until now.
     pub(in crate::stage) async fn leave(&mut self) {
         let now = self.connections.link.now();
         while self.state.agent.is_some() && matches!(self.receive(now, None).await, Ok(true)) {}
@@ -173,7 +172,9 @@ impl AgentSide<'_> {
             return Ok(());
         }
         let Some(way) = self.connections.target.agent.clone() else {
-            return Err(self.recorder().harness(at, "the target has no agent: the case has to say that it needs one"));
+            return Err(self
+                .recorder()
+                .harness(at, "the target has no agent: the case has to declare that it needs one"));
         };
         match Agent::open(&way, self.connections.target.scaled(OPEN_SECONDS)).await {
             Ok(agent) => {

@@ -49,7 +49,7 @@ impl Default for PairOptions {
     }
 }
 
-/// A connection in Full Operation: FPDUs may go both ways.
+/// A connection in Full Operation: both sides may send FPDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operated {
     /// The tester's end.
@@ -87,7 +87,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Where the target file says that the agent meets the tester.
+    /// The address in the target file at which the agent reaches the tester.
     fn address(&self) -> Option<SocketAddr> {
         self.connections.target.agent.as_ref().and_then(|agent| agent.place)
     }
@@ -143,7 +143,7 @@ impl AgentSide<'_> {
         Ok(())
     }
 
-    /// The agent's end connects to the tester: TCP, and its Request is on the way. Gives both ends.
+    /// The agent's end connects to the tester by TCP, and sends its Request. Returns both ends.
     pub(crate) async fn connect(
         &mut self,
         options: &PairOptions,
@@ -177,8 +177,8 @@ impl AgentSide<'_> {
         match self.event(deadline, is_request, expectation.at.as_ref()).await? {
             Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
             _ => {
-                let expected = "the target's user is told of the Request";
-                Err(self.recorder().overdue(expectation, expected, "it is told nothing"))
+                let expected = "the target's user is notified of the Request";
+                Err(self.recorder().overdue(expectation, expected, "it is not notified"))
             }
         }
     }
@@ -325,8 +325,10 @@ impl AgentSide<'_> {
         };
         Ok(match self.event(deadline, of_pair, expectation.at.as_ref()).await? {
             Some(Event::Established { .. }) => Ok(()),
-            Some(other) => Err(format!("its user is told {}", serde_json::to_string(&other).unwrap_or_default())),
-            None => Err("its user is not told that the connection is there".to_owned()),
+            Some(other) => {
+                Err(format!("its user is notified of {}", serde_json::to_string(&other).unwrap_or_default()))
+            }
+            None => Err("its user is not notified that the connection is established".to_owned()),
         })
     }
 
@@ -382,14 +384,14 @@ impl AgentSide<'_> {
         self.connections.finish(number, at).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // A device that has to be told is told so by what follows.
+        // The following request notifies a device that needs it.
         self.event(deadline, ended, at).await?;
         self.perform(Action::Destroy { object: pair }, at).await?;
         Ok(Ok(number))
     }
 }
 
-/// How a connection begins, as the agent says it.
+/// The parameters of a connection in the agent's protocol.
 pub(crate) fn parameters(connection: Object, options: &PairOptions) -> Parameters {
     let &PairOptions { ref private_data, ird, ord, .. } = options;
     Parameters { connection, private_data: Octets(private_data.clone()), ird, ord }

@@ -1,4 +1,4 @@
-//! Connections that the target opens: it is started, and its connection is waited for.
+//! Connections that the target opens: the tester starts the target and waits for its connection.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use crate::model::{Direction, Event, SourceLocation};
 use crate::stage::{Expectation, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
-/// How often the end of a command is looked for while its connection is waited for.
+/// How often the tester checks for the end of a command while it waits for its connection.
 pub(in crate::stage) const LOOK: Duration = Duration::from_millis(50);
-/// How long a command that has ended may still have a connection under way: ssh ends before what it
-/// started has.
+/// How long a connection may still arrive after its command has ended: ssh ends before the program
+/// that it started.
 pub(in crate::stage) const GRACE: Duration = Duration::from_secs(1);
 /// Between two lines of a countdown.
 pub(in crate::stage) const COUNTDOWN: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ impl Connections {
         }
     }
 
-    /// Waits for the connection by which the target goes on with one that was suspended.
+    /// Waits for the connection by which the target resumes a suspended one.
     pub(in crate::stage) async fn await_reconnection(
         &mut self,
         port: u16,

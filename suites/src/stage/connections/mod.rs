@@ -43,9 +43,9 @@ const CLOSING_SECONDS: f64 = 2.0;
 /// One connection of the case.
 pub(in crate::stage) struct Connection {
     pub(in crate::stage) end: TesterConnection,
-    /// Received, and not yet looked at by an expectation.
+    /// Received, but not yet used by an expectation.
     pub(in crate::stage) unread: Vec<u8>,
-    /// Octets that the tester sent behind its start-up frame: where its next FPDU begins.
+    /// Octets that the tester sent after its start-up frame: where its next FPDU begins.
     pub(in crate::stage) position: u64,
     pub(in crate::stage) finished: bool,
     /// The target has sent its Reply, and is busy with the new connection until then.
@@ -56,7 +56,7 @@ pub(in crate::stage) struct Connection {
     pub(in crate::stage) request: Option<Vec<u8>>,
 }
 
-/// What a receiving end came to.
+/// What happened on the receiving side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::stage) enum Arrival {
     Octets,
@@ -75,7 +75,7 @@ pub(crate) struct Connections {
     list: Vec<Connection>,
     received: usize,
     sent: usize,
-    /// The target sent something, or closed: it is not merely a port.
+    /// The target has sent something or closed a connection, so it is more than an open port.
     pub(crate) has_responded: bool,
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,
@@ -141,7 +141,7 @@ impl Connections {
         }
     }
 
-    /// A connection came about; `direction` says who opened it.
+    /// Adds a connection. `direction` is `Sent` if the tester opened it.
     pub(in crate::stage) fn connected(&mut self, end: TesterConnection, direction: Direction) -> u32 {
         self.list.push(Connection {
             end,
@@ -161,7 +161,7 @@ impl Connections {
         number
     }
 
-    /// Sends octets as a script wants them.
+    /// Sends octets as a script made them.
     pub(crate) async fn send(
         &mut self,
         number: u32,
@@ -172,8 +172,8 @@ impl Connections {
         self.put(number, message, at).await
     }
 
-    /// Sends octets in pieces, cut behind these counts of them, with `pause` in between. Each piece
-    /// is a write of its own, and so, where TCP does not join them, a segment of its own.
+    /// Sends octets in pieces, cut after these numbers of octets, with `pause` in between. Each piece
+    /// is a separate write. If TCP does not join the writes, it is a separate segment.
     pub(crate) async fn send_cut(
         &mut self,
         number: u32,
@@ -195,7 +195,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Lets time pass; the target goes on meanwhile.
+    /// Waits. The target continues.
     pub(crate) async fn pause(&mut self, time: Duration) {
         self.recorder().step(
             0,
@@ -207,7 +207,7 @@ impl Connections {
         self.link.pause(self.link.now() + time).await;
     }
 
-    /// Closes the tester's half alone: FIN. The target may go on sending.
+    /// Closes only the tester's half with FIN. The target may continue to send.
     pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.stimulate(number);
         self.finish(number, at).await
@@ -231,8 +231,8 @@ impl Connections {
         }
     }
 
-    /// Right behind its Reply some implementations do not bear an end: Linux's `iwcm` stops with a
-    /// bug now and then. An end that is no stimulus comes `settle_ms` behind it.
+    /// Some implementations fail if a connection ends immediately after their Reply: Linux's `iwcm`
+    /// sometimes stops with a bug. A close that is not a stimulus waits `settle_ms` after the Reply.
     pub(in crate::stage) async fn await_settled(
         &mut self,
         number: u32,
@@ -296,7 +296,7 @@ impl Connections {
         self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
         match sent {
             Ok(()) => Ok(()),
-            // The next look at the connection tells it.
+            // The next receive on the connection reports it.
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
                 let expectation = Expectation::preparation(Duration::ZERO, at);
@@ -306,7 +306,7 @@ impl Connections {
         }
     }
 
-    /// Where the tester's next FPDU begins in its stream: octets sent behind its start-up frame.
+    /// Where the tester's next FPDU begins in its stream: octets sent after its start-up frame.
     pub(crate) fn position(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<u64, Stop> {
         Ok(self.get(number, at)?.position)
     }
@@ -325,7 +325,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits for one thing from the target and writes it down. Octets go behind the unread ones.
+    /// Waits for one event from the target and records it. Appends octets to the unread ones.
     pub(in crate::stage) async fn receive(
         &mut self,
         number: u32,
@@ -357,13 +357,13 @@ impl Connections {
         Ok(arrival)
     }
 
-    /// So many octets of the target's are to be kept. One that floods ends its case.
+    /// Counts received octets. A target that sends too many ends the case.
     pub(in crate::stage) fn check_received(&mut self, octets: usize, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.received += octets;
         if self.received > MAX_RECEIVED {
             let expectation = Expectation::preparation(Duration::ZERO, at);
             let actual = format!("more than {MAX_RECEIVED} octets");
-            return Err(self.recorder().undecided(&expectation, "a target that sends what is asked of it", &actual));
+            return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
         }
         Ok(())
     }
@@ -388,7 +388,7 @@ impl Connections {
         self.programs.stimulate_last();
     }
 
-    /// A TCP connection and no more: to a responder, or from an initiator, which is started for it.
+    /// Opens a TCP connection to a responder, or starts an initiator and waits for its connection.
     pub(in crate::stage) async fn open(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
         if self.start.is_some() {
             return self.accept(at).await;
@@ -420,7 +420,7 @@ impl Connections {
     }
 }
 
-/// Octets behind the start-up frame that a message begins with; `None`: it begins with none.
+/// Octets after the start-up frame that a message begins with. `None`: it does not begin with one.
 fn len_after_startup(octets: &[u8]) -> Option<usize> {
     let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
     let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;

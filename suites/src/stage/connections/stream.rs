@@ -9,7 +9,7 @@ use crate::model::SourceLocation;
 use crate::stage::{Expectation, NoFrame, Stop, describe};
 
 impl Connections {
-    /// Takes one whole start-up frame of this kind from the stream.
+    /// Takes one complete start-up frame of this kind from the stream.
     pub(in crate::stage) async fn startup_frame(
         &mut self,
         number: u32,
@@ -46,7 +46,7 @@ impl Connections {
         }
     }
 
-    /// Takes one whole FPDU from the stream.
+    /// Takes one complete FPDU from the stream.
     pub(in crate::stage) async fn fpdu(
         &mut self,
         number: u32,

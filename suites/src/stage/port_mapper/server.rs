@@ -14,7 +14,7 @@ use crate::stage::{Connections, Expectation, Recorder, Stop};
 
 /// Sockets of one case.
 const MAX_SOCKETS: usize = 64;
-/// AssocHandles of what is merely asked begin here.
+/// AssocHandles of queries begin here.
 const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 
 /// What an answer must hold.
@@ -103,7 +103,7 @@ impl MapperServerSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.log.stimulated();
-        // Who reflects the address that it was sent (section 7.3.1.9) may reflect all of its field.
+        // A target that reflects the received address (section 7.3.1.9) may reflect the entire field.
         if let Ok((sent, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
@@ -182,8 +182,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// The address of an answer takes a TCP connection from the port that the Request told. Gives
-    /// its number.
+    /// Connects from the port in the Request to the address of an answer. Returns the number of the
+    /// connection.
     pub(crate) async fn connect(
         &mut self,
         (from, address): (SocketAddr, SocketAddr),
@@ -227,8 +227,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Asks for a service from a socket of its own, and takes what is given. `None`: no answer; an
-    /// error says what came in its place.
+    /// Requests a service from a socket of its own, and acknowledges a PMAccept. `None`: no answer. An
+    /// error describes what arrived instead.
     pub(crate) async fn query(
         &mut self,
         service: SocketAddr,

@@ -40,8 +40,8 @@ pub(crate) struct ReplyFields {
 }
 
 impl RdmaSide<'_> {
-    /// The target closes the connection (FIN or reset), and sends nothing before but what `before`
-    /// allows. Gives the time it took.
+    /// The target closes the connection (FIN or reset). Before that, it sends only what `before`
+    /// allows. Returns the time until the close.
     pub(crate) async fn expect_close(
         &mut self,
         number: u32,
@@ -143,8 +143,8 @@ impl RdmaSide<'_> {
         Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// The target sends nothing until the time is over; that it closes is fine, unless the
-    /// connection has to stay `open`.
+    /// The target sends nothing until the time is over. It may close, unless the connection has to
+    /// stay `open`.
     pub(crate) async fn expect_silence(
         &mut self,
         number: u32,
@@ -218,7 +218,7 @@ fn begins_terminate(octets: &[u8]) -> bool {
     }
 }
 
-/// Length of the FPDU without markers that the octets begin with, once it is whole.
+/// Length of the FPDU without markers that the octets begin with, if it is complete.
 fn complete_fpdu_len(octets: &[u8]) -> Option<usize> {
     let len = len_without_markers(u16::from_be_bytes(*octets.first_chunk()?));
     (octets.len() >= len).then_some(len)

@@ -13,7 +13,7 @@ use crate::stage::{Arrival, Expectation, Stop, describe};
 pub(crate) struct FpduFields {
     /// RDMAP opcode.
     pub(crate) opcode: Option<u8>,
-    /// What is behind the headers.
+    /// The octets after the headers.
     pub(crate) payload: Option<Vec<u8>>,
     /// Fields of its DDP header.
     pub(crate) header: HeaderFields,
@@ -79,7 +79,7 @@ impl std::fmt::Display for HeaderFields {
 }
 
 impl RdmaSide<'_> {
-    /// The target sends an FPDU of these fields. Gives it whole.
+    /// The target sends an FPDU with these fields. Returns the complete FPDU.
     pub(crate) async fn expect_fpdu(
         &mut self,
         number: u32,
@@ -110,8 +110,8 @@ impl RdmaSide<'_> {
         Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for
-    /// the next expectation.
+    /// The target's next octets begin with these. Returns all received octets, and with `keep` leaves
+    /// them for the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
         number: u32,
@@ -163,17 +163,17 @@ impl RdmaSide<'_> {
             return format!("it {none}");
         }
         self.recorder().mark_wrong(number);
-        format!("it {none}, which is no whole FPDU")
+        format!("it {none}, which is not a complete FPDU")
     }
 }
 
-/// The ULPDU of a whole FPDU.
+/// The ULPDU of a complete FPDU.
 pub(crate) fn ulpdu(fpdu: &[u8]) -> &[u8] {
     let length = fpdu.first_chunk().map_or(0, |len| usize::from(u16::from_be_bytes(*len)));
     fpdu.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default()
 }
 
-/// Is the CRC field of a whole FPDU, without markers, right?
+/// Is the CRC field of a complete FPDU without markers right?
 pub(crate) fn crc_is_right(fpdu: &[u8]) -> bool {
     let (covered, field) = fpdu.split_at(fpdu.len().saturating_sub(CRC_LEN));
     crc::to_octets(crc::crc32c(covered)) == *field

@@ -37,7 +37,7 @@ impl RdmaSide<'_> {
         self.finish_start_up(number, request, expectation).await
     }
 
-    /// The same behind the Request.
+    /// The same after the Request.
     pub(in crate::stage) async fn finish_start_up(
         &mut self,
         number: u32,
@@ -76,15 +76,14 @@ impl RdmaSide<'_> {
         Ok(Ok(started))
     }
 
-    /// Do the tester's own exchanges have markers where the target asks for them? Scripts have to
-    /// place their own, so only in cases that are about that; where nothing is known above MPA no
-    /// exchange has FPDUs.
+    /// Do the tester's own exchanges have markers if the target requests them? Only in cases about
+    /// markers, since scripts place their own. If nothing is known above MPA, no exchange has FPDUs.
     pub(in crate::stage) fn sends_markers(&self) -> bool {
         self.connections.target.asks_markers || !self.connections.target.service.driver().has_fpdus()
     }
 
-    /// Some implementations lose what arrives right behind their Reply until more arrives; see
-    /// `settle_ms`. Nothing may come meanwhile.
+    /// Waits `settle_ms`, because some implementations lose what arrives immediately after their
+    /// Reply until more arrives. Returns false if something arrived.
     pub(in crate::stage) async fn settle(&mut self, number: u32, expectation: &Expectation) -> Result<bool, Stop> {
         let settled = self.connections.link.now() + self.connections.target.settle;
         Ok(self.connections.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
@@ -100,14 +99,14 @@ impl RdmaSide<'_> {
         expectation: &Expectation,
     ) -> Result<Result<u32, String>, Stop> {
         if started.rtr.is_none() && !self.settle(number, expectation).await? {
-            return Ok(Err("it did not wait for the first FPDU behind its Reply".into()));
+            return Ok(Err("it did not wait for the first FPDU after its Reply".into()));
         }
         let msn = if started.rtr == Some(Rtr::Send) { 2 } else { 1 };
         self.send_ulpdu(number, "Send", &correct::send(msn, payload), started, expectation).await?;
         Ok(Ok(msn))
     }
 
-    /// Sends a right FPDU, with markers where the target asked for them.
+    /// Sends a correct FPDU, with markers if the target requested them.
     pub(in crate::stage) async fn send_ulpdu(
         &mut self,
         number: u32,
@@ -125,8 +124,8 @@ impl RdmaSide<'_> {
         self.connections.put(number, &message, at).await
     }
 
-    /// The target's next FPDU, but for the answer to a ready-to-receive Read; `due` says which one
-    /// that should be.
+    /// Waits for the target's next FPDU, and skips the answer to a ready-to-receive Read. `due` names
+    /// the expected FPDU.
     pub(in crate::stage) async fn answer(
         &mut self,
         number: u32,

@@ -26,14 +26,14 @@ pub(crate) use terminate::TerminateFields;
 use super::{Connections, Recorder};
 use crate::correct::Rtr;
 
-/// Why an exchange with a target that has M=1 does not go on.
-pub(in crate::stage) const MARKERS_REQUESTED: &str = "it asks for markers, which this exchange does not send";
+/// Why an exchange with a target that has M=1 stops.
+pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
 
-/// What start-up came to.
+/// The result of start-up.
 pub(crate) struct Started {
     /// CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// The target asked for markers.
+    /// The target requested markers.
     pub(in crate::stage) markers: bool,
     /// What the tester sent to show that it is ready.
     pub(in crate::stage) rtr: Option<Rtr>,
@@ -41,14 +41,14 @@ pub(crate) struct Started {
     pub(in crate::stage) ird: Option<u16>,
 }
 
-/// What a script goes on with in Full Operation.
+/// What a script needs in Full Operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
     /// MSN of the tester's next Send.
     pub(crate) msn: u32,
     /// A tagged buffer of the target: the sink of rping's Read.
     pub(crate) buffer: Option<TaggedBuffer>,
-    /// Reads that the target holds at a time, as its enhanced Reply tells.
+    /// IRD of the target's enhanced Reply: the Reads that it accepts at a time.
     pub(crate) ird: Option<u16>,
 }
 
@@ -58,16 +58,16 @@ pub(crate) struct TaggedBuffer {
     pub(crate) stag: u32,
     /// TO of its first octet.
     pub(crate) tagged_offset: u64,
-    /// As many as its server was given.
+    /// Its length, from the target file.
     pub(crate) length: u32,
 }
 
-/// What ends the wait for a frame that does not come.
+/// Why an expected frame did not arrive.
 pub(in crate::stage) enum NoFrame {
     Fin,
     Reset,
     TimedOut,
-    /// Octets that are none.
+    /// Octets that are not such a frame.
     Other(String),
 }
 

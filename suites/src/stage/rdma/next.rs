@@ -1,5 +1,4 @@
-//! What comes next on a connection, for a script that goes one way or the other by it. Nothing is
-//! judged here, and nothing decided.
+//! The next event on a connection, for a script that depends on it. Decides nothing.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
@@ -7,14 +6,14 @@ use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use super::{NoFrame, RdmaSide};
 use crate::stage::{Arrival, Expectation, Stop};
 
-/// What came.
+/// The next event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A start-up frame, whole.
+    /// A complete start-up frame.
     Frame(StartupKind, Vec<u8>),
-    /// An FPDU, whole and without markers.
+    /// A complete FPDU without markers.
     Fpdu(Vec<u8>),
-    /// Octets that came to be neither.
+    /// Octets that are neither.
     Octets,
     /// FIN, or a reset.
     Close,
@@ -31,7 +30,7 @@ impl RdmaSide<'_> {
             let unread = &self.connections.get(number, at)?.unread;
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
-                // So few octets that they may be either.
+                // Too few octets to distinguish them.
                 (true, true) => {}
                 (true, false) => break Some(StartupKind::Request),
                 (false, true) => break Some(StartupKind::Reply),
@@ -60,7 +59,7 @@ impl RdmaSide<'_> {
                 self.connections.log.answered();
                 Ok(complete)
             }
-            // It has begun, and so is no close, whatever came behind it.
+            // Octets have arrived, so this is not a close, even if one follows.
             Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),
         }
     }

@@ -11,7 +11,7 @@ use super::{TaggedBuffer, crc_is_right, ulpdu};
 pub(in crate::stage) struct Place {
     /// CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// The target asked for markers.
+    /// The target requested markers.
     pub(in crate::stage) markers: bool,
     /// MSN of the tester's next Send, and of its next Read Request.
     pub(in crate::stage) send_msn: u32,
@@ -31,8 +31,8 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The tester sends these octets: a start-up frame, FPDUs, or whatever a script makes. Says
-    /// whether they begin with the first FPDU of the connection and its CRC is wrong.
+    /// Notes octets that the tester sends: a start-up frame, FPDUs, or others made by a script.
+    /// Returns whether they begin with the first FPDU of the connection and its CRC is wrong.
     pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {
         if let Ok(frame) = Startup::parse(octets) {
             self.crc |= frame.crc;
@@ -59,7 +59,7 @@ impl Place {
         is_bad
     }
 
-    /// The target asked for markers.
+    /// The target requested markers.
     pub(in crate::stage) fn has_markers(&self) -> bool {
         self.markers
     }

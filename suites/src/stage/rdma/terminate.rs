@@ -1,4 +1,4 @@
-//! A refusal: the Terminate that tells an error, or a close without one.
+//! A refusal: a Terminate with an error, or a close without a Terminate.
 
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
@@ -7,24 +7,23 @@ use weft_core::wire::rdmap::Opcode;
 use super::{NoFrame, RdmaSide, ulpdu};
 use crate::stage::{Expectation, Stop, describe};
 
-/// What a refusal must hold, apart from what every expectation has.
+/// The fields of an expected refusal.
 ///
-/// A refusal meets the requirements of the [`Expectation`] whichever way it is told: they are about
-/// what is refused. That there is a Terminate, and that it has the right error, are requirements of
-/// their own.
+/// A refusal with or without a Terminate meets the requirements of the [`Expectation`], which are
+/// about the refused message. Other requirements are about the Terminate and its error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
     /// The errors that will do: layer and type in one octet, then the code. None: any.
     pub(crate) errors: Vec<[u8; 2]>,
-    /// The requirements that are broken when the Terminate has another error.
+    /// The requirements that are violated if the Terminate has another error.
     pub(crate) code: Vec<RequirementId>,
-    /// The requirements that are broken when there is no Terminate.
+    /// The requirements that are violated if there is no Terminate.
     pub(crate) terminate: Vec<RequirementId>,
 }
 
 impl RdmaSide<'_> {
-    /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one,
-    /// `None`.
+    /// The target refuses what it received. Returns the complete FPDU of its Terminate, if it sent
+    /// one.
     pub(crate) async fn expect_terminate(
         &mut self,
         number: u32,
@@ -35,7 +34,7 @@ impl RdmaSide<'_> {
         let at = expectation.at.as_ref();
         let all = |ids: &[&[RequirementId]]| Expectation { requirements: ids.concat(), ..expectation.clone() };
         let refused = all(&[&expectation.requirements]);
-        // Nothing that is about the refusal holds where there is none.
+        // Without a refusal, all of these requirements are violated.
         let everything = all(&[&expectation.requirements, &fields.terminate, &fields.code]);
         let deadline = self.connections.link.now() + expectation.within;
         match self.connections.fpdu(number, deadline, at).await? {
@@ -111,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_a_terminate_has_an_error() {
-        // RFC 5040 Figure 7 behind an untagged header of queue 2.
+        // RFC 5040 Figure 7 after an untagged header of queue 2.
         let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\0\0";
         assert_eq!(error_of(&correct::fpdu(ulpdu, true)), Some([0x12, 0x01]));
         assert_eq!(error_of(&correct::fpdu(&ulpdu[..19], true)), None);

@@ -17,7 +17,7 @@ pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     name(octets).map_or_else(|| len.clone(), |name| format!("an {name} ({len})"))
 }
 
-/// The name of a whole start-up frame or FPDU.
+/// The name of a complete start-up frame or FPDU.
 pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     if let Ok(frame) = Startup::parse(octets) {
         let kind = if frame.kind == StartupKind::Reply { "MPA Reply" } else { "MPA Request" };

@@ -5,7 +5,7 @@ use weft_core::RequirementId;
 use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
 use crate::stage::control::ControlLog;
 
-/// What was done, seen, met and decided.
+/// The steps of a case, the expectations that were met, and the decision.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
@@ -32,11 +32,11 @@ pub(crate) struct Log {
     pub(crate) control: ControlLog,
     /// A good exchange, or the first exchange of the target's service, came before the stimulus.
     pub(crate) has_worked: bool,
-    /// What went wrong says nothing about the target.
+    /// The failure does not depend on the target.
     pub(crate) is_excused: bool,
     stimulated: bool,
     expected: bool,
-    /// A good exchange behind the stimulus did not work.
+    /// A good exchange after the stimulus did not work.
     is_dead: bool,
 }
 
@@ -103,7 +103,7 @@ impl Log {
         self.alive_after = false;
     }
 
-    /// The target sent a start-up frame or an FPDU that was waited for: nobody who is dead does.
+    /// The target sent an expected start-up frame or FPDU, so it is alive.
     pub(in crate::stage) fn answered(&mut self) {
         self.alive_before = true;
     }
@@ -119,7 +119,7 @@ impl Log {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
     }
 
-    /// The target was alive, and the good exchange behind the stimulus ended the case.
+    /// The target was alive, and the good exchange after the stimulus ended the case.
     pub(crate) fn is_dead_after(&self) -> bool {
         let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
         self.is_dead && self.decision.as_ref().is_some_and(undecided)

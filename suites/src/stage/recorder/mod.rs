@@ -1,4 +1,4 @@
-//! What an expectation adds to the record: met, or a decision that ends the case.
+//! The record of a case: steps, expectations that were met, and the decision that ends the case.
 //!
 //! [`crate::run`] judges the verdict of the complete record.
 

@@ -1,5 +1,4 @@
-//! How a connection begins of a target that asked where to connect to: with SDP, or in streaming
-//! mode without it.
+//! How a connection of a client of a port mapper begins: with SDP, or in streaming mode without it.
 
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
@@ -42,8 +41,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// What begins a connection: enough of it to tell a Hello, or what there is when the time is
-    /// over or the stream.
+    /// The first octets of a connection: enough to recognise a Hello, or what arrived until the end
+    /// of the time or of the stream.
     pub(in crate::stage) async fn first_octets(
         &mut self,
         number: u32,

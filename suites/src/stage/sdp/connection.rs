@@ -1,4 +1,4 @@
-//! One SDP connection as the tester sees it.
+//! One SDP connection: its counters, and the messages of the target.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,9 +16,9 @@ use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Octets of a message that is put together from segments at most.
 const MOST: usize = 1 << 20;
-/// Receive Private Buffers that the tester says it has.
+/// Receive Private Buffers that the tester announces.
 const BUFS: u16 = 16;
-/// The tester tells of its buffers at the latest when the target has so many credits left.
+/// If the target has only this many credits left, the tester announces its buffers.
 const LEAST_TARGET_CREDIT: u32 = 3;
 
 /// How a message is sent, where not as is right.
@@ -51,18 +51,18 @@ pub(crate) enum Item {
     Terminate(Vec<u8>),
 }
 
-/// The tester's books of a connection.
+/// The tester's counters of one SDP connection, and its unread messages.
 #[derive(Debug)]
 pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
     pub(crate) crc: bool,
     /// MSeq of the next message.
     pub(crate) mseq: u32,
-    /// MSeq of the last message that came.
+    /// MSeq of the last received message.
     pub(crate) last_mseq: u32,
-    /// What was told last: Bufs and MSeqAck.
+    /// Bufs and MSeqAck of the last sent message.
     pub(crate) announced: (u16, u32),
-    /// Bufs that is told.
+    /// Bufs of the next message.
     pub(crate) bufs: u16,
     /// Updates go out by themselves.
     pub(crate) updates: bool,
@@ -100,7 +100,7 @@ impl SdpConnection {
         }
     }
 
-    /// What a Hello or HelloAck told; it takes no number of the others'.
+    /// Notes the credit of a HelloAck, which has a number of its own.
     pub(super) fn acknowledged(&mut self, first: &ReceivedMessage) {
         // HelloAck is the message of number 0.
         self.last_mseq = 0;
@@ -131,19 +131,19 @@ impl SdpConnection {
         Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.last_mseq, order: self.order }
     }
 
-    /// Messages that the tester may still send, as far as the target told.
+    /// Messages that the tester may still send, by the last announcement of the target.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
         u32::from(self.credit.0).saturating_sub(sent)
     }
 
-    /// Messages that the target may still send, as far as it was told.
+    /// Messages that the target may still send, by the last announcement of the tester.
     fn target_credit(&self) -> u32 {
         let sent = self.last_mseq.wrapping_sub(self.announced.1);
         u32::from(self.announced.0).saturating_sub(sent)
     }
 
-    /// Takes what a whole FPDU holds.
+    /// Takes the content of a complete FPDU.
     fn take(&mut self, fpdu: &[u8]) {
         let octets = ulpdu(fpdu);
         let item = match Segment::parse(octets) {
@@ -203,8 +203,8 @@ impl SdpSide<'_> {
         Err(self.recorder().harness(at, &format!("connection {number} speaks no SDP")))
     }
 
-    /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it
-    /// waits for send credit as long as the target may need for an answer.
+    /// Sends an SDP message in a Send. Fills in the counters that it leaves open. Waits for send
+    /// credit as long as the target may need for an answer.
     pub(crate) async fn send(
         &mut self,
         number: u32,
@@ -261,7 +261,7 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Sends an RDMA Read Request for octets of the target, to be told from others by `sink_stag`.
+    /// Sends an RDMA Read Request for octets of the target. `sink_stag` identifies the Read.
     pub(crate) async fn request_read(
         &mut self,
         number: u32,
@@ -276,7 +276,7 @@ impl SdpSide<'_> {
         self.connections.put(number, &sent, at).await
     }
 
-    /// Sends the whole of an RDMA Write, or of a Read Response.
+    /// Sends a complete RDMA Write or Read Response.
     pub(crate) async fn send_tagged(
         &mut self,
         number: u32,
@@ -336,7 +336,7 @@ impl SdpSide<'_> {
 /// Octets of payload in one segment of the tester's.
 pub(in crate::stage) const SEGMENT: usize = 1000;
 
-/// Messages that go by a Send with Solicited Event where nothing else is said (section 14.2).
+/// Messages that by default are sent in a Send with Solicited Event (section 14.2).
 fn is_solicited(mid: Mid) -> bool {
     const UNSOLICITED: [Mid; 7] = [
         Mid::DIS_CONN,

@@ -165,7 +165,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The target answers a Read Request of the tester's whole.
+    /// The target answers a Read Request of the tester completely.
     pub(crate) async fn expect_response(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let expected = "an RDMA Read Response";
         let mut got = Vec::new();

@@ -1,6 +1,6 @@
-//! The good exchange with an SDP service: start-up; with an echo a few octets there and back, with
-//! a socket that is driven (the target that connects is one) a few that it is told to send; a
-//! graceful close.
+//! The good exchange with an SDP service: start-up, the work of the service, and a graceful close.
+//! An echo returns a few octets. A driven socket, as any target that connects, sends a few octets on
+//! a command.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl SdpSide<'_> {
             let hello_ack = Message::of_draft("HelloAck", draft);
             let alive = self.connections.log.alive_before;
             self.answer_hello(number, &hello_ack, Duration::ZERO, expectation).await?;
-            // Only the whole exchange says so.
+            // Only the complete exchange shows that.
             self.connections.log.alive_before = alive;
         } else {
             let profile = self.connections.target.sdp_start;
@@ -71,7 +71,7 @@ impl SdpSide<'_> {
         loop {
             match self.next_item(number, deadline, at).await? {
                 Ok(Item::Message(received)) if received.mid == Mid::DIS_CONN => break,
-                // A source still has something to say.
+                // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
                 Ok(other) => return Ok(Err(format!("it sent {} where DisConn was due", other.name()))),
                 Err(_) if service.user == SdpUser::Source => return Ok(Ok(())),

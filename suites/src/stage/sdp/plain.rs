@@ -48,8 +48,8 @@ impl SdpSide<'_> {
     }
 }
 
-/// Octets of payload that make a ULPDU of `length` octets, or a longer one with the same PAD; at
-/// least so many.
+/// Length of the payload that makes a ULPDU of `length` octets, or a longer one with the same PAD.
+/// It is `least` or more.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {

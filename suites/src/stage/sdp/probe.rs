@@ -1,5 +1,4 @@
-//! A look at an SDP socket that accepts: what it answers, and what it does with what it gets.
-//! Judges nothing.
+//! A probe of an SDP socket that accepts: its answer to a Hello, and to Data. Judges nothing.
 
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(crate) struct Behaviour {
     pub(crate) sent: Vec<u8>,
     /// It offered octets in its memory.
     pub(crate) advertised: bool,
-    /// It closed behind the tester.
+    /// It closed after the tester.
     pub(crate) closed: bool,
 }
 
@@ -42,7 +41,7 @@ impl Behaviour {
 }
 
 impl SdpSide<'_> {
-    /// Starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
+    /// Starts SDP in this profile. Returns the HelloAck, or what arrived instead.
     pub(in crate::stage) async fn probe_hello(
         &mut self,
         number: u32,
@@ -58,8 +57,8 @@ impl SdpSide<'_> {
         self.start(number, &hello, profile, &expectation).await
     }
 
-    /// The same; then a few octets go there, and the connection is closed. What came until then,
-    /// within `within`; a socket that says something of its own accord does so within `quiet`.
+    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
+    /// within `within`. A socket that sends without a request does so within `quiet`.
     pub(in crate::stage) async fn probe(
         &mut self,
         number: u32,
@@ -86,7 +85,7 @@ impl SdpSide<'_> {
         Ok(Ok(seen))
     }
 
-    /// Notes what comes, until the end; `briefly`: until there is something.
+    /// Notes what arrives until the deadline; with `briefly`, until something has arrived.
     async fn gather(
         &mut self,
         number: u32,

@@ -45,7 +45,7 @@ impl SdpStart {
     }
 }
 
-const EXPECTED: &str = "HelloAck behind a good Hello";
+const EXPECTED: &str = "HelloAck after a good Hello";
 /// Octets of a Hello.
 const HELLO_LEN: usize = 32;
 
@@ -57,7 +57,7 @@ const fn counters(order: FieldOrder) -> Counters {
 }
 
 impl SdpSide<'_> {
-    /// Sends `hello`, and does what the profile asks for until HelloAck is here.
+    /// Sends `hello`, and follows the profile until HelloAck arrives.
     pub(in crate::stage) async fn open(
         &mut self,
         number: u32,
@@ -75,7 +75,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The same without a verdict. Gives what came in place of it, in words.
+    /// The same without a verdict. The error describes what arrived instead.
     pub(in crate::stage) async fn start(
         &mut self,
         number: u32,
@@ -105,7 +105,7 @@ impl SdpSide<'_> {
                     Err(error) => return Ok(Err(format!("its MPA Request is wrong: {error}"))),
                 };
                 if request.markers {
-                    return Ok(Err("it asks for markers, which SDP's exchanges do not send".into()));
+                    return Ok(Err("it requests markers, which SDP's exchanges do not send".into()));
                 }
                 let reply = StartupFields { revision: request.revision.min(1), ..StartupFields::REPLY };
                 self.connections.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
@@ -162,8 +162,8 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck, which is held back for so long: nothing may come meanwhile. Gives the Hello.
+    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck after `hold`, during which nothing may arrive. Returns the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
         number: u32,
@@ -193,7 +193,7 @@ impl SdpSide<'_> {
         match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
             Ok(_) => {}
             Err(none) => {
-                return Err(self.recorder().unmet(expectation, "an MPA Reply behind its Hello", &format!("it {none}")));
+                return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
             }
         }
         let mut connection = SdpConnection::new(order, true, false);
@@ -211,11 +211,11 @@ impl SdpSide<'_> {
         let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };
         self.put(number, hello_ack, carrier, at).await?;
         self.connection(number, at)?.mseq = 1;
-        self.recorder().met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.describe());
+        self.recorder().met(number, expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
         Ok(Box::new(hello))
     }
 
-    /// Sends a Hello, with what the profile has beside it; nothing is waited for.
+    /// Sends a Hello, with the MPA frames of the profile. Waits for nothing.
     pub(in crate::stage) async fn send_hello(
         &mut self,
         number: u32,
@@ -242,7 +242,7 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Takes one whole start-up frame from the stream, be it a Request or a Reply.
+    /// Takes one complete start-up frame from the stream, a Request or a Reply.
     async fn any_startup_frame(
         &mut self,
         number: u32,

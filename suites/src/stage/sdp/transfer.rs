@@ -1,5 +1,5 @@
-//! Whole exchanges in one step: octets taken as the target offers them, a SrcAvail served, a
-//! graceful close.
+//! Exchanges in one step: receive octets in any way that the target offers, serve a SrcAvail, close
+//! gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
@@ -28,8 +28,7 @@ fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
 }
 
 impl SdpSide<'_> {
-    /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name
-    /// by RDMA Read.
+    /// Receives `due` octets: the payload of messages, and the octets of SrcAvails by RDMA Read.
     pub(crate) async fn collect(
         &mut self,
         number: u32,
@@ -53,7 +52,7 @@ impl SdpSide<'_> {
         Ok(got)
     }
 
-    /// Reads so many octets that are advertised at `va`, says so, and gives the advertisement back.
+    /// Reads `octets` advertised octets at `va`, and sends the RdmaRdCompl.
     pub(crate) async fn fetch(
         &mut self,
         number: u32,

@@ -314,7 +314,7 @@ impl RdmaSide<'_> {
         }
         if data.len() != source.length as usize {
             return Ok(Err(format!(
-                "its Read Response has {} octets, and {} were asked for",
+                "its Read Response has {} octets, and {} were requested",
                 data.len(),
                 source.length
             )));
@@ -367,8 +367,7 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes a segment of a message to a buffer of the tester, the one that goes on behind what came;
-/// says whether it is the last.
+/// Takes the next segment of a message to a buffer of the tester. Returns whether it is the last.
 fn take_tagged(fpdu: &[u8], opcode: Opcode, to: RemoteAddress, came: &mut Vec<u8>) -> Option<bool> {
     let Ok(Segment::Tagged(header, payload)) = Segment::parse(ulpdu(fpdu)) else { return None };
     let next = to.tagged_offset + came.len() as u64;

@@ -1,4 +1,4 @@
-//! What a case can expect of a target that asks: datagrams, connections, and that neither comes.
+//! What a case can expect of a client of a port mapper: datagrams, connections, and their absence.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl MapperClientSide<'_> {
         let at = expectation.at.as_ref();
         let datagram = loop {
             if fields.no_connection && !self.state.connections.is_empty() && self.state.datagrams.is_empty() {
-                return Err(self.recorder().unmet(expectation, &expected, "it connected, and asked nobody"));
+                return Err(self.recorder().unmet(expectation, &expected, "it connected without a query"));
             }
             if let Some(datagram) = self.state.datagrams.pop_front() {
                 if fields.past.is_none_or(|past| datagram.message_type() != Some(past)) {
@@ -56,8 +56,8 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Counts what comes until nothing does for so long, and for four times the longest gap: timers
-    /// may grow.
+    /// Counts datagrams until none arrives for `within` and for four times the longest gap, since
+    /// timers may grow.
     pub(crate) async fn count_repetitions(
         &mut self,
         within: Duration,

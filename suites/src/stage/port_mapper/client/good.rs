@@ -1,5 +1,5 @@
-//! The good exchange with a target that asks: it is told an address of the tester's, acknowledges
-//! that, and connects.
+//! The good exchange with a client of a port mapper: the tester answers with an address of its own,
+//! and the target acknowledges it and connects.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::stage::{Expectation, Stop};
 const GOOD: u32 = 0;
 
 impl MapperClientSide<'_> {
-    /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it
-    /// does.
+    /// The target requests a service, acknowledges the tester's PMAccept, and connects if it is a
+    /// target that connects.
     pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -30,7 +30,7 @@ impl MapperClientSide<'_> {
         let v6 = self.connections.link.desk(false).is_ipv6();
         let service = self.service(GOOD, v6, at)?;
         let place = self.address(v6, false, true, at)?;
-        // What the case left is not looked at any more.
+        // Datagrams from before are not part of the exchange.
         self.state.datagrams.clear();
         self.start(service, at).await?;
         let preparation = Expectation::preparation(within, at);
@@ -40,7 +40,7 @@ impl MapperClientSide<'_> {
                 Some(datagram) if datagram.asks_for(service) => break datagram,
                 Some(_) => {}
                 None if self.receive(deadline, at).await? => {}
-                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it does not ask")),
+                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends none")),
             }
         };
         let accept = accepting(&pm_req.octets, place);

@@ -1,10 +1,10 @@
-//! A target that asks a port mapper where to connect to: it is started, it asks, and the tester is
-//! its PM Server and the service.
+//! A target that is a client of a port mapper: the tester starts it, and is its PM Server and the
+//! service.
 //!
-//! What comes is kept in the order of its kind: a connection that is not waited for yet does not
-//! get in the way of a datagram that is. A PMReq that was answered is answered again alike when it
-//! comes again, as a PM Server has to (section 7.5.2), and no expectation sees it: the answer may
-//! be lost, or on its way. The third that is neither is seen; nobody loses so many.
+//! Datagrams and connections are queued separately, so that an expectation of one kind skips the
+//! other. If an answered PMReq is repeated, the tester repeats the answer, as a PM Server has to
+//! (section 7.5.2), and hides the repetition from expectations: the answer may be lost, or still in
+//! flight. It hides at most two repetitions that are not explained by an answer in flight.
 
 mod expect;
 mod good;
@@ -25,21 +25,21 @@ use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
 use crate::stage::{Connections, Recorder, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
-/// TCP addresses that one case may tell of.
+/// TCP addresses of one case.
 const MAX_PLACES: usize = 64;
-/// Repetitions behind an answer that chance explains, and how long an answer may cross with some
-/// that do not count.
+/// Repetitions after an answer that packet loss explains, and how long repetitions are not counted
+/// because the answer is in flight.
 const MOST_LOST: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
-/// What a case knows of a target that asks.
+/// The addresses of a case, and what the target has sent.
 #[derive(Debug, Default)]
 pub(in crate::stage) struct State {
     /// Conventional Addresses, by number and family.
     services: BTreeMap<(u32, bool), SocketAddr>,
     places: usize,
     datagrams: VecDeque<Datagram>,
-    /// Connections that nobody has waited for yet: where to, and their numbers.
+    /// Connections that no expectation has taken yet: their destinations and numbers.
     connections: VecDeque<(SocketAddr, u32)>,
     answers: Vec<Answer>,
 }
@@ -60,7 +60,7 @@ struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddr,
-    /// To another port of the tester's than the one that is asked.
+    /// It came to another port of the tester than that of the port mapper.
     pub(crate) aside: bool,
     pub(crate) octets: Vec<u8>,
 }
@@ -91,9 +91,9 @@ pub(crate) struct DatagramFields {
 pub(crate) enum Ended {
     /// The target connected.
     Connection,
-    /// As many as were asked for.
+    /// The requested number has arrived.
     Most,
-    /// Nothing came for long.
+    /// No more datagrams arrived.
     Quiet,
 }
 
@@ -133,12 +133,12 @@ impl MapperClientSide<'_> {
         self.connections.link.place(v6, other, listens).map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
-    /// Has the target connect to a service, and waits until something comes of it. Connections that
-    /// came before and were not looked at are none of it.
+    /// Starts the target for a service, and waits until a datagram or a connection arrives. Drops
+    /// earlier connections that no expectation has taken.
     pub(crate) async fn start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
         const EXPECTED: &str = "a datagram or a connection from the target";
         let Some(start) = self.connections.start.clone() else {
-            return Err(self.recorder().harness(at, "the target is a responder, and does not ask"));
+            return Err(self.recorder().harness(at, "the target is a responder, and does not query a port mapper"));
         };
         self.connections.link.ask(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
         let desk = self.connections.link.desk(service.is_ipv6());
@@ -179,7 +179,7 @@ impl MapperClientSide<'_> {
         Ok(())
     }
 
-    /// Takes the next thing that comes; nothing does until `deadline`: false.
+    /// Takes the next datagram or connection. Returns false if none arrives until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         match self.connections.link.next_call(deadline).await {
             Ok(None) => return Ok(false),
@@ -238,7 +238,7 @@ impl MapperClientSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.stimulate_last();
-        // Who reflects the addresses that it was sent may reflect all of their fields (section
+        // A target that reflects the received addresses may reflect their entire fields (section
         // 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
