@@ -20,7 +20,7 @@ use super::bind::{Context, surface};
 use super::mapper::{AP_IP, CP_IP, fill, or_new};
 use super::message::{self, Message, portmap_from_lua, portmap_table};
 use super::surface::Tester;
-use crate::stage::Ended;
+use crate::stage::RepetitionEnd;
 
 /// `m`.
 #[derive(Clone)]
@@ -99,9 +99,9 @@ surface! {
     async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
         let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most, expectation.at.as_ref()).await?;
         let ended = match ended {
-            Ended::Connection => "connection",
-            Ended::Most => "most",
-            Ended::Quiet => "quiet",
+            RepetitionEnd::Connection => "connection",
+            RepetitionEnd::Most => "most",
+            RepetitionEnd::Quiet => "quiet",
         };
         (count, ended)
     };

@@ -87,7 +87,7 @@ impl Stage {
             Deviation::Startup(_) => self.connections.log.control.has_startup = true,
             Deviation::Fpdus => {
                 let conn = self.connections.get(number, at)?;
-                let octets = match conn.place.has_markers() {
+                let octets = match conn.progress.has_markers() {
                     true => without_markers(conn.position, &message.octets),
                     false => message.octets.clone(),
                 };
@@ -202,16 +202,16 @@ pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     length - header
 }
 
-/// Octets that differ from place to place.
+/// Octets that differ by position.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|place| b'a' + (place % 23) as u8).collect()
+    (0..len).map(|position| b'a' + (position % 23) as u8).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::correct;
-    use crate::stage::rdma::Place;
+    use crate::stage::rdma::Progress;
 
     #[test]
     fn each_length_of_a_marked_step_is_tried_once() {
@@ -235,14 +235,14 @@ mod tests {
 
     #[test]
     fn numbers_follow_what_was_sent() {
-        let mut place = Place::default();
+        let mut progress = Progress::default();
         let fpdus = [correct::fpdu(&correct::send(1, b"a"), true), correct::fpdu(&correct::send(2, b"b"), true)];
-        assert!(!place.sends(&fpdus.concat()));
-        assert_eq!((place.send_msn, place.read_msn, place.crc), (3, 1, false));
-        place.started(b"MPA ID Rep Frame\x40\x01\0\0");
-        place.receives(&fpdus[0]);
-        place.receives(&fpdus[1]);
-        assert_eq!((place.crc, place.first_msn), (true, Some(1)));
+        assert!(!progress.sends(&fpdus.concat()));
+        assert_eq!((progress.send_msn, progress.read_msn, progress.crc), (3, 1, false));
+        progress.started(b"MPA ID Rep Frame\x40\x01\0\0");
+        progress.receives(&fpdus[0]);
+        progress.receives(&fpdus[1]);
+        assert_eq!((progress.crc, progress.first_msn), (true, Some(1)));
     }
 
     #[test]
@@ -255,18 +255,18 @@ mod tests {
             // The CRC covers the markers.
             let end = plain.len() - 4;
             assert_eq!(plain[..end], correct::fpdu(&ulpdu, true)[..end]);
-            let mut place = Place { markers: true, ..Place::default() };
-            place.sends(&plain);
-            assert_eq!(place.send_msn, 2);
+            let mut progress = Progress { markers: true, ..Progress::default() };
+            progress.sends(&plain);
+            assert_eq!(progress.send_msn, 2);
         }
     }
 
     #[test]
     fn a_first_fpdu_with_a_wrong_crc_is_noticed() {
-        let mut place = Place::default();
-        assert!(!place.sends(b"MPA ID Req Frame\x40\x01\0\0"));
+        let mut progress = Progress::default();
+        assert!(!progress.sends(b"MPA ID Req Frame\x40\x01\0\0"));
         let bad = correct::fpdu(&correct::send(1, b"a"), false);
-        assert!(place.sends(&bad));
-        assert!(!place.sends(&bad));
+        assert!(progress.sends(&bad));
+        assert!(!progress.sends(&bad));
     }
 }

@@ -104,7 +104,7 @@ impl Stage {
             Err(why) => Err(why),
         };
         if let Ok(operation) = &begun {
-            self.connections.get(number, expectation.at.as_ref())?.place.buffer = operation.buffer;
+            self.connections.get(number, expectation.at.as_ref())?.progress.buffer = operation.buffer;
             self.connections.log.operates();
             // siw also loses what arrives immediately after its first echo: about one time in twenty.
             let settled = self.connections.link.now() + self.connections.target.settle;

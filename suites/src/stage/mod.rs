@@ -36,7 +36,7 @@ use connections::Arrival;
 pub(crate) use connections::{Connections, EndedProgram};
 pub(crate) use control::Deviation;
 pub(crate) use expectation::Expectation;
-pub(crate) use port_mapper::client::{DatagramFields, Ended, MapperClientSide, SendOptions};
+pub(crate) use port_mapper::client::{DatagramFields, MapperClientSide, RepetitionEnd, SendOptions};
 pub(crate) use port_mapper::server::{MapperFields, MapperServerSide};
 use rdma::NoFrame;
 pub(crate) use rdma::{
@@ -48,7 +48,7 @@ pub(crate) use recorder::Met;
 use recorder::describe;
 pub(crate) use recorder::{Decision, Log, Recorder};
 pub use sdp::SdpStart;
-pub(crate) use sdp::{Carrier, Ending, Item, SdpConnection, SdpSide, Value, Wanted, hello};
+pub(crate) use sdp::{Carrier, Ending, Item, MessageFields, SdpConnection, SdpSide, Value, hello};
 
 use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
 use crate::targets::{Reached, Target};

@@ -11,7 +11,7 @@ use super::{AgentSide, Expectation, Stop};
 use crate::correct;
 use crate::model::{Direction, Role, SourceLocation};
 use crate::script::message::Message;
-use crate::stage::rdma::Started;
+use crate::stage::rdma::StartUpResult;
 use crate::stage::{ReplyFields, describe, ulpdu};
 
 /// What the opening Sends hold.
@@ -51,7 +51,7 @@ impl Default for PairOptions {
 
 /// A connection in Full Operation: both sides may send FPDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Operated {
+pub(crate) struct AgentConnection {
     /// The tester's end.
     pub(crate) number: u32,
     /// The agent's.
@@ -96,15 +96,16 @@ impl AgentSide<'_> {
         if let Some(listener) = self.state.listener {
             return Ok(listener);
         }
-        let (target, place) = (self.connections.link.target(), self.address());
-        // An interface of the place is one of the agent's host; that of the target's address is one
+        let (target, meeting) = (self.connections.link.target(), self.address());
+        // The meeting address may have an interface of the agent's host; the target's address has one
         // of this host.
-        let (address, port) = place.map_or((target.ip().into(), 0), |place| (Address::from(place), place.port()));
+        let (address, port) =
+            meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Done::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await? else {
             return Err(self.fail("answers something else", at));
         };
         let mut there = target;
-        if place.is_none() {
+        if meeting.is_none() {
             there.set_port(port);
         }
         self.state.listener = Some(there);
@@ -115,7 +116,7 @@ impl AgentSide<'_> {
     async fn resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
         let target = self.connections.link.target();
         let (there, address) =
-            self.address().map_or((target, target.ip().into()), |place| (place, Address::from(place)));
+            self.address().map_or((target, target.ip().into()), |meeting| (meeting, Address::from(meeting)));
         if there.ip().is_unspecified() {
             let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
             return Err(self.fail(why, at));
@@ -190,7 +191,7 @@ impl AgentSide<'_> {
         options: &PairOptions,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Operated, Stop> {
+    ) -> Result<AgentConnection, Stop> {
         let at = expectation.at.as_ref();
         let begun = match self.connections.target.role {
             Role::Initiator => self.operate_as_initiator(options, expectation).await?,
@@ -216,7 +217,7 @@ impl AgentSide<'_> {
         options: &PairOptions,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<Operated, String>, Stop> {
+    ) -> Result<Result<AgentConnection, String>, Stop> {
         let at = expectation.at.as_ref();
         let number = self.open_connection(at).await?;
         self.connections.put(number, request, at).await?;
@@ -238,7 +239,7 @@ impl AgentSide<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let done = self.await_work(pair, OPENING_WORK, expectation).await?;
-        Ok(done.map(|()| Operated { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
+        Ok(done.map(|()| AgentConnection { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
     }
 
     /// The agent connects, and begins with a Send.
@@ -246,7 +247,7 @@ impl AgentSide<'_> {
         &mut self,
         options: &PairOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Operated, String>, Stop> {
+    ) -> Result<Result<AgentConnection, String>, Stop> {
         let at = expectation.at.as_ref();
         let (number, pair) = self.connect(options, expectation).await?;
         let preparation = Expectation::preparation(expectation.within, at);
@@ -264,7 +265,7 @@ impl AgentSide<'_> {
         }
         let part = self.opening_part(options, at).await?;
         let sent = self.receive_opening(number, pair, part, &opened.started, expectation).await?;
-        Ok(sent.map(|msn| Operated { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
+        Ok(sent.map(|msn| AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
     }
 
     /// The agent posts a Send of the opening octets, and it goes out; gives its MSN.
@@ -273,7 +274,7 @@ impl AgentSide<'_> {
         number: u32,
         pair: Object,
         part: Part,
-        started: &Started,
+        started: &StartUpResult,
         expectation: &Expectation,
     ) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
@@ -357,13 +358,13 @@ impl AgentSide<'_> {
             Role::Initiator => self.operate_as_initiator(&options, expectation).await?,
             Role::Responder | Role::Both => self.operate_as_responder(&options, &request, expectation).await?,
         };
-        let Operated { number, pair, msn, crc, .. } = match begun {
+        let AgentConnection { number, pair, msn, crc, .. } = match begun {
             Ok(operated) => operated,
             Err(why) => return Ok(Err(why)),
         };
         // The other way.
         let part = self.opening_part(&options, at).await?;
-        let started = Started { crc, markers: false, rtr: None, ird: None };
+        let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
         let done = match self.connections.target.role {
             Role::Initiator => {
                 let work = OPENING_WORK + 1;

@@ -24,7 +24,7 @@ pub(crate) use programs::EndedProgram;
 use programs::Programs;
 
 use super::control::without_markers;
-use super::rdma::{Place, RdmaSide};
+use super::rdma::{Progress, RdmaSide};
 use super::recorder::MAX_STEPS;
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
@@ -51,7 +51,7 @@ pub(in crate::stage) struct Connection {
     /// The target has sent its Reply, and is busy with the new connection until then.
     pub(in crate::stage) settled: Option<Instant>,
     /// For a plain exchange that is to continue here.
-    pub(in crate::stage) place: Place,
+    pub(in crate::stage) progress: Progress,
     /// The Request of a target that is the Initiator, once it is here.
     pub(in crate::stage) request: Option<Vec<u8>>,
 }
@@ -149,7 +149,7 @@ impl Connections {
             position: 0,
             finished: false,
             settled: None,
-            place: Place::default(),
+            progress: Progress::default(),
             request: None,
         });
         self.log.connections += 1;
@@ -283,9 +283,9 @@ impl Connections {
             Some(len) => len as u64,
             None => begin + message.octets.len() as u64,
         };
-        let is_bad = match startup.is_none() && conn.place.has_markers() {
-            true => conn.place.sends(&without_markers(begin, &message.octets)),
-            false => conn.place.sends(&message.octets),
+        let is_bad = match startup.is_none() && conn.progress.has_markers() {
+            true => conn.progress.sends(&without_markers(begin, &message.octets)),
+            false => conn.progress.sends(&message.octets),
         };
         let sent = conn.end.send(&message.octets).await;
         if is_bad {

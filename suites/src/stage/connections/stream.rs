@@ -28,7 +28,7 @@ impl Connections {
                 let settled = self.link.now() + self.target.settle;
                 let conn = self.get(number, at)?;
                 conn.settled = Some(settled);
-                conn.place.started(&frame);
+                conn.progress.started(&frame);
                 if kind == StartupKind::Request {
                     self.get(number, at)?.request = Some(frame.clone());
                 }
@@ -59,7 +59,7 @@ impl Connections {
                 && unread.len() >= len
             {
                 let fpdu: Vec<u8> = unread.drain(..len).collect();
-                self.get(number, at)?.place.receives(&fpdu);
+                self.get(number, at)?.progress.receives(&fpdu);
                 return Ok(Ok(fpdu));
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));

@@ -157,7 +157,7 @@ impl RdmaSide<'_> {
         }
     }
 
-    /// What came in place of an FPDU.
+    /// Describes what arrived instead of an FPDU.
     pub(in crate::stage) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
         if !matches!(none, NoFrame::Other(_)) {
             return format!("it {none}");

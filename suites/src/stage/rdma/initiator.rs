@@ -6,7 +6,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_REQUESTED, RdmaSide, Started, crc_is_right, ulpdu};
+use super::{MARKERS_REQUESTED, RdmaSide, StartUpResult, crc_is_right, ulpdu};
 use crate::correct::{self, Rtr, StartupFields};
 use crate::script::message::Message;
 use crate::stage::{Arrival, Expectation, Stop};
@@ -32,7 +32,7 @@ impl RdmaSide<'_> {
         number: u32,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<Started, String>, Stop> {
+    ) -> Result<Result<StartUpResult, String>, Stop> {
         self.connections.put(number, request, expectation.at.as_ref()).await?;
         self.finish_start_up(number, request, expectation).await
     }
@@ -43,7 +43,7 @@ impl RdmaSide<'_> {
         number: u32,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<Started, String>, Stop> {
+    ) -> Result<Result<StartUpResult, String>, Stop> {
         let reply = match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
             Ok(reply) => reply,
             Err(none) => return Ok(Err(format!("it {none} where its Reply was due"))),
@@ -64,7 +64,7 @@ impl RdmaSide<'_> {
         }
         let crc = frame.crc || requested.is_some_and(|requested| requested.crc);
         let ird = frame.enhanced.map(|words| words.ird);
-        let mut started = Started { crc, markers: frame.markers, rtr: None, ird };
+        let mut started = StartUpResult { crc, markers: frame.markers, rtr: None, ird };
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {
             let Some((kind, ulpdu)) = correct::ready_to_receive(&agreed) else {
                 return Ok(Err("its Reply agrees to no ready-to-receive message".into()));
@@ -94,7 +94,7 @@ impl RdmaSide<'_> {
     pub(in crate::stage) async fn first_send(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         payload: &[u8],
         expectation: &Expectation,
     ) -> Result<Result<u32, String>, Stop> {
@@ -112,7 +112,7 @@ impl RdmaSide<'_> {
         number: u32,
         name: &str,
         ulpdu: &[u8],
-        started: &Started,
+        started: &StartUpResult,
         expectation: &Expectation,
     ) -> Result<(), Stop> {
         let at = expectation.at.as_ref();
@@ -129,7 +129,7 @@ impl RdmaSide<'_> {
     pub(in crate::stage) async fn answer(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         due: &str,
         expectation: &Expectation,
     ) -> Result<Result<Vec<u8>, String>, Stop> {

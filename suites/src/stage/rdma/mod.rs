@@ -19,8 +19,8 @@ mod terminate;
 pub(crate) use expect::{Before, Close, ReplyFields};
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use next::Next;
-pub(in crate::stage) use progress::Place;
-pub(crate) use responder::Opened;
+pub(in crate::stage) use progress::Progress;
+pub(crate) use responder::AcceptedStartUp;
 pub(crate) use terminate::TerminateFields;
 
 use super::{Connections, Recorder};
@@ -30,7 +30,7 @@ use crate::correct::Rtr;
 pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
 
 /// The result of start-up.
-pub(crate) struct Started {
+pub(crate) struct StartUpResult {
     /// CRCs are in use.
     pub(in crate::stage) crc: bool,
     /// The target requested markers.

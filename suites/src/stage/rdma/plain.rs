@@ -3,7 +3,7 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use super::{Place, RdmaSide, Started, ulpdu};
+use super::{Progress, RdmaSide, StartUpResult, ulpdu};
 use crate::stage::{Expectation, Stop, describe};
 
 impl RdmaSide<'_> {
@@ -12,16 +12,16 @@ impl RdmaSide<'_> {
         &mut self,
         number: u32,
         expectation: &Expectation,
-    ) -> Result<(Started, Place), Stop> {
-        let place = self.connections.get(number, expectation.at.as_ref())?.place;
-        Ok((Started { crc: place.crc, markers: place.markers, rtr: None, ird: None }, place))
+    ) -> Result<(StartUpResult, Progress), Stop> {
+        let progress = self.connections.get(number, expectation.at.as_ref())?.progress;
+        Ok((StartUpResult { crc: progress.crc, markers: progress.markers, rtr: None, ird: None }, progress))
     }
 
     /// The payload of the target's next message.
     pub(in crate::stage) async fn collect(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         due: &str,
         expectation: &Expectation,
     ) -> Result<Result<Vec<u8>, String>, Stop> {
@@ -46,7 +46,7 @@ impl RdmaSide<'_> {
 
     /// The target numbers its Sends from 1 (DDP-4.3-7).
     pub(in crate::stage) fn check_first_msn(&mut self, number: u32) -> Result<(), String> {
-        match self.connections.get(number, None).ok().and_then(|conn| conn.place.first_msn) {
+        match self.connections.get(number, None).ok().and_then(|conn| conn.progress.first_msn) {
             None | Some(1) => Ok(()),
             Some(msn) => Err(format!("the MSN of its first Send is {msn}")),
         }

@@ -8,7 +8,7 @@ use super::{TaggedBuffer, crc_is_right, ulpdu};
 
 /// Where one connection is, so that a plain exchange can continue there.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::stage) struct Place {
+pub(in crate::stage) struct Progress {
     /// CRCs are in use.
     pub(in crate::stage) crc: bool,
     /// The target requested markers.
@@ -24,13 +24,21 @@ pub(in crate::stage) struct Place {
     pub(in crate::stage) buffer: Option<TaggedBuffer>,
 }
 
-impl Default for Place {
+impl Default for Progress {
     fn default() -> Self {
-        Place { crc: false, markers: false, send_msn: 1, read_msn: 1, first_msn: None, has_sent: false, buffer: None }
+        Progress {
+            crc: false,
+            markers: false,
+            send_msn: 1,
+            read_msn: 1,
+            first_msn: None,
+            has_sent: false,
+            buffer: None,
+        }
     }
 }
 
-impl Place {
+impl Progress {
     /// Notes octets that the tester sends: a start-up frame, FPDUs, or others made by a script.
     /// Returns whether they begin with the first FPDU of the connection and its CRC is wrong.
     pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {

@@ -4,7 +4,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_REQUESTED, Operation, RdmaSide, Started, TaggedBuffer, ulpdu};
+use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
@@ -14,8 +14,8 @@ use crate::stage::{Expectation, ReplyFields, Stop, describe};
 const ANSWER_SECONDS: f64 = 5.0;
 
 /// What a start-up of the target led to.
-pub(crate) struct Opened {
-    pub(in crate::stage) started: Started,
+pub(crate) struct AcceptedStartUp {
+    pub(in crate::stage) started: StartUpResult,
     /// The tagged buffer that rping advertised.
     pub(in crate::stage) buffer: Option<TaggedBuffer>,
 }
@@ -50,7 +50,7 @@ impl RdmaSide<'_> {
         number: u32,
         reply: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<Opened, String>, Stop> {
+    ) -> Result<Result<AcceptedStartUp, String>, Stop> {
         let at = expectation.at.as_ref();
         let request = self.request(number, at)?;
         self.connections.put(number, reply, at).await?;
@@ -61,8 +61,8 @@ impl RdmaSide<'_> {
             return Ok(Err(MARKERS_REQUESTED.into()));
         }
         let ird = requested.and_then(|requested| requested.enhanced).map(|words| words.ird);
-        let started = Started { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
-        let mut opened = Opened { started, buffer: None };
+        let started = StartUpResult { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
+        let mut opened = AcceptedStartUp { started, buffer: None };
         let agreed = replied.and_then(|replied| replied.enhanced).filter(|words| words.peer_to_peer);
         if let Some(words) = agreed {
             let fpdu = match self.answer(number, &opened.started, "its ready-to-receive message", expectation).await? {
@@ -104,7 +104,7 @@ impl RdmaSide<'_> {
             Ok(buffer) => opened.buffer = buffer,
             Err(why) => return Ok(Err(why)),
         }
-        self.connections.get(number, at)?.place.buffer = opened.buffer;
+        self.connections.get(number, at)?.progress.buffer = opened.buffer;
         self.connections.log.answered();
         Ok(Ok(opened))
     }

@@ -17,7 +17,7 @@ pub(crate) enum Value {
 
 /// A message that is waited for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MessageFields {
     /// One of these.
     pub(crate) mids: Vec<Mid>,
     pub(crate) fields: Vec<(String, Value)>,
@@ -50,7 +50,7 @@ impl Item {
     }
 }
 
-impl Wanted {
+impl MessageFields {
     fn miss(&self, received: &ReceivedMessage) -> Option<String> {
         if !self.mids.contains(&received.mid) {
             return Some(String::new());
@@ -66,7 +66,7 @@ impl Wanted {
     }
 }
 
-impl std::fmt::Display for Wanted {
+impl std::fmt::Display for MessageFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.mids.iter().map(|mid| mid.name()).collect();
         f.write_str(&names.join(" or "))?;
@@ -84,7 +84,7 @@ impl SdpSide<'_> {
         &mut self,
         number: u32,
         expectation: &Expectation,
-        wanted: &Wanted,
+        wanted: &MessageFields,
     ) -> Result<ReceivedMessage, Stop> {
         let expected = wanted.to_string();
         let deadline = self.connections.link.now() + expectation.within;

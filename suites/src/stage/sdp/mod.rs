@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 pub(in crate::stage) use connection::SEGMENT;
 pub(crate) use connection::{Carrier, Item, SdpConnection};
-pub(crate) use expect::{Ending, Value, Wanted};
+pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
 pub use start::SdpStart;
 pub(crate) use start::{HelloAck, hello};

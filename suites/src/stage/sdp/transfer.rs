@@ -5,7 +5,7 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
 
 use super::SdpSide;
-use super::{Carrier, Ending, Wanted};
+use super::{Carrier, Ending, MessageFields};
 use crate::script::message::Message;
 use crate::sdp::{Draft, ReceivedMessage};
 use crate::stage::{Expectation, Stop};
@@ -39,7 +39,7 @@ impl SdpSide<'_> {
         let mut mids = vec![Mid::DATA, Mid::SRC_AVAIL];
         // One that may come may carry some of the octets.
         mids.extend(past.iter().filter(|mid| **mid == Mid::SINK_AVAIL));
-        let wanted = Wanted { mids, past: past.to_vec(), ..Wanted::default() };
+        let wanted = MessageFields { mids, past: past.to_vec(), ..MessageFields::default() };
         let mut got = Vec::new();
         while got.len() < due {
             let received = self.expect(number, expectation, &wanted).await?;
@@ -101,7 +101,7 @@ impl SdpSide<'_> {
     pub(crate) async fn close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
         let at = expectation.at.as_ref();
         self.send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;
-        let wanted = Wanted { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..Wanted::default() };
+        let wanted = MessageFields { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..MessageFields::default() };
         self.expect(number, expectation, &wanted).await?;
         self.expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;
         Ok(())

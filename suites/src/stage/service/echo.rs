@@ -2,7 +2,7 @@
 
 use weft_core::wire::ddp::Segment;
 
-use super::{Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, Started, Stop};
+use super::{Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop};
 use crate::correct::{self, Rtr};
 use crate::model::Capability;
 use crate::stage::control::{UNTAGGED, pattern, payload_len};
@@ -34,7 +34,7 @@ impl ServiceDriver for Echo {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move { stage.rdma().echo(number, started, expectation).await })
@@ -44,7 +44,7 @@ impl ServiceDriver for Echo {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
         Box::pin(async move {
@@ -62,9 +62,9 @@ impl ServiceDriver for Echo {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            let (started, place) = stage.rdma().progress(number, expectation)?;
+            let (started, progress) = stage.rdma().progress(number, expectation)?;
             let payload = pattern(payload_len(usize::from(length), UNTAGGED));
-            let send = correct::send(place.send_msn, &payload);
+            let send = correct::send(progress.send_msn, &payload);
             stage.rdma().send_ulpdu(number, "Send", &send, &started, expectation).await?;
             let echo = stage.rdma().collect(number, &started, "the echo of its Send", expectation).await?;
             Ok(echo.and_then(|echo| match echo == payload {
@@ -80,7 +80,7 @@ impl RdmaSide<'_> {
     pub(in crate::stage) async fn echo_at(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         msn: u32,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
@@ -93,7 +93,7 @@ impl RdmaSide<'_> {
     async fn echo(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         if let Err(why) = self.first_send(number, started, PAYLOAD, expectation).await? {

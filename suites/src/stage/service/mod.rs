@@ -25,7 +25,7 @@ pub(crate) use port_mapper::PortMapper;
 pub(crate) use rping::Rping;
 pub(crate) use sdp::Sdp;
 
-use super::rdma::{Opened, Operation, RdmaSide, Started, TaggedBuffer};
+use super::rdma::{AcceptedStartUp, Operation, RdmaSide, StartUpResult, TaggedBuffer};
 use super::{Expectation, Stage, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
@@ -107,7 +107,7 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         let _ = (stage, number, started, expectation);
@@ -119,7 +119,7 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
         let _ = (stage, number, started, expectation);
@@ -145,7 +145,7 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        opened: &'s Opened,
+        opened: &'s AcceptedStartUp,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await })

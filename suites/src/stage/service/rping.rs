@@ -19,7 +19,8 @@ use weft_peer::verbs::{Node, RemoteAddress, RnicSettings};
 use weft_peer::workload::ping::{self, Advertisement, text};
 
 use super::{
-    Client, Expectation, Opened, Operation, Outcome, RdmaSide, ServiceDriver, Stage, Started, Stop, TaggedBuffer,
+    AcceptedStartUp, Client, Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop,
+    TaggedBuffer,
 };
 use crate::correct;
 use crate::model::Capability;
@@ -63,7 +64,7 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
@@ -78,7 +79,7 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
         Box::pin(async move { stage.rdma().read_half(number, started, ROUND, expectation).await })
@@ -94,7 +95,7 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        opened: &'s Opened,
+        opened: &'s AcceptedStartUp,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         match opened.buffer {
@@ -113,12 +114,12 @@ impl ServiceDriver for Rping {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            let (started, place) = stage.rdma().progress(number, expectation)?;
-            match place.buffer {
+            let (started, progress) = stage.rdma().progress(number, expectation)?;
+            match progress.buffer {
                 Some(buffer) => stage.rdma().write_and_read(number, &started, buffer, length, expectation).await,
                 // Before rping's first Read no buffer is known: that Send and that Read are the
                 // plain exchange.
-                None if !place.has_sent => {
+                None if !progress.has_sent => {
                     Ok(stage.rdma().read_half(number, &started, ROUND, expectation).await?.map(|_| ()))
                 }
                 // In the middle of rping's ritual there is no plain exchange that it allows.
@@ -158,7 +159,7 @@ impl RdmaSide<'_> {
     async fn read_half(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         size: u32,
         expectation: &Expectation,
     ) -> Result<Result<Operation, String>, Stop> {
@@ -197,7 +198,7 @@ impl RdmaSide<'_> {
     async fn write_half(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         msn: u32,
         size: u32,
         expectation: &Expectation,
@@ -255,7 +256,7 @@ impl RdmaSide<'_> {
     async fn write_and_read(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         buffer: TaggedBuffer,
         length: u16,
         expectation: &Expectation,
@@ -268,8 +269,8 @@ impl RdmaSide<'_> {
         }
         let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let read = ReadRequest { sink_stag: PLAIN_SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
-        let (_, place) = self.progress(number, expectation)?;
-        let request = correct::read_request(place.read_msn, &read);
+        let (_, progress) = self.progress(number, expectation)?;
+        let request = correct::read_request(progress.read_msn, &read);
         self.send_ulpdu(number, "Read Request", &request, started, expectation).await?;
         let answer = self.collect(number, started, "its Read Response", expectation).await?;
         Ok(answer.and_then(|answer| match answer == data {
@@ -283,7 +284,7 @@ impl RdmaSide<'_> {
     async fn serve_rping(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         source: TaggedBuffer,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_core::wire::portmap::{Message as PmMessage, RawMessage};
 use zerocopy::FromBytes;
 
-use super::{Datagram, DatagramFields, Ended, MapperClientSide};
+use super::{Datagram, DatagramFields, MapperClientSide, RepetitionEnd};
 use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stop};
 
@@ -63,7 +63,7 @@ impl MapperClientSide<'_> {
         within: Duration,
         most: usize,
         at: Option<&SourceLocation>,
-    ) -> Result<(usize, Ended), Stop> {
+    ) -> Result<(usize, RepetitionEnd), Stop> {
         /// A client that doubles its timer is at four times the gap before two steps later.
         const LONGER: u32 = 4;
         let (mut count, mut longest, mut last) = (0, Duration::ZERO, self.connections.link.now());
@@ -73,14 +73,14 @@ impl MapperClientSide<'_> {
                 (longest, last) = (longest.max(now.saturating_duration_since(last)), now);
                 count += 1;
                 if count >= most {
-                    return Ok((count, Ended::Most));
+                    return Ok((count, RepetitionEnd::Most));
                 }
             }
             if !self.state.connections.is_empty() {
-                return Ok((count, Ended::Connection));
+                return Ok((count, RepetitionEnd::Connection));
             }
             if !self.receive(last + within.max(longest * LONGER), at).await? {
-                return Ok((count, Ended::Quiet));
+                return Ok((count, RepetitionEnd::Quiet));
             }
         }
     }
@@ -127,13 +127,13 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// The next connection goes to this place.
+    /// The next connection goes to this address.
     pub(crate) async fn expect_connection(
         &mut self,
         expectation: &Expectation,
-        place: SocketAddr,
+        address: SocketAddr,
     ) -> Result<u32, Stop> {
-        let expected = format!("a TCP connection to {place}");
+        let expected = format!("a TCP connection to {address}");
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         while self.state.connections.is_empty() {
@@ -145,7 +145,7 @@ impl MapperClientSide<'_> {
             return Err(self.recorder().harness(at, "there is no connection"));
         };
         let actual = format!("it connects to {to}");
-        if to != place {
+        if to != address {
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
         self.recorder().met(number, expectation, &expected, &actual);

@@ -29,7 +29,7 @@ impl MapperClientSide<'_> {
         let alive = self.connections.log.alive_before;
         let v6 = self.connections.link.desk(false).is_ipv6();
         let service = self.service(GOOD, v6, at)?;
-        let place = self.address(v6, false, true, at)?;
+        let address = self.address(v6, false, true, at)?;
         // Datagrams from before are not part of the exchange.
         self.state.datagrams.clear();
         self.start(service, at).await?;
@@ -43,7 +43,7 @@ impl MapperClientSide<'_> {
                 None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends none")),
             }
         };
-        let accept = accepting(&pm_req.octets, place);
+        let accept = accepting(&pm_req.octets, address);
         let handle = pm_req.message().map(|raw| raw.assoc_handle.get());
         let (answer, since) = (accept.octets.clone(), self.connections.link.now());
         self.state.answers.push(Answer { request: pm_req.octets, answer, aside: false, since, again: 0 });
@@ -56,14 +56,14 @@ impl MapperClientSide<'_> {
         self.expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
         while self.connections.target.connects() {
             match self.state.connections.pop_front() {
-                Some((to, number)) if to == place => {
+                Some((to, number)) if to == address => {
                     self.connections.close(number, at).await?;
                     break;
                 }
                 Some(_) => {}
                 None if self.receive(deadline, at).await? => {}
                 None => {
-                    let expected = format!("a TCP connection to {place}");
+                    let expected = format!("a TCP connection to {address}");
                     return Err(self.recorder().undecided(&preparation, &expected, "it does not connect"));
                 }
             }
@@ -82,14 +82,14 @@ impl Datagram {
 }
 
 /// The right PMAccept to a PMReq, whatever that was; for one connection.
-fn accepting(request: &[u8], place: SocketAddr) -> Message {
+fn accepting(request: &[u8], address: SocketAddr) -> Message {
     let mut octets = request.to_vec();
     octets.resize(RawMessage::LEN, 0);
     let mut raw = RawMessage::read_from_bytes(&octets).unwrap_or_else(|_| RawMessage::new_zeroed());
     raw.ver_mt_ipv = RawMessage::first_octet(0, MessageType::PM_ACCEPT, raw.ipv());
-    (raw.pm_time, raw.reserved, raw.ap_port) = (0, 0.into(), place.port().into());
-    raw.ap_ip_addr = match place.ip() {
-        IpAddr::V4(_) => padded(place),
+    (raw.pm_time, raw.reserved, raw.ap_port) = (0, 0.into(), address.port().into());
+    raw.ap_ip_addr = match address.ip() {
+        IpAddr::V4(_) => padded(address),
         IpAddr::V6(ip) => ip.octets(),
     };
     Message::new("PMAccept", raw.as_bytes().to_vec())

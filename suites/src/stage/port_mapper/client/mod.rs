@@ -26,7 +26,7 @@ use crate::stage::{Connections, Recorder, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// TCP addresses of one case.
-const MAX_PLACES: usize = 64;
+const MAX_ADDRESSES: usize = 64;
 /// Repetitions after an answer that packet loss explains, and how long repetitions are not counted
 /// because the answer is in flight.
 const MOST_LOST: u32 = 2;
@@ -37,7 +37,7 @@ const CROSSING: Duration = Duration::from_secs(1);
 pub(in crate::stage) struct State {
     /// Conventional Addresses, by number and family.
     services: BTreeMap<(u32, bool), SocketAddr>,
-    places: usize,
+    addresses: usize,
     datagrams: VecDeque<Datagram>,
     /// Connections that no expectation has taken yet: their destinations and numbers.
     connections: VecDeque<(SocketAddr, u32)>,
@@ -88,7 +88,7 @@ pub(crate) struct DatagramFields {
 
 /// What ended the repetitions of a PMReq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RepetitionEnd {
     /// The target connected.
     Connection,
     /// The requested number has arrived.
@@ -126,10 +126,10 @@ impl MapperClientSide<'_> {
         listens: bool,
         at: Option<&SourceLocation>,
     ) -> Result<SocketAddr, Stop> {
-        if self.state.places >= MAX_PLACES {
-            return Err(self.recorder().harness(at, &format!("a case may have {MAX_PLACES} addresses")));
+        if self.state.addresses >= MAX_ADDRESSES {
+            return Err(self.recorder().harness(at, &format!("a case may have {MAX_ADDRESSES} addresses")));
         }
-        self.state.places += 1;
+        self.state.addresses += 1;
         self.connections.link.place(v6, other, listens).map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
