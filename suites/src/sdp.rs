@@ -192,7 +192,7 @@ impl Draft {
 
 /// A received message, which may be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedMessage {
     pub(crate) mid: Mid,
     pub(crate) flags: u8,
     pub(crate) bufs: u16,
@@ -208,13 +208,13 @@ pub(crate) struct Heard {
     pub(crate) invalidates: u32,
 }
 
-impl Heard {
+impl ReceivedMessage {
     /// `None` if the BSDH is incomplete.
     pub(crate) fn read(octets: &[u8], order: FieldOrder) -> Option<Self> {
         let (bsdh, rest) = RawBsdh::read(octets, order)?;
         let fields = extension(bsdh.mid());
         let header = fields.iter().map(|field| field.start + field.len).max().unwrap_or(BSDH_LEN) - BSDH_LEN;
-        Some(Heard {
+        Some(ReceivedMessage {
             mid: bsdh.mid(),
             flags: bsdh.flags,
             bufs: bsdh.bufs.get(),
@@ -326,7 +326,7 @@ mod tests {
                 let mut again = Vec::new();
                 parsed.emit(order, &mut again);
                 assert_eq!(again, octets, "{name} {order:?}");
-                let message = Heard::read(&octets, order).unwrap();
+                let message = ReceivedMessage::read(&octets, order).unwrap();
                 for (field, value) in &draft.extension {
                     assert_eq!(message.field(field.name), Some(*value), "{name} {}", field.name);
                 }

@@ -146,8 +146,8 @@ impl Site {
         target.options.requests_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
         let target = Arc::new(target);
         let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
-        let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
-        if afterwards.restarted && !played.stage.log.alive_before {
+        let mut afterwards = self.bring_back(played.stage.log(), key, &target).await?;
+        if afterwards.restarted && !played.stage.log().alive_before {
             // It was dead before this case began, which says nothing about the case.
             if let Some(wire) = &self.wire {
                 wire.begin();
@@ -155,19 +155,19 @@ impl Site {
             // The clock of what is recorded begins with the link.
             began_unix_ns = clock::unix_ns();
             played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
-            afterwards = self.bring_back(&played.stage.log, key, &target).await?;
+            afterwards = self.bring_back(played.stage.log(), key, &target).await?;
         }
         let Played { mut stage, fault } = played;
         self.remember(&stage);
 
-        let (tape, lost) = stage.tape();
+        let (tape, lost) = stage.connections.tape();
         let (frames, without) = self.frames(&tape, began_unix_ns).await;
         let (seen, unseen) = evidence::watch(&tape, &frames);
         let control = self.control(case, key, &target, seed, &mut stage).await?;
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
-            judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, [lost, unseen]);
+            judge::judge(&case.info, stage.log(), fault.as_ref(), &seen, [lost, unseen]);
         explanation.push_str(&control);
-        if verdict == Verdict::Inconclusive && stage.log.connections > 0 {
+        if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
         explanation.push_str(&afterwards.told);
@@ -181,9 +181,9 @@ impl Site {
             actual,
             explanation,
             decided_at: at,
-            steps: std::mem::take(&mut stage.log.steps),
+            steps: std::mem::take(&mut stage.log_mut().steps),
             seen,
-            program_ends: std::mem::take(&mut stage.log.program_ends),
+            program_ends: std::mem::take(&mut stage.log_mut().program_ends),
             evidence: evidence::place(key, frames.source, without),
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -219,16 +219,17 @@ impl Site {
         stage: Stage,
     ) -> Result<Played, RunError> {
         let mut limits = self.suites.limits;
-        limits.time = script_time(limits.time, target, stage.start());
+        limits.time = script_time(limits.time, target, stage.connections.start());
         let stage = Arc::new(Mutex::new(stage));
         let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
         let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
-        if self.standstill.is_some() && (stage.log.has_failed() || stood_still.is_some()) {
-            let state = TargetState { address: stage.target_address(), has_ended: stage.has_target_ended() };
-            if let Some(why) = excuse::excuse(target, &stage.log, state, stood_still).await {
-                stage.log.excuse(&why);
+        if self.standstill.is_some() && (stage.log().has_failed() || stood_still.is_some()) {
+            let state =
+                TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
+            if let Some(why) = excuse::excuse(target, stage.log(), state, stood_still).await {
+                stage.log_mut().excuse(&why);
             }
         }
         if !stage.is_control() && stood_still.is_none() {
@@ -267,12 +268,14 @@ impl Site {
 
     /// What the next cases need not find out.
     fn remember(&self, stage: &Stage) {
-        match &stage.log.refused {
-            Some(why) if stage.log.connections == 0 && !stage.heard => drop(self.absent.set(Some(why.clone()))),
-            _ if stage.log.connections > 0 || stage.heard => {
+        match &stage.log().refused {
+            Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
+                drop(self.absent.set(Some(why.clone())))
+            }
+            _ if stage.log().connections > 0 || stage.connections.has_responded => {
                 // The first to look says so; it stays.
                 let _ = self.absent.set(None);
-                self.silence.note(stage.heard);
+                self.silence.note(stage.connections.has_responded);
             }
             // The script connected to nothing: the next case shows.
             _ => {}

@@ -51,10 +51,10 @@ impl Site {
         seed: u64,
         stage: &mut Stage,
     ) -> Result<String, RunError> {
-        let lengths = stage.log.control.lengths.clone();
-        let has_startup = stage.log.control.has_startup;
+        let lengths = stage.log().control.lengths.clone();
+        let has_startup = stage.log().control.has_startup;
         let has_fpdus = !lengths.is_empty() && target.service().driver().has_plain_exchange();
-        if !stage.log.has_failed() || lengths.is_empty() && !has_startup {
+        if !stage.log().has_failed() || lengths.is_empty() && !has_startup {
             return Ok(String::new());
         }
         if !has_startup && !has_fpdus {
@@ -68,23 +68,25 @@ impl Site {
         let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
         let control = Stage::new(target.clone(), reached, key.clone(), quiet).into_control(lengths);
         let control = self.play(case, key, target, seed, control).await?;
-        let log = &control.stage.log;
+        let log = control.stage.log();
         let explanation = log.decision.as_ref().map_or("it has no verdict", |decision| &decision.explanation);
         Ok(match &log.control.outcome {
             Some(Ok(())) => {
                 let legal = if has_startup { "a legal start-up" } else { "a plain exchange" };
-                stage.note_control(&format!("the same script with {legal} in place of the step that deviates works"));
+                stage
+                    .recorder()
+                    .note_control(&format!("the same script with {legal} in place of the step that deviates works"));
                 String::new()
             }
             Some(Err(why)) => {
-                stage.note_control(why);
-                stage.log.excuse("The control fails, too");
+                stage.recorder().note_control(why);
+                stage.log_mut().excuse("The control fails, too");
                 let told = format!(" In the control, {why}.");
-                stage.log.control.outcome = control.stage.log.control.outcome.clone();
+                stage.log_mut().control.outcome = control.stage.log().control.outcome.clone();
                 told
             }
             None => {
-                stage.note_control(&format!("not reached: {explanation}"));
+                stage.recorder().note_control(&format!("not reached: {explanation}"));
                 " The control did not get as far as the step that deviates.".to_owned()
             }
         })

@@ -32,22 +32,23 @@ impl Site {
             return Ok(());
         }
         let ended = stage.ended_programs().await;
-        ended.iter().for_each(|EndedProgram { end, .. }| stage.note(&format!("{end}: {}", end.command)));
-        stage.log.program_ends = ended.iter().map(|program| program.end.clone()).collect();
+        ended.iter().for_each(|EndedProgram { end, .. }| stage.recorder().note(&format!("{end}: {}", end.command)));
+        stage.log_mut().program_ends = ended.iter().map(|program| program.end.clone()).collect();
         let first = case.requirements.first().copied();
-        if !stage.log.is_dead_after() {
+        if !stage.log().is_dead_after() {
             if let Some(crash) = crash_of_stimulus(&ended).filter(|_| !is_script_wrong) {
-                stage.log.fail_as_crashed(first, crash);
-            } else if stage.log.is_undecided_after_stimulus()
+                stage.log_mut().fail_as_crashed(first, crash);
+            } else if stage.log().is_undecided_after_stimulus()
                 && let Some(words) = words_after_crash(target).await
             {
                 fail_with_words(stage, first, &ended, &words);
                 return Ok(());
             }
-            stage.log.explain(&ends_of_stimulated(&ended));
+            stage.log_mut().explain(&ends_of_stimulated(&ended));
             return Ok(());
         }
-        let state = excuse::TargetState { address: stage.target_address(), has_ended: stage.has_target_ended() };
+        let state =
+            excuse::TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
         // It may serve one connection at a time.
         stage.leave().await;
         // One exchange may fail by chance. A person is not asked for another connection.
@@ -56,7 +57,7 @@ impl Site {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
             // A service that did not work before the stimulus did not die of it: such a case showed
             // start-up alone.
-            let service = if stage.log.has_worked { target.service() } else { target.service().of_startup() };
+            let service = if stage.log().has_worked { target.service() } else { target.service().of_startup() };
             let seen = Arc::new(target.with_service(service));
             let mut look = Stage::new(seen, reached, key.clone(), quiet);
             let alive = look.good_exchange(Vec::new(), None).await.is_ok();
@@ -83,8 +84,8 @@ async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
 /// The case fails since the target died of it, by requirement `first`; `words` are its last.
 fn fail_with_words(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], words: &[String]) {
     let ends = ends_of_stimulated(ended);
-    stage.log.fail_as_dead(first, &ends, words.last().map(String::as_str));
-    words.iter().for_each(|words| stage.note(&format!("last words of the target: {words}")));
+    stage.log_mut().fail_as_dead(first, &ends, words.last().map(String::as_str));
+    words.iter().for_each(|words| stage.recorder().note(&format!("last words of the target: {words}")));
 }
 
 /// The crash of a program that the script did something to; none if others crash, too.

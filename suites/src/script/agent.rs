@@ -76,13 +76,13 @@ impl TargetVerbs {
 async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLocation>) -> mlua::Result<Object> {
     match given {
         Some(domain) => Ok(domain),
-        None => Ok(stage.agent_domain(at).await?),
+        None => Ok(stage.agent().domain(at).await?),
     }
 }
 
 /// The end of a case whose agent sent the answer to another request.
 fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
-    stage.agent_gone("answers something else", at).into()
+    stage.agent().fail("answers something else", at).into()
 }
 
 /// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
@@ -92,11 +92,11 @@ pub(super) async fn post(
     at: Option<&SourceLocation>,
     action: impl FnOnce(u64) -> Action,
 ) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
-    let number = work.work.unwrap_or_else(|| stage.agent_work());
-    match stage.agent_stimulus(action(number), at).await? {
+    let number = work.work.unwrap_or_else(|| stage.agent().next_work());
+    match stage.agent().stimulate(action(number), at).await? {
         Ok(done) => Ok((Some(number), done, None)),
         Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
-        Err(failure) => Err(stage.agent_gone(&format!("does not do it: {failure}"), at).into()),
+        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
     }
 }
 
@@ -116,13 +116,13 @@ surface! {
     AGENT = TargetVerbs, bind_agent |target, stage, at, lua|;
 
     /// Returns the properties and the objects of the device; see docs/agent.md.
-    async device() -> "table" => match stage.agent_done(Action::Device, at).await? {
+    async device() -> "table" => match stage.agent().perform(Action::Device, at).await? {
         Done::Device(device) => lua.to_value(&device)?,
         _ => Err(wrong_answer(&mut stage, at))?,
     };
 
     /// Creates another Protection Domain.
-    async domain() -> "integer" => match stage.agent_done(Action::Domain, at).await? {
+    async domain() -> "integer" => match stage.agent().perform(Action::Domain, at).await? {
         Done::Domain { domain } => domain,
         _ => Err(wrong_answer(&mut stage, at))?,
     };
@@ -134,7 +134,7 @@ surface! {
     /// Creates a memory window that is not bound.
     async window() { agent_window as (posted, given) } -> "weft.Window" => {
         let domain = domain(&mut stage, given, at).await?;
-        match stage.agent_done(Action::Window { domain, posted }, at).await? {
+        match stage.agent().perform(Action::Window { domain, posted }, at).await? {
             Done::Window { window, remote_key } => Window { object: window, stag: remote_key },
             _ => Err(wrong_answer(&mut stage, at))?,
         }
@@ -143,7 +143,7 @@ surface! {
     /// Creates a shared receive queue.
     async shared() { agent_shared as (depth, parts, given) } -> "weft.Shared" => {
         let domain = domain(&mut stage, given, at).await?;
-        match stage.agent_done(Action::Shared { domain, depth, parts }, at).await? {
+        match stage.agent().perform(Action::Shared { domain, depth, parts }, at).await? {
             Done::Shared { shared } => Shared { context: target.context.clone(), object: shared },
             _ => Err(wrong_answer(&mut stage, at))?,
         }
@@ -154,7 +154,7 @@ surface! {
     async operate() { agent_operate: agent_pair as (expectation, options) }
         -> "weft.Connection, weft.Pair, weft.Operated" => {
         let request = startup_from_lua(&lua, target.context.target.description.request.clone(), None)?;
-        let operated = stage.agent_operate(&options, &request, &expectation).await?;
+        let operated = stage.agent().operate(&options, &request, &expectation).await?;
         let op = lua.create_table()?;
         op.set("msn", operated.msn)?;
         op.set("target_msn", operated.target_msn)?;
@@ -163,7 +163,7 @@ surface! {
 
     /// Lets an Initiator connect. TCP is open, and its Request is under way.
     async connect() { agent_pair as (expectation, options) } -> "weft.Connection, weft.Pair" => {
-        let (number, pair) = stage.agent_connect(&options, &expectation).await?;
+        let (number, pair) = stage.agent().connect(&options, &expectation).await?;
         (target.context.connection(number), target.pair(pair))
     };
 
@@ -201,14 +201,14 @@ async fn region(
     let domain = domain(stage, wanted.domain, at).await?;
     let octets = wanted.octets;
     let action = Action::Register { domain, octets, access: wanted.access };
-    let Done::Region { region, address, local_key, remote_key } = stage.agent_done(action, at).await? else {
+    let Done::Region { region, address, local_key, remote_key } = stage.agent().perform(action, at).await? else {
         return Err(wrong_answer(stage, at));
     };
     if let Some(seed) = wanted.fill {
-        stage.agent_done(Action::Fill { region, offset: 0, length: octets, seed }, at).await?;
+        stage.agent().perform(Action::Fill { region, offset: 0, length: octets, seed }, at).await?;
     }
     if let Some(put) = wanted.put {
-        stage.agent_done(Action::Put { region, offset: 0, octets: Octets(put) }, at).await?;
+        stage.agent().perform(Action::Put { region, offset: 0, octets: Octets(put) }, at).await?;
     }
     Ok(Region { context: context.clone(), object: region, address, local_key, stag: remote_key, octets })
 }
@@ -220,7 +220,7 @@ async fn expect_request(
     expectation: &Expectation,
     private_data: Option<Vec<u8>>,
 ) -> mlua::Result<(Object, Table)> {
-    let (pair, event) = stage.agent_request(expectation).await?;
+    let (pair, event) = stage.agent().expect_request(expectation).await?;
     let Event::Request { private_data: received, ird, ord, .. } = event else {
         return Err(mlua::Error::runtime("no request"));
     };
@@ -229,7 +229,7 @@ async fn expect_request(
         None => ("a Request".to_owned(), "the user is notified of it".to_owned()),
     };
     let holds = private_data.is_none_or(|wanted| wanted == received.0);
-    stage.check(holds, expectation, &expected, &actual)?;
+    stage.recorder().check(holds, expectation, &expected, &actual)?;
     let request = lua.create_table()?;
     request.set("private_data", lua.create_string(&received.0)?)?;
     request.set("ird", ird)?;
@@ -261,12 +261,12 @@ surface! {
     }, at).await?;
 
     /// Deregisters the memory.
-    async destroy() => { stage.agent_done(Action::Destroy { object: region.object }, at).await?; };
+    async destroy() => { stage.agent().perform(Action::Destroy { object: region.object }, at).await?; };
 }
 
 /// Accesses memory, and returns what the agent read.
 async fn access(lua: &Lua, stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<Value> {
-    match stage.agent_done(action, at).await? {
+    match stage.agent().perform(action, at).await? {
         Done::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
         Done::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
         _ => Ok(Value::Nil),
@@ -303,12 +303,12 @@ surface! {
     /// whether the device supports it, or why not.
     async limit(receives: u32 = "integer") -> "boolean, string?" => {
         let action = Action::Limit { shared: shared.object, receives };
-        let limited = stage.agent_stimulus(action, at).await?;
+        let limited = stage.agent().stimulate(action, at).await?;
         (limited.is_ok(), limited.err().map(|failure| failure.to_string()))
     };
 
     /// Expects that the user is notified that fewer receives than the limit are left.
-    async expect_limit() { expect_limit: answer as expectation } => stage.expect_limit(&expectation).await?;
+    async expect_limit() { expect_limit: answer as expectation } => stage.agent().expect_limit(&expectation).await?;
 }
 
 impl UserData for Shared {

@@ -21,7 +21,7 @@ surface! {
     PAIR = Pair, bind_pair |pair, stage, at, lua|;
 
     /// Creates the Queue Pair of a requested connection, so that receives can be posted.
-    async open() { agent_pair as (_, options) } => stage.agent_pair(pair.object, &options, at).await?;
+    async open() { agent_pair as (_, options) } => stage.agent().create_pair(pair.object, &options, at).await?;
 
     /// Accepts the connection.
     async accept() { agent_pair as (_, options) } =>
@@ -64,20 +64,20 @@ surface! {
 
     /// Expects that the user is notified of this completion of a work request.
     async expect_completion() { expect_completion as (expectation, wanted) } -> "weft.Completion" =>
-        lua.to_value(&stage.expect_completion(pair.object, &expectation, &wanted).await?)?;
+        lua.to_value(&stage.agent().expect_completion(pair.object, &expectation, &wanted).await?)?;
 
     /// Expects that the user is notified of one of these events of the connection.
     async expect_event() { expect_event as (expectation, wanted) } -> "weft.Event" =>
-        event_table(&lua, &stage.expect_event(pair.object, &expectation, &wanted).await?)?;
+        event_table(&lua, &stage.agent().expect_event(pair.object, &expectation, &wanted).await?)?;
 
     /// Expects that the user is notified of an error: an event of its Queue Pair, or a completion
     /// with an error other than a flush.
     async expect_error() { expect_error as (expectation, or_end) } =>
-        stage.expect_error(pair.object, &expectation, or_end).await?;
+        stage.agent().expect_error(pair.object, &expectation, or_end).await?;
 
     /// Expects that the user is notified of no completion.
     async expect_no_completion() { expect_no_completion: silence as expectation } =>
-        stage.expect_no_completion(pair.object, &expectation).await?;
+        stage.agent().expect_no_completion(pair.object, &expectation).await?;
 }
 
 impl UserData for Pair {
@@ -88,9 +88,9 @@ impl UserData for Pair {
 
 /// Requests an action of the target. If the agent refuses it, the case ends.
 async fn request(stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<()> {
-    match stage.agent_stimulus(action, at).await? {
+    match stage.agent().stimulate(action, at).await? {
         Ok(_) => Ok(()),
-        Err(failure) => Err(stage.agent_gone(&format!("does not do it: {failure}"), at).into()),
+        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //!     /// Expects that the target sends no byte.
 //!     async expect_silence() { expect_silence as (expectation, open) } =>
-//!         stage.expect_silence(conn.number, &expectation, open).await?;
+//!         stage.rdma().expect_silence(conn.number, &expectation, open).await?;
 //! }
 //! ```
 //!

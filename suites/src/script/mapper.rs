@@ -47,7 +47,7 @@ surface! {
 
     /// Opens a socket for datagrams to the target's port mapper.
     async mapper() { mapper as v6 } -> "weft.Mapper" =>
-        Mapper { context: t.context.clone(), socket: stage.mapper_socket(v6, at).await?, v6 };
+        Mapper { context: t.context.clone(), socket: stage.mapper_server().open(v6, at).await?, v6 };
 }
 
 surface! {
@@ -55,7 +55,7 @@ surface! {
 
     /// Builds the correct PMReq. `service` may be "mapped", "unmapped" or "made".
     async request() { "portmap.message" as table } -> "weft.Message" =>
-        request(&lua, &m, stage.mapper_address(m.socket), or_new(&lua, table)?)?;
+        request(&lua, &m, stage.mapper_server().addresses(m.socket), or_new(&lua, table)?)?;
 
     /// Builds the PMAck to a PMAccept.
     fn ack(answer: Table = "weft.PortMapperMessage") { "portmap.message" as table } -> "weft.Message" =>
@@ -67,24 +67,24 @@ surface! {
         if deviates {
             stage.mapper_deviates(at).await?;
         }
-        stage.mapper_send(m.socket, &message, at).await?;
+        stage.mapper_server().send(m.socket, &message, at).await?;
     };
 
     /// Expects that the next datagram has these fields.
     async expect() { mapper_expect as (expectation, wanted) } -> "weft.PortMapperMessage" => {
-        let (from, octets) = stage.mapper_expect(m.socket, &expectation, &wanted).await?;
+        let (from, octets) = stage.mapper_server().expect(m.socket, &expectation, &wanted).await?;
         portmap_table(&lua, &from.to_string(), &octets)?
     };
 
     /// Expects that no datagram arrives.
     async expect_quiet() { mapper_quiet as (expectation, or_deny) } =>
-        stage.mapper_quiet(m.socket, &expectation, or_deny).await?;
+        stage.mapper_server().expect_quiet(m.socket, &expectation, or_deny).await?;
 
     /// Opens a TCP connection to the address in a PMAccept, from its CpPort.
     async connect(answer: Table = "weft.PortMapperMessage") { mapper_quiet as (expectation, _) } -> "weft.Connection" => {
         let to = SocketAddr::new(address(&answer, AP_IP)?, answer.get("ap_port")?);
-        let from = SocketAddr::new(stage.mapper_address(m.socket).0.ip(), answer.get("cp_port")?);
-        m.context.connection(stage.mapper_connect((from, to), &expectation).await?)
+        let from = SocketAddr::new(stage.mapper_server().addresses(m.socket).0.ip(), answer.get("cp_port")?);
+        m.context.connection(stage.mapper_server().connect((from, to), &expectation).await?)
     };
 }
 

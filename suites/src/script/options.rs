@@ -155,7 +155,7 @@ impl Reader<'_> {
         let mut wanted = TerminateFields {
             errors: Vec::new(),
             code: self.ids(fields, "code")?,
-            told: self.renamed_ids(fields, "terminate", "told")?,
+            terminate: self.renamed_ids(fields, "terminate", "told")?,
         };
         for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
             let octets = error.split_once(' ').and_then(|(control, code)| {

@@ -20,7 +20,7 @@ use super::bind::{Context, surface};
 use super::mapper::{AP_IP, CP_IP, fill, or_new};
 use super::message::{self, Message, portmap_from_lua, portmap_table};
 use super::surface::Tester;
-use crate::stage::Ended;
+use crate::stage::RepetitionEnd;
 
 /// `m`.
 #[derive(Clone)]
@@ -44,21 +44,21 @@ surface! {
 
     /// Returns the Conventional Address of a service.
     async service() { port_mapper_service as service } -> "weft.Place" =>
-        place_table(&lua, stage.asked_service(service, m.v6, at)?)?;
+        place_table(&lua, stage.mapper_client().service(service, m.v6, at)?)?;
 
     /// Returns a TCP address of the tester.
     async place() { port_mapper_place as (other, refuses) } -> "weft.Place" =>
-        place_table(&lua, stage.asked_place(m.v6, other, !refuses, at)?)?;
+        place_table(&lua, stage.mapper_client().address(m.v6, other, !refuses, at)?)?;
 
     /// Lets the target connect to a service, and waits for a datagram or a connection.
     async start() { port_mapper_service as service } => {
-        let service = stage.asked_service(service, m.v6, at)?;
-        stage.asked_start(service, at).await?;
+        let service = stage.mapper_client().service(service, m.v6, at)?;
+        stage.mapper_client().start(service, at).await?;
     };
 
     /// Expects that the next datagram has these fields. Connections are kept for later.
     async expect() { port_mapper_expect as (expectation, wanted) } -> "weft.PortMapperMessage" => {
-        let datagram = stage.asked_expect(&expectation, &wanted).await?;
+        let datagram = stage.mapper_client().expect(&expectation, &wanted).await?;
         portmap_table(&lua, &datagram.from.to_string(), &datagram.octets)?
     };
 
@@ -74,40 +74,48 @@ surface! {
     async answer(request: Table = "weft.PortMapperMessage", message: Value = "weft.Message|string") { port_mapper_send as options } => {
         let message = message::from_value(message)?;
         let octets = request.get::<LuaString>("octets")?.as_bytes().to_vec();
-        stage.asked_send(&message, sender(&request)?, options, Some(octets), at).await?;
+        let to = sender(&request)?;
+        if options.deviates {
+            stage.mapper_deviates(at).await?;
+        }
+        stage.mapper_client().send(&message, to, options.aside, Some(octets), at).await?;
     };
 
     /// Sends a datagram to the sender of a PMReq.
     async send(message: Value = "weft.Message|string", request: Table = "weft.PortMapperMessage") { port_mapper_send as options } => {
         let message = message::from_value(message)?;
-        stage.asked_send(&message, sender(&request)?, options, None, at).await?;
+        let to = sender(&request)?;
+        if options.deviates {
+            stage.mapper_deviates(at).await?;
+        }
+        stage.mapper_client().send(&message, to, options.aside, None, at).await?;
     };
 
     /// Returns what has already arrived for the next expectation.
     async waiting() -> "\"connection\"|\"datagram\"|nil" =>
-        stage.asked_waiting().map(|is_connection| if is_connection { "connection" } else { "datagram" });
+        stage.mapper_client().waiting_kind().map(|is_connection| if is_connection { "connection" } else { "datagram" });
 
     /// Counts datagrams until the target connects, `most` have arrived, or none arrives any more.
     async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
-        let (count, ended) = stage.asked_repeats(expectation.within, most, expectation.at.as_ref()).await?;
+        let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most, expectation.at.as_ref()).await?;
         let ended = match ended {
-            Ended::Connection => "connection",
-            Ended::Most => "most",
-            Ended::Quiet => "quiet",
+            RepetitionEnd::Connection => "connection",
+            RepetitionEnd::Most => "most",
+            RepetitionEnd::Quiet => "quiet",
         };
         (count, ended)
     };
 
     /// Expects that no datagram arrives, except repetitions of answered PMReqs.
-    async expect_quiet() { port_mapper_quiet: silence as expectation } => stage.asked_quiet(&expectation).await?;
+    async expect_quiet() { port_mapper_quiet: silence as expectation } => stage.mapper_client().expect_quiet(&expectation).await?;
 
     /// Expects that no connection arrives.
     async expect_no_connection() { port_mapper_quiet: silence as expectation } =>
-        stage.asked_no_connection(&expectation).await?;
+        stage.mapper_client().expect_no_connection(&expectation).await?;
 
     /// Expects that the next connection goes to this place.
     async expect_connection() { port_mapper_connection as (expectation, place) } -> "weft.Connection" =>
-        m.context.connection(stage.asked_connection(&expectation, place).await?);
+        m.context.connection(stage.mapper_client().expect_connection(&expectation, place).await?);
 }
 
 impl UserData for PortMapper {

@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::options::Reader;
 use super::port_mapper::place_from;
 use super::sdp_options::{mapper_fields, message_type};
-use crate::stage::{AskedFields, Expectation, SendOptions};
+use crate::stage::{DatagramFields, Expectation, SendOptions};
 
 impl Reader<'_> {
     /// The number of a service that the target requests; 0 is the service of the good exchanges.
@@ -23,9 +23,9 @@ impl Reader<'_> {
         Ok(SendOptions { aside: fields.or("aside", false)?, deviates: fields.or("deviates", false)? })
     }
 
-    pub(super) fn port_mapper_expect(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, AskedFields)> {
+    pub(super) fn port_mapper_expect(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, DatagramFields)> {
         let expectation = self.answer(fields)?;
-        let wanted = AskedFields {
+        let wanted = DatagramFields {
             message: mapper_fields(fields)?,
             aside: fields.or("aside", false)?,
             no_connection: fields.or("no_connection", false)?,

@@ -19,7 +19,7 @@ use super::message;
 use super::old_names;
 use super::sdp_options::SdpOpen;
 use super::surface::Tester;
-use crate::sdp::{Heard, shown};
+use crate::sdp::{ReceivedMessage, shown};
 use crate::stage::{Carrier, Item};
 
 /// `s`.
@@ -87,7 +87,7 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
 }
 
 /// A received message, as a table.
-fn message_table(lua: &Lua, message: &Heard) -> mlua::Result<Table> {
+fn message_table(lua: &Lua, message: &ReceivedMessage) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let name = crate::sdp::NAMES.iter().find(|(mid, _)| *mid == message.mid).map_or("unknown", |(_, name)| name);
     table.set("name", name)?;
@@ -127,7 +127,7 @@ fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
 }
 
 /// Received messages, as a list of tables.
-fn message_tables(lua: &Lua, messages: &[Heard]) -> mlua::Result<Vec<Table>> {
+fn message_tables(lua: &Lua, messages: &[ReceivedMessage]) -> mlua::Result<Vec<Table>> {
     messages.iter().map(|message| message_table(lua, message)).collect()
 }
 
@@ -137,19 +137,19 @@ surface! {
     /// Opens an SDP connection in the target's profile. Also returns the HelloAck.
     async sdp() { sdp as options } -> "weft.Sdp, weft.SdpMessage" => {
         let SdpOpen { expectation, message, profile } = options;
-        let (number, hello_ack) = stage.sdp_open(&message, profile, &expectation).await?;
+        let (number, hello_ack) = stage.open_sdp(&message, profile, &expectation).await?;
         (Sdp { context: t.context.clone(), number }, message_table(&lua, &hello_ack)?)
     };
 
     /// Accepts an SDP connection from the target. Also returns the Hello.
     async accept_sdp() { accept_sdp as (expectation, hello_ack, when) } -> "weft.Sdp, weft.SdpMessage" => {
-        let (number, hello) = stage.sdp_accept(&hello_ack, when, &expectation).await?;
+        let (number, hello) = stage.accept_sdp(&hello_ack, when, &expectation).await?;
         (Sdp { context: t.context.clone(), number }, message_table(&lua, &hello)?)
     };
 
     /// Opens a connection and sends a Hello, but waits for nothing.
     async greet() { sdp as options } -> "weft.Connection" =>
-        t.context.connection(stage.sdp_hail(&options.message, options.profile, at).await?);
+        t.context.connection(stage.send_hello(&options.message, options.profile, at).await?);
 }
 
 surface! {
@@ -161,37 +161,37 @@ surface! {
         if deviates {
             stage.sdp_deviates(s.number, &message, at).await?;
         }
-        stage.sdp_send(s.number, &message, carrier, at).await?;
+        stage.sdp().send(s.number, &message, carrier, at).await?;
     };
 
     /// Sends Data with a line of commands for a driven socket.
     async command(line: LuaString = "string") =>
-        stage.sdp_send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
+        stage.sdp().send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
 
     /// Returns the message with its counters filled in, so that it can be changed before it is
     /// sent.
     async fill(message: Value = "weft.Message|string") -> "weft.Message" =>
-        message::from_value(message)?.filled(stage.talk(s.number, at)?.counters());
+        message::from_value(message)?.filled(stage.sdp().connection(s.number, at)?.counters());
 
     /// Expects that the next message of the target has this name. Updates may arrive before it.
     async expect(name: Value = "string|string[]") { sdp_expect as options } -> "weft.SdpMessage" => {
         let wanted = options.wanted(&lua, name)?;
-        message_table(&lua, &stage.sdp_expect(s.number, &options.expectation, &wanted).await?)?
+        message_table(&lua, &stage.sdp().expect(s.number, &options.expectation, &wanted).await?)?
     };
 
     /// Expects an RDMA Read Request.
     async expect_read() { expect_read: answer as expectation } -> "weft.ReadRequest" =>
-        read_table(&lua, &stage.sdp_expect_read(s.number, &expectation).await?)?;
+        read_table(&lua, &stage.sdp().expect_read(s.number, &expectation).await?)?;
 
     /// Sends the Read Response.
     async answer_read(read: Table = "weft.ReadRequest", octets: LuaString = "string") => {
         let sink = (read.get("sink_stag")?, read.get::<i64>("sink_to")?.cast_unsigned());
-        stage.sdp_tagged(s.number, Opcode::READ_RESPONSE, sink, &bytes(&octets), at).await?;
+        stage.sdp().send_tagged(s.number, Opcode::READ_RESPONSE, sink, &bytes(&octets), at).await?;
     };
 
     /// Expects RDMA Writes of `length` bytes.
     async expect_write() { expect_write as (expectation, length) } -> "weft.Write" => {
-        let (stag, va, payload) = stage.sdp_expect_write(s.number, &expectation, length).await?;
+        let (stag, va, payload) = stage.sdp().expect_write(s.number, &expectation, length).await?;
         let table = lua.create_table()?;
         table.set("stag", stag)?;
         table.set("va", va.cast_signed())?;
@@ -200,11 +200,11 @@ surface! {
     };
 
     /// Sends an RDMA Read Request.
-    async read() { read: sdp_read as read } => stage.sdp_request_read(s.number, read, at).await?;
+    async read() { read: sdp_read as read } => stage.sdp().request_read(s.number, read, at).await?;
 
     /// Expects the answer to a Read Request.
     async expect_response() { expect_response: answer as expectation } -> "string" =>
-        lua.create_string(stage.sdp_expect_response(s.number, &expectation).await?)?;
+        lua.create_string(stage.sdp().expect_response(s.number, &expectation).await?)?;
 
     /// Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
     async fetch(src_avail: Table = "weft.SdpMessage") { fetch: answer as expectation } -> "string" => {
@@ -212,33 +212,33 @@ surface! {
         let rest = src_avail.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));
         let va = src_avail.get::<i64>("va")?.cast_unsigned().wrapping_add(carried as u64);
         let source = (src_avail.get("stag")?, va);
-        lua.create_string(stage.sdp_fetch(s.number, &expectation, source, rest).await?)?
+        lua.create_string(stage.sdp().fetch(s.number, &expectation, source, rest).await?)?
     };
 
     /// Sends an RDMA Write.
     async write() { write: sdp_write as (sink, octets) } =>
-        stage.sdp_tagged(s.number, Opcode::WRITE, sink, &octets, at).await?;
+        stage.sdp().send_tagged(s.number, Opcode::WRITE, sink, &octets, at).await?;
 
     /// Expects that the target sends only updates, and keeps the connection open.
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
-        message_tables(&lua, &stage.sdp_quiet(s.number, &expectation, &past).await?)?;
+        message_tables(&lua, &stage.sdp().expect_quiet(s.number, &expectation, &past).await?)?;
 
     /// Receives this number of bytes in any way that the target offers them: as payload, and by
     /// RDMA Reads of SrcAvails.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
-        lua.create_string(stage.sdp_collect(s.number, &expectation, octets, &past).await?)?;
+        lua.create_string(stage.sdp().collect(s.number, &expectation, octets, &past).await?)?;
 
     /// Answers the target's Reads of advertised bytes until all are read.
     async serve(octets: LuaString = "string") { serve: sdp_serve as (expectation, va, from) } =>
-        stage.sdp_serve(s.number, &expectation, va, &bytes(&octets), from).await?;
+        stage.sdp().serve(s.number, &expectation, va, &bytes(&octets), from).await?;
 
     /// Closes the connection: DisConn in both directions, and the end of TCP.
-    async close() { sdp_quiet as (expectation, past) } => stage.sdp_close(s.number, &expectation, &past).await?;
+    async close() { sdp_quiet as (expectation, past) } => stage.sdp().close(s.number, &expectation, &past).await?;
 
     /// Returns the next event that is not an update: the name of a message, or "read" for an RDMA
     /// Read Request; and its fields.
     async next() { next: answer as expectation } -> "string, table" =>
-        match stage.sdp_next(s.number, &expectation).await? {
+        match stage.sdp().next(s.number, &expectation).await? {
             Item::Read(read) => ("read".to_owned(), read_table(&lua, &read)?),
             Item::Message(message) => {
                 let table = message_table(&lua, &message)?;
@@ -248,23 +248,24 @@ surface! {
         };
 
     /// Expects that the connection stays open. Any message may arrive.
-    async expect_open() { expect_open: answer as expectation } => stage.sdp_expect_open(s.number, &expectation).await?;
+    async expect_open() { expect_open: answer as expectation } => stage.sdp().expect_open(s.number, &expectation).await?;
 
     /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the
     /// end.
     async expect_end() { sdp_end as (expectation, ending) } -> "weft.SdpMessage[]" =>
-        message_tables(&lua, &stage.sdp_expect_end(s.number, &expectation, &ending).await?)?;
+        message_tables(&lua, &stage.sdp().expect_end(s.number, &expectation, &ending).await?)?;
 
     /// Returns the counters of the next message. `bufs` sets the announced buffers, `updates`
     /// whether updates are sent automatically.
     async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
-        let talk = stage.talk(s.number, at)?;
-        talk.bufs = bufs.unwrap_or(talk.bufs);
-        talk.updates = updates.unwrap_or(talk.updates);
+        let mut sdp = stage.sdp();
+        let connection = sdp.connection(s.number, at)?;
+        connection.bufs = bufs.unwrap_or(connection.bufs);
+        connection.updates = updates.unwrap_or(connection.updates);
         let table = lua.create_table()?;
-        table.set("mseq", talk.mseq)?;
-        table.set("mseq_ack", talk.heard)?;
-        table.set("bufs", talk.bufs)?;
+        table.set("mseq", connection.mseq)?;
+        table.set("mseq_ack", connection.last_mseq)?;
+        table.set("bufs", connection.bufs)?;
         table
     };
 

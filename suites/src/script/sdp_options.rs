@@ -12,7 +12,7 @@ use super::message;
 use super::options::{CLOSE_SECONDS, Reader, pause};
 use crate::script::message::Message;
 use crate::sdp::{self, Draft};
-use crate::stage::{Carrier, Ending, Expectation, MapperFields, SdpStart, Value, Wanted, hello};
+use crate::stage::{Carrier, Ending, Expectation, MapperFields, MessageFields, SdpStart, Value, hello};
 
 /// How a connection is opened.
 pub(super) struct SdpOpen {
@@ -46,7 +46,7 @@ pub(super) struct SdpExpect {
 
 impl SdpExpect {
     /// A message of one of these names.
-    pub(super) fn wanted(&self, lua: &Lua, names: LuaValue) -> mlua::Result<Wanted> {
+    pub(super) fn wanted(&self, lua: &Lua, names: LuaValue) -> mlua::Result<MessageFields> {
         const WHAT: &str = "sdp_expect";
         let names: Vec<String> = match names {
             LuaValue::Table(_) => mlua::FromLua::from_lua(names, lua)?,
@@ -73,7 +73,7 @@ impl SdpExpect {
         }
         // A Lua table has no order. A report must be the same in each run.
         fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(Wanted { mids, past: self.past.clone(), updates: self.updates, fields })
+        Ok(MessageFields { mids, past: self.past.clone(), updates: self.updates, fields })
     }
 }
 

@@ -66,16 +66,16 @@ surface! {
 
     /// Judges a condition of the script.
     async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
-        stage.check(holds, &expectation, &expected, &actual)?;
+        stage.recorder().check(holds, &expectation, &expected, &actual)?;
 
     /// Ends the case: the target does not implement its subject, and need not.
-    async unimplemented(why: String = "string") => Err::<(), _>(stage.unimplemented(&why, at))?;
+    async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why, at))?;
 
     /// Waits. The target continues.
-    async pause(seconds: f64 = "number") => stage.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
+    async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
 
     /// Adds a line to the transcript.
-    async note(text: String = "string") => stage.note(&text);
+    async note(text: String = "string") => stage.recorder().note(&text);
 }
 
 impl UserData for Tester {
@@ -103,16 +103,16 @@ async fn start_up(
     let expectation = preparation(context, at);
     if context.target.role() == Role::Initiator {
         let (number, _) = welcome(lua, stage, table, &expectation).await?;
-        return Ok((number, stage.request_on(number, at)?));
+        return Ok((number, stage.rdma().request(number, at)?));
     }
     let request = startup_from_lua(lua, context.target.description.request.clone(), table)?;
     let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
     let number = stage.connect(at).await?;
-    stage.send(number, &request, at).await?;
-    let reply = stage.expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
+    stage.connections.send(number, &request, at).await?;
+    let reply = stage.rdma().expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
     // Some targets lose a message that arrives immediately after their Reply; see `settle_ms`.
     if !context.target.options.settle.is_zero() {
-        stage.pause(context.target.options.settle).await;
+        stage.connections.pause(context.target.options.settle).await;
     }
     Ok((number, reply))
 }
@@ -144,9 +144,9 @@ async fn welcome(
 ) -> mlua::Result<(u32, Operation)> {
     let at = expectation.at.as_ref();
     let number = stage.connect(at).await?;
-    stage.await_request(number, at).await?;
-    let reply = startup_from_lua(lua, stage.right_reply(number, at)?, table)?;
-    Ok((number, stage.welcomed(number, &reply, expectation).await?))
+    stage.rdma().await_request(number, at).await?;
+    let reply = startup_from_lua(lua, stage.rdma().correct_reply(number, at)?, table)?;
+    Ok((number, stage.rdma().operate_as_responder(number, &reply, expectation).await?))
 }
 
 /// `conn`.
@@ -165,70 +165,70 @@ surface! {
 
     /// Expects an MPA Reply with these fields.
     async expect_reply() { expect_reply: frame as (expectation, wanted) } -> "weft.Reply" =>
-        reply_table(&lua, &stage.expect_frame(conn.number, &expectation, StartupKind::Reply, &wanted).await?)?;
+        reply_table(&lua, &stage.rdma().expect_frame(conn.number, &expectation, StartupKind::Reply, &wanted).await?)?;
 
     /// Expects an MPA Request with these fields from a target that is an Initiator.
     async expect_request() { expect_request: frame as (expectation, wanted) } -> "weft.Reply" =>
-        reply_table(&lua, &stage.expect_frame(conn.number, &expectation, StartupKind::Request, &wanted).await?)?;
+        reply_table(&lua, &stage.rdma().expect_frame(conn.number, &expectation, StartupKind::Request, &wanted).await?)?;
 
     /// Builds the right Reply to the received Request.
     async reply() { "mpa.reply" as table } -> "weft.Message" =>
-        startup_from_lua(&lua, stage.right_reply(conn.number, at)?, table)?;
+        startup_from_lua(&lua, stage.rdma().correct_reply(conn.number, at)?, table)?;
 
     /// Expects an FPDU with these fields.
     async expect_fpdu() { expect_fpdu as (expectation, wanted) } -> "weft.Fpdu" =>
-        fpdu_table(&lua, &stage.expect_fpdu(conn.number, &expectation, &wanted).await?)?;
+        fpdu_table(&lua, &stage.rdma().expect_fpdu(conn.number, &expectation, &wanted).await?)?;
 
     /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
     /// or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about
     /// its error.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
-        let fpdu = stage.expect_terminate(conn.number, &expectation, &wanted).await?;
+        let fpdu = stage.rdma().expect_terminate(conn.number, &expectation, &wanted).await?;
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
     };
 
     /// Expects that the next bytes of the target begin with these.
     async expect_octets() { expect_octets as (expectation, begins, keep) } -> "string" =>
-        lua.create_string(stage.expect_octets(conn.number, &expectation, &begins, keep).await?)?;
+        lua.create_string(stage.rdma().expect_octets(conn.number, &expectation, &begins, keep).await?)?;
 
     /// Expects that the target sends no byte.
     async expect_silence() { expect_silence as (expectation, open) } =>
-        stage.expect_silence(conn.number, &expectation, open).await?;
+        stage.rdma().expect_silence(conn.number, &expectation, open).await?;
 
     /// Expects that the target closes, and sends no byte before. Returns the seconds until then.
     async expect_close() { expect_close as (expectation, before, close) } -> "number" =>
-        stage.expect_close(conn.number, &expectation, before, close).await?.as_secs_f64();
+        stage.rdma().expect_close(conn.number, &expectation, before, close).await?.as_secs_f64();
 
     /// Expects that the target starts SDP: a Hello arrives first.
-    async expect_sdp() { expect_sdp: silence as expectation } => stage.expect_sdp(conn.number, &expectation).await?;
+    async expect_sdp() { expect_sdp: silence as expectation } => stage.sdp().expect_start(conn.number, &expectation).await?;
 
     /// Expects that the connection came from this address or port.
     async expect_from() { expect_from as (expectation, ip, port) } =>
-        stage.asked_from(conn.number, &expectation, ip, port)?;
+        stage.mapper_client().expect_source(conn.number, &expectation, ip, port)?;
 
     /// Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives.
     /// The target may also send nothing.
     async expect_plain() { expect_plain: silence as expectation } =>
-        stage.expect_plain(conn.number, &expectation).await?;
+        stage.sdp().expect_no_start(conn.number, &expectation).await?;
 
     /// Returns the next event and judges nothing: a start-up frame or an FPDU with its fields,
     /// other bytes, the end of the connection, or nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
-        event(&lua, stage.next(conn.number, &expectation).await?)?;
+        event(&lua, stage.rdma().next(conn.number, &expectation).await?)?;
 
     /// Returns the number of bytes that the tester sent after its start-up frame, which is the
     /// position of its next FPDU.
-    async position() -> "integer" => stage.position(conn.number, at)?;
+    async position() -> "integer" => stage.connections.position(conn.number, at)?;
 
     /// Closes the tester's half of the connection with FIN.
-    async finish() => stage.half_close(conn.number, at).await?;
+    async finish() => stage.connections.half_close(conn.number, at).await?;
 
     /// Sends FIN, and waits a moment for the target's FIN.
-    async close() => stage.close(conn.number, at).await?;
+    async close() => stage.connections.close(conn.number, at).await?;
 
     /// Resets the connection.
-    async reset() => stage.reset(conn.number, at).await?;
+    async reset() => stage.connections.reset(conn.number, at).await?;
 }
 
 impl UserData for Connection {
@@ -249,8 +249,8 @@ async fn send(
         stage.deviates(number, message, deviation, at).await?;
     }
     match cuts.is_empty() {
-        true => stage.send(number, message, at).await?,
-        false => stage.send_cut(number, message, &cuts, options.pause, at).await?,
+        true => stage.connections.send(number, message, at).await?,
+        false => stage.connections.send_cut(number, message, &cuts, options.pause, at).await?,
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 use weft_core::RequirementId;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
-use super::{Heard, NAMES};
+use super::{NAMES, ReceivedMessage};
 
 /// A subject of rows: a message of the target, or a property of one.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subjec
 
 /// The subjects of a message of the target. `mode` is the Mode of the half-connection to the
 /// tester, as its Data Source knows it.
-pub(crate) fn of_message(message: &Heard, mode: Mode) -> Vec<&'static str> {
+pub(crate) fn of_message(message: &ReceivedMessage, mode: Mode) -> Vec<&'static str> {
     let mut about: Vec<&'static str> =
         NAMES.iter().filter(|(mid, _)| *mid == message.mid).map(|(_, name)| *name).collect();
     let by_sink = message.field("s") == Some(1);
@@ -180,7 +180,7 @@ mod tests {
             draft.payload = payload.to_vec();
             let order = weft_core::wire::sdp::FieldOrder::Figure;
             let octets = draft.octets(crate::sdp::Counters { bufs: 3, mseq: 1, mseq_ack: 0, order });
-            Heard::read(&octets, order).unwrap()
+            ReceivedMessage::read(&octets, order).unwrap()
         };
         let about = |mid, mode, payload: &[u8]| of_message(&message(mid, payload), mode);
         assert_eq!(about(Mid::SRC_AVAIL, Mode::Combined, b"x"), ["src_avail", "combined", EVERY]);

@@ -110,10 +110,10 @@ impl Looker {
             let mut stage = self.stage()?;
             let done = stage.good_exchange(Vec::new(), None).await;
             stage.leave().await;
-            let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+            let why = stage.log().decision.as_ref().and_then(|decision| decision.actual.clone());
             let text = match done {
                 Ok(()) => "works".to_owned(),
-                Err(_) if stage.log.connections == 0 && self.target.role() != Role::Initiator => {
+                Err(_) if stage.log().connections == 0 && self.target.role() != Role::Initiator => {
                     let why = why.unwrap_or_else(|| "it was not reached".into());
                     format!("{why}; is it running, and does it listen there?")
                 }
@@ -121,7 +121,7 @@ impl Looker {
             };
             self.add(what, Some(done.is_ok()), text);
             if done.is_err() {
-                let is_there = stage.log.connections > 0;
+                let is_there = stage.log().connections > 0;
                 if is_there {
                     self.other_service().await?;
                 }
@@ -134,7 +134,7 @@ impl Looker {
     /// Reports a buffer of rping's server that is larger than its file says.
     async fn buffer_of_rping(&mut self) -> Result<(), OpenError> {
         let mut stage = self.stage()?;
-        let taken = stage.takes_byte_after_buffer(self.try_time()).await;
+        let taken = stage.probe_rping_buffer(self.try_time()).await;
         stage.leave().await;
         if let Ok(Ok(true)) = taken {
             let text = format!(

@@ -57,5 +57,5 @@ async fn a_target_without_declared_markers_is_not_blamed() {
     stop.stop();
     serving.await.unwrap();
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
-    assert!(report.results[0].explanation.contains("it asks for markers"), "{}", report.results[0].explanation);
+    assert!(report.results[0].explanation.contains("it requests markers"), "{}", report.results[0].explanation);
 }

@@ -2,14 +2,14 @@
 
 use weft_agent::protocol::{Completion, Event, Object};
 
-use super::{Expectation, Stage, Stop};
+use super::{AgentSide, Expectation, Stop};
 
 /// What a completion must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompletionFields {
     /// Which work request; the next one that completes.
     pub(crate) work: Option<u64>,
-    /// One of these; `error` stands for all but success.
+    /// One of these; `error` means any status except success.
     pub(crate) status: Vec<String>,
     pub(crate) operation: Option<String>,
     pub(crate) octets: Option<u32>,
@@ -30,7 +30,7 @@ impl CompletionFields {
             "error" => it.status != "success",
             status => it.status == status,
         };
-        // Of a work request that failed, nothing but its number is told for sure.
+        // If a work request failed, only its number is defined.
         let succeeded = it.status == "success";
         let operation = !succeeded || self.operation.as_ref().is_none_or(|wanted| *wanted == it.operation);
         let octets = !succeeded || self.octets.is_none_or(|wanted| wanted == it.octets);
@@ -38,7 +38,7 @@ impl CompletionFields {
         !(self.status.iter().any(is) && operation && octets && invalidated)
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let mut text = match self.work {
             Some(work) => format!("work request {work} completes"),
             None => "a work request completes".to_owned(),
@@ -57,82 +57,84 @@ impl CompletionFields {
     }
 }
 
-fn told(it: &Completion) -> String {
+fn describe(it: &Completion) -> String {
     let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
     format!(
-        "its user is told that work request {} completes with {}, {}, {} octets{invalidated}",
+        "its user is notified that work request {} completes with {}, {}, {} octets{invalidated}",
         it.work, it.status, it.operation, it.octets
     )
 }
 
-impl Stage {
-    /// The target's user is told that a work request has completed so.
+impl AgentSide<'_> {
+    /// The target's user is notified of this completion.
     pub(crate) async fn expect_completion(
         &mut self,
         pair: Object,
         expectation: &Expectation,
         wanted: &CompletionFields,
     ) -> Result<Completion, Stop> {
-        let expected = wanted.told();
-        let deadline = self.link.now() + expectation.within;
+        let expected = wanted.describe();
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| match event {
             Event::Completion(it) => it.connection == pair && wanted.work.is_none_or(|work| work == it.work),
             _ => false,
         };
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
-            Some(Event::Completion(it)) if wanted.miss(&it) => Err(self.unmet(expectation, &expected, &told(&it))),
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) if wanted.miss(&it) => {
+                Err(self.recorder().unmet(expectation, &expected, &describe(&it)))
+            }
             Some(Event::Completion(it)) => {
-                self.met(0, expectation, &expected, &told(&it));
+                self.recorder().met(0, expectation, &expected, &describe(&it));
                 Ok(it)
             }
             _ => {
-                let actual = format!("its user is told of none within {} s", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, &expected, &actual))
+                let actual = format!("its user is notified of none within {} s", expectation.within.as_secs_f64());
+                Err(self.recorder().overdue(expectation, &expected, &actual))
             }
         }
     }
 
-    /// The target's user is told of one of these events of a connection; the events of others, and
-    /// completions, are kept.
+    /// The target's user is notified of one of these events of a connection. Events of other
+    /// connections, and completions, are kept.
     pub(crate) async fn expect_event(
         &mut self,
         pair: Object,
         expectation: &Expectation,
         wanted: &EventFields,
     ) -> Result<Event, Stop> {
-        let expected = format!("its user is told: {}", wanted.events.join(" or "));
-        let deadline = self.link.now() + expectation.within;
-        // An established connection that was expected to be rejected is told by its own event: any
-        // but a completion is the next one. What is asynchronous stands beside the others.
-        let asked = |name: &str| wanted.events.iter().any(|event| event == name);
+        let expected = format!("its user is notified: {}", wanted.events.join(" or "));
+        let deadline = self.connections.link.now() + expectation.within;
+        // Any event except a completion is the next one: a connection that is established although a
+        // rejection was expected has another event. Asynchronous events are separate.
+        let is_wanted = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
-            Event::Asynchronous { connection, .. } => *connection == Some(pair) && asked("asynchronous"),
-            Event::Disconnected { connection } => *connection == pair && asked("disconnected"),
+            Event::Asynchronous { connection, .. } => *connection == Some(pair) && is_wanted("asynchronous"),
+            Event::Disconnected { connection } => *connection == pair && is_wanted("disconnected"),
             Event::Established { connection, .. }
             | Event::Rejected { connection, .. }
             | Event::Failed { connection, .. } => *connection == pair,
             Event::Request { .. } | Event::Completion(_) => false,
         };
-        let Some(event) = self.agent_event(deadline, is_it, expectation.at.as_ref()).await? else {
-            let actual = format!("its user is told of nothing within {} s", expectation.within.as_secs_f64());
-            return Err(self.overdue(expectation, &expected, &actual));
+        let Some(event) = self.event(deadline, is_it, expectation.at.as_ref()).await? else {
+            let actual = format!("its user is notified of nothing within {} s", expectation.within.as_secs_f64());
+            return Err(self.recorder().overdue(expectation, &expected, &actual));
         };
-        let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
+        let actual = format!("its user is notified: {}", serde_json::to_string(&event).unwrap_or_default());
         let data = match &event {
             Event::Established { private_data, .. } | Event::Rejected { private_data, .. } => Some(&private_data.0),
             _ => None,
         };
         let is_data = wanted.private_data.as_ref().is_none_or(|wanted| data == Some(wanted));
-        if !asked(event_name(&event)) || !is_data {
-            return Err(self.unmet(expectation, &expected, &actual));
+        if !is_wanted(event_name(&event)) || !is_data {
+            return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
-        self.met(0, expectation, &expected, &actual);
+        self.recorder().met(0, expectation, &expected, &actual);
         Ok(event)
     }
 
-    /// The target's user is told that something went wrong on a connection: an event of its Queue
-    /// Pair, or a completion in error that is more than a flush. With `or_end` the mere end will
-    /// do, of which it is told by its event, or by work that is flushed. That event is kept.
+    /// The target's user is notified of an error of a connection: by an event of its Queue Pair, or by
+    /// a completion in error that is not a flush. With `or_end`, the end of the connection is
+    /// sufficient: its event, or flushed work. The event is kept.
     pub(crate) async fn expect_error(
         &mut self,
         pair: Object,
@@ -141,12 +143,12 @@ impl Stage {
     ) -> Result<(), Stop> {
         const FLUSHED: &str = "wr_flush_err";
         let expected = match or_end {
-            true => "its user is told that something went wrong: a completion in error, or an event",
+            true => "its user is notified that something failed: a completion in error, or an event",
             false => {
-                "its user is told of the error: an event of its Queue Pair, or a completion in error that is no flush"
+                "its user is notified of the error: an event of its Queue Pair, or a completion in error that is not a flush"
             }
         };
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair),
             Event::Completion(it) => {
@@ -155,49 +157,50 @@ impl Stage {
             Event::Disconnected { connection } | Event::Failed { connection, .. } => or_end && *connection == pair,
             Event::Established { .. } | Event::Rejected { .. } | Event::Request { .. } => false,
         };
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(event) => {
-                let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
-                self.met(0, expectation, expected, &actual);
-                self.agent_again(event);
+                let actual = format!("its user is notified: {}", serde_json::to_string(&event).unwrap_or_default());
+                self.recorder().met(0, expectation, expected, &actual);
+                self.put_back(event);
                 Ok(())
             }
             None => {
                 let more = if or_end { "" } else { " but that work was flushed or the connection ended" };
-                let actual = format!("its user is told of nothing within {} s{more}", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, expected, &actual))
+                let actual =
+                    format!("its user is notified of nothing within {} s{more}", expectation.within.as_secs_f64());
+                Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
     }
 
-    /// The target's user is told that a shared receive queue has less receives than its limit.
+    /// The target's user is notified that a shared receive queue has fewer receives than its limit.
     pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const KIND: &str = "srq_limit_reached";
-        let expected = "its user is told that less receives are left than the limit of the shared receive queue";
-        let deadline = self.link.now() + expectation.within;
+        let expected = "its user is notified that fewer receives are left than the limit of the shared receive queue";
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(_) => {
-                self.met(0, expectation, expected, "it is told so");
+                self.recorder().met(0, expectation, expected, "it is notified");
                 Ok(())
             }
             None => {
-                let actual = format!("it is not told so within {} s", expectation.within.as_secs_f64());
-                Err(self.overdue(expectation, expected, &actual))
+                let actual = format!("it is not notified within {} s", expectation.within.as_secs_f64());
+                Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
     }
 
-    /// The target's user is told of no completion of a connection.
+    /// The target's user is notified of no completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
-        let expected = "its user is told of no completion";
-        let deadline = self.link.now() + expectation.within;
+        let expected = "its user is notified of no completion";
+        let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
-        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
-            Some(Event::Completion(it)) => Err(self.unmet(expectation, expected, &told(&it))),
+        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &describe(&it))),
             _ => {
-                let actual = format!("it is told of none within {} s", expectation.within.as_secs_f64());
-                self.met(0, expectation, expected, &actual);
+                let actual = format!("it is notified of none within {} s", expectation.within.as_secs_f64());
+                self.recorder().met(0, expectation, expected, &actual);
                 Ok(())
             }
         }

@@ -1,9 +1,8 @@
-//! The agent of the target in a case: what it is asked and what it tells, in the record beside the
+//! The agent of the target in a case. Requests, answers and events are in the record, beside the
 //! wire.
 //!
-//! An agent that has gone, or that refuses what it is asked, says nothing about the target: the
-//! case is inconclusive then. `operate` has connections that it makes, `expect` what is expected of
-//! its events.
+//! If the agent fails or refuses a request, the case is inconclusive: that is no verdict on the
+//! target. `operate` opens connections with the agent, `expect` has the expectations of its events.
 
 mod expect;
 mod operate;
@@ -18,167 +17,179 @@ use weft_peer::Instant;
 pub(crate) use expect::{CompletionFields, EventFields, event_name};
 pub(crate) use operate::{PairOptions, parameters};
 
-use super::{Decision, Direction, Expectation, Stage, StepKind, Stop};
+use super::{Connections, Decision, Expectation, Recorder, Stop};
 use crate::agent::Agent;
-use crate::model::{SourceLocation, Verdict};
+use crate::model::{Direction, SourceLocation, StepKind, Verdict};
 
 /// Seconds for an answer: to find the way to a peer may take several.
 const ANSWER_SECONDS: f64 = 20.0;
 /// Seconds in which an agent has to be there.
 const OPEN_SECONDS: f64 = 20.0;
-/// Most characters of what is said in one step.
+/// Maximum length of the text of one step, in characters.
 const MOST_TEXT: usize = 400;
-/// Events that nobody looks at.
+/// Maximum number of events that no expectation has taken.
 const MOST_EVENTS: usize = 10_000;
 
 /// The agent, as far as a case has one.
 #[derive(Default)]
-pub(super) struct AgentSide {
+pub(in crate::stage) struct State {
     agent: Option<Agent>,
     domain: Option<Object>,
     /// Where it listens.
     listener: Option<SocketAddr>,
-    /// What it told and nobody looked at, with its time.
+    /// Events that no expectation has taken, each with its time.
     events: VecDeque<(u64, Event)>,
     /// The last work request's number.
     work: u64,
 }
 
-impl AgentSide {
+impl State {
     pub(super) fn new(agent: Option<Agent>) -> Self {
-        AgentSide { agent, ..AgentSide::default() }
+        State { agent, ..State::default() }
     }
 }
 
-impl Stage {
-    /// Asks for something, which is done; it belongs to no stimulus.
-    pub(crate) async fn agent_done(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Done, Stop> {
-        match self.agent_asked(action, at).await? {
+/// The tester's side of the agent of the target.
+pub(crate) struct AgentSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+    pub(in crate::stage) state: &'a mut State,
+}
+
+impl AgentSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+
+    /// Has the agent perform an action that is not a stimulus. If it fails, the case is inconclusive.
+    pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Done, Stop> {
+        match self.request(action, at).await? {
             Ok(done) => Ok(done),
-            Err(failure) => Err(self.agent_gone(&format!("does not do it: {failure}"), at)),
+            Err(failure) => Err(self.fail(&format!("does not do it: {failure}"), at)),
         }
     }
 
-    /// Asks for something that makes the target do something.
-    pub(crate) async fn agent_stimulus(
+    /// Has the agent perform an action that is a stimulus for the target.
+    pub(crate) async fn stimulate(
         &mut self,
         action: Action,
         at: Option<&SourceLocation>,
     ) -> Result<Result<Done, Failure>, Stop> {
-        self.log.stimulated();
-        self.agent_asked(action, at).await
+        self.connections.log.stimulated();
+        self.request(action, at).await
     }
 
-    /// Asks for something, and gives what came of it.
-    pub(crate) async fn agent_asked(
+    /// Sends a request to the agent, and returns its result.
+    pub(crate) async fn request(
         &mut self,
         action: Action,
         at: Option<&SourceLocation>,
     ) -> Result<Result<Done, Failure>, Stop> {
-        self.agent_open(at).await?;
+        self.open(at).await?;
         let text = serde_json::to_string(&action).unwrap_or_default();
-        self.agent_step(Direction::Sent, &text);
-        let within = self.target.scaled(ANSWER_SECONDS);
-        let Some(agent) = &mut self.agent.agent else { return Err(self.agent_gone("is not there", at)) };
-        let (told, answer) = match agent.ask(&self.link, action, within).await {
+        self.step(Direction::Sent, &text);
+        let within = self.connections.target.scaled(ANSWER_SECONDS);
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
+        let (agent_ns, answer) = match agent.ask(&self.connections.link, action, within).await {
             Ok(answer) => answer,
-            Err(gone) => return Err(self.agent_gone(&gone.0, at)),
+            Err(gone) => return Err(self.fail(&gone.0, at)),
         };
         let text = match &answer {
             Ok(done) => serde_json::to_string(done).unwrap_or_default(),
             Err(failure) => format!("failed: {failure}"),
         };
-        self.agent_told(told, &text);
+        self.record(agent_ns, &text);
         Ok(answer)
     }
 
     /// The first event that `wanted` picks, of those that came or come until `deadline`; the others
     /// are kept.
-    pub(crate) async fn agent_event(
+    pub(crate) async fn event(
         &mut self,
         deadline: Instant,
         wanted: impl Fn(&Event) -> bool,
         at: Option<&SourceLocation>,
     ) -> Result<Option<Event>, Stop> {
         loop {
-            if let Some(index) = self.agent.events.iter().position(|(_, event)| wanted(event)) {
-                return Ok(self.agent.events.remove(index).map(|(_, event)| event));
+            if let Some(index) = self.state.events.iter().position(|(_, event)| wanted(event)) {
+                return Ok(self.state.events.remove(index).map(|(_, event)| event));
             }
-            if !self.agent_listen(deadline, at).await? {
+            if !self.receive(deadline, at).await? {
                 return Ok(None);
             }
         }
     }
 
-    /// Keeps an event that was looked at, for the next one who asks.
-    fn agent_again(&mut self, event: Event) {
-        self.agent.events.push_front((0, event));
+    /// Puts an event back, for the next expectation.
+    fn put_back(&mut self, event: Event) {
+        self.state.events.push_front((0, event));
     }
 
     /// Takes the next event, if one comes until `deadline`.
-    async fn agent_listen(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
-        let Some(agent) = &mut self.agent.agent else { return Err(self.agent_gone("is not there", at)) };
-        let (told, event) = match agent.next_event(&self.link, deadline).await {
+    async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
+        let (agent_ns, event) = match agent.next_event(&self.connections.link, deadline).await {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(false),
-            Err(gone) => return Err(self.agent_gone(&gone.0, at)),
+            Err(gone) => return Err(self.fail(&gone.0, at)),
         };
-        self.heard = true;
+        self.connections.has_responded = true;
         let text = serde_json::to_string(&event).unwrap_or_default();
-        self.agent_told(told, &text);
-        if self.agent.events.len() >= MOST_EVENTS {
-            return Err(self.agent_gone(&format!("tells more than {MOST_EVENTS} things that nobody asked for"), at));
+        self.record(agent_ns, &text);
+        if self.state.events.len() >= MOST_EVENTS {
+            return Err(self.fail(&format!("sends more than {MOST_EVENTS} events that no expectation takes"), at));
         }
-        self.agent.events.push_back((told, event));
+        self.state.events.push_back((agent_ns, event));
         Ok(true)
     }
 
-    /// Puts what the agent has told by now into the record.
-    pub(super) async fn agent_leave(&mut self) {
-        let now = self.link.now();
-        while self.agent.agent.is_some() && matches!(self.agent_listen(now, None).await, Ok(true)) {}
-        self.agent.agent = None;
+    /// Records the events that the agent has sent until now.
+    pub(in crate::stage) async fn leave(&mut self) {
+        let now = self.connections.link.now();
+        while self.state.agent.is_some() && matches!(self.receive(now, None).await, Ok(true)) {}
+        self.state.agent = None;
     }
 
     /// A number for a work request that no other has.
-    pub(crate) fn agent_work(&mut self) -> u64 {
-        self.agent.work += 1;
-        self.agent.work
+    pub(crate) fn next_work(&mut self) -> u64 {
+        self.state.work += 1;
+        self.state.work
     }
 
     /// The Protection Domain of all that names no other.
-    pub(crate) async fn agent_domain(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
-        if let Some(domain) = self.agent.domain {
+    pub(crate) async fn domain(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
+        if let Some(domain) = self.state.domain {
             return Ok(domain);
         }
-        let Done::Domain { domain } = self.agent_done(Action::Domain, at).await? else {
-            return Err(self.agent_gone("answers something else", at));
+        let Done::Domain { domain } = self.perform(Action::Domain, at).await? else {
+            return Err(self.fail("answers something else", at));
         };
-        self.agent.domain = Some(domain);
+        self.state.domain = Some(domain);
         Ok(domain)
     }
 
-    async fn agent_open(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        if self.agent.agent.is_some() {
+    async fn open(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        if self.state.agent.is_some() {
             return Ok(());
         }
-        let Some(way) = self.target.remote().and_then(|remote| remote.agent.clone()) else {
-            return Err(self.harness(at, "the target has no agent: the case has to say that it needs one"));
+        let Some(way) = self.connections.target.remote().and_then(|remote| remote.agent.clone()) else {
+            return Err(self
+                .recorder()
+                .harness(at, "the target has no agent: the case has to declare that it needs one"));
         };
-        match Agent::open(&way, self.target.scaled(OPEN_SECONDS)).await {
+        match Agent::open(&way, self.connections.target.scaled(OPEN_SECONDS)).await {
             Ok(agent) => {
-                self.agent_step(Direction::Observed, &format!("at {} is there", way.way));
-                self.agent.agent = Some(agent);
+                self.step(Direction::Observed, &format!("at {} is there", way.way));
+                self.state.agent = Some(agent);
                 Ok(())
             }
-            Err(gone) => Err(self.agent_gone(&gone.0, at)),
+            Err(gone) => Err(self.fail(&gone.0, at)),
         }
     }
 
     /// The agent failed, which is no verdict on the target.
-    pub(crate) fn agent_gone(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
-        self.agent_step(Direction::Observed, why);
-        self.decide(Decision {
+    pub(crate) fn fail(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
+        self.step(Direction::Observed, why);
+        self.recorder().decide(Decision {
             verdict: Verdict::Inconclusive,
             requirements: Vec::new(),
             expected: None,
@@ -188,14 +199,14 @@ impl Stage {
         })
     }
 
-    fn agent_told(&mut self, told: u64, text: &str) {
+    fn record(&mut self, agent_ns: u64, text: &str) {
         let text: String = text.chars().take(MOST_TEXT).collect();
-        let at = Duration::from_nanos(told).as_secs_f64();
-        self.agent_step(Direction::Received, &format!("{text} (at {at:.6} s of its clock)"));
+        let at = Duration::from_nanos(agent_ns).as_secs_f64();
+        self.step(Direction::Received, &format!("{text} (at {at:.6} s of its clock)"));
     }
 
-    fn agent_step(&mut self, direction: Direction, text: &str) {
+    fn step(&mut self, direction: Direction, text: &str) {
         let text: String = text.chars().take(MOST_TEXT + 40).collect();
-        self.step(0, direction, StepKind::Agent, format!("agent: {text}"), None);
+        self.recorder().step(0, direction, StepKind::Agent, format!("agent: {text}"), None);
     }
 }

@@ -7,12 +7,12 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
 use weft_peer::driver::LinkError;
 
-use super::{Expectation, Stage, Stop};
+use super::{AgentSide, Expectation, Stop};
 use crate::correct;
 use crate::model::{Direction, Role, SourceLocation};
 use crate::script::message::Message;
-use crate::stage::exchange::Started;
-use crate::stage::{describe, ulpdu};
+use crate::stage::rdma::StartUpResult;
+use crate::stage::{ReplyFields, describe, ulpdu};
 
 /// What the opening Sends hold.
 const OPENING: &[u8] = b"weft opening";
@@ -49,9 +49,9 @@ impl Default for PairOptions {
     }
 }
 
-/// A connection in Full Operation: FPDUs may go both ways.
+/// A connection in Full Operation: both sides may send FPDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Operated {
+pub(crate) struct AgentConnection {
     /// The tester's end.
     pub(crate) number: u32,
     /// The agent's.
@@ -64,71 +64,72 @@ pub(crate) struct Operated {
     crc: bool,
 }
 
-impl Stage {
+impl AgentSide<'_> {
     /// A TCP connection to where the agent listens.
-    pub(in crate::stage) async fn agent_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
-        if self.target.role() == Role::Initiator {
-            return Err(self.harness(at, "the target is an initiator: its agent connects, by target:connect"));
+    pub(in crate::stage) async fn open_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+        if self.connections.target.role() == Role::Initiator {
+            return Err(self
+                .recorder()
+                .harness(at, "the target is an initiator: its agent connects, by target:connect"));
         }
-        self.check_room(at)?;
-        let there = self.agent_listener(at).await?;
-        let connected = match self.link.is_virtual() {
-            true => self.link.connect().await,
-            false => self.link.connect_to(there, None).await,
+        self.connections.check_limit(at)?;
+        let there = self.listener(at).await?;
+        let connected = match self.connections.link.is_virtual() {
+            true => self.connections.link.connect().await,
+            false => self.connections.link.connect_to(there, None).await,
         };
         match connected {
-            Ok(end) => Ok(self.connected(end, Direction::Sent)),
+            Ok(end) => Ok(self.connections.connected(end, Direction::Sent)),
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
-                Err(self.unreached("a TCP connection to the target", error.to_string(), at))
+                Err(self.recorder().unreached("a TCP connection to the target", error.to_string(), at))
             }
-            Err(error) => Err(self.harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
     }
 
-    /// Where the target file says that the agent meets the tester.
-    fn agent_place(&self) -> Option<SocketAddr> {
-        self.target.remote()?.agent.as_ref()?.place
+    /// The address in the target file at which the agent reaches the tester.
+    fn address(&self) -> Option<SocketAddr> {
+        self.connections.target.remote()?.agent.as_ref()?.place
     }
 
-    async fn agent_listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
-        if let Some(listener) = self.agent.listener {
+    async fn listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+        if let Some(listener) = self.state.listener {
             return Ok(listener);
         }
-        let (target, place) = (self.link.target(), self.agent_place());
-        // An interface of the place is one of the agent's host; that of the target's address is one
+        let (target, meeting) = (self.connections.link.target(), self.address());
+        // The meeting address may have an interface of the agent's host; the target's address has one
         // of this host.
-        let (address, port) = place.map_or((target.ip().into(), 0), |place| (Address::from(place), place.port()));
-        let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port, backlog: 16 }, at).await?
-        else {
-            return Err(self.agent_gone("answers something else", at));
+        let (address, port) =
+            meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
+        let Done::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await? else {
+            return Err(self.fail("answers something else", at));
         };
         let mut there = target;
-        if place.is_none() {
+        if meeting.is_none() {
             there.set_port(port);
         }
-        self.agent.listener = Some(there);
+        self.state.listener = Some(there);
         Ok(there)
     }
 
     /// The agent's end of a connection that is not begun yet: there is a way to the tester.
-    async fn agent_resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
-        let target = self.link.target();
+    async fn resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
+        let target = self.connections.link.target();
         let (there, address) =
-            self.agent_place().map_or((target, target.ip().into()), |place| (place, Address::from(place)));
+            self.address().map_or((target, target.ip().into()), |meeting| (meeting, Address::from(meeting)));
         if there.ip().is_unspecified() {
             let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
-            return Err(self.agent_gone(why, at));
+            return Err(self.fail(why, at));
         }
-        let Done::Connection { connection } =
-            self.agent_done(Action::Resolve { address, port: there.port() }, at).await?
+        let Done::Connection { connection } = self.perform(Action::Resolve { address, port: there.port() }, at).await?
         else {
-            return Err(self.agent_gone("answers something else", at));
+            return Err(self.fail("answers something else", at));
         };
         Ok(connection)
     }
 
     /// Gives the agent's end its Queue Pair.
-    pub(crate) async fn agent_pair(
+    pub(crate) async fn create_pair(
         &mut self,
         connection: Object,
         options: &PairOptions,
@@ -136,139 +137,144 @@ impl Stage {
     ) -> Result<(), Stop> {
         let domain = match options.domain {
             Some(domain) => domain,
-            None => self.agent_domain(at).await?,
+            None => self.domain(at).await?,
         };
         let &PairOptions { shared, depth, parts, inline, solicited, .. } = options;
-        self.agent_done(Action::Pair { connection, domain, shared, depth, parts, inline, solicited }, at).await?;
+        self.perform(Action::Pair { connection, domain, shared, depth, parts, inline, solicited }, at).await?;
         Ok(())
     }
 
-    /// The agent's end connects to the tester: TCP, and its Request is on the way. Gives both ends.
-    pub(crate) async fn agent_connect(
+    /// The agent's end connects to the tester by TCP, and sends its Request. Returns both ends.
+    pub(crate) async fn connect(
         &mut self,
         options: &PairOptions,
         expectation: &Expectation,
     ) -> Result<(u32, Object), Stop> {
         let at = expectation.at.as_ref();
-        if self.target.role() != Role::Initiator {
-            return Err(self.harness(at, "the target is a responder: the tester connects to it, by t:connect"));
+        if self.connections.target.role() != Role::Initiator {
+            return Err(self
+                .recorder()
+                .harness(at, "the target is a responder: the tester connects to it, by t:connect"));
         }
-        self.check_room(at)?;
-        let pair = self.agent_resolve(at).await?;
-        self.agent_pair(pair, options, at).await?;
-        self.agent_done(Action::Connect(parameters(pair, options)), at).await?;
-        let deadline = self.link.now() + expectation.within;
-        match self.link.accept(deadline).await {
-            Ok(Some(end)) => Ok((self.connected(end, Direction::Received), pair)),
+        self.connections.check_limit(at)?;
+        let pair = self.resolve(at).await?;
+        self.create_pair(pair, options, at).await?;
+        self.perform(Action::Connect(parameters(pair, options)), at).await?;
+        let deadline = self.connections.link.now() + expectation.within;
+        match self.connections.link.accept(deadline).await {
+            Ok(Some(end)) => Ok((self.connections.connected(end, Direction::Received), pair)),
             Ok(None) => {
                 let actual = format!("none within {} s", expectation.within.as_secs_f64());
-                Err(self.unreached("a TCP connection from the target", actual, at))
+                Err(self.recorder().unreached("a TCP connection from the target", actual, at))
             }
-            Err(error) => Err(self.harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
     }
 
     /// The agent's end of the connection whose Request was sent last.
-    pub(crate) async fn agent_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
-        let deadline = self.link.now() + expectation.within;
+    pub(crate) async fn expect_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
         let is_request = |event: &Event| matches!(event, Event::Request { .. });
-        match self.agent_event(deadline, is_request, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_request, expectation.at.as_ref()).await? {
             Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
             _ => {
-                let expected = "the target's user is told of the Request";
-                Err(self.overdue(expectation, expected, "it is told nothing"))
+                let expected = "the target's user is notified of the Request";
+                Err(self.recorder().overdue(expectation, expected, "it is not notified"))
             }
         }
     }
 
     /// A connection in Full Operation, whichever role the target plays. `request` is the tester's,
     /// where it is the Initiator.
-    pub(crate) async fn agent_operate(
+    pub(crate) async fn operate(
         &mut self,
         options: &PairOptions,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Operated, Stop> {
+    ) -> Result<AgentConnection, Stop> {
         let at = expectation.at.as_ref();
-        let begun = match self.target.role() {
-            Role::Initiator => self.agent_opens(options, expectation).await?,
-            Role::Responder | Role::Both => self.agent_answers(options, request, expectation).await?,
+        let begun = match self.connections.target.role() {
+            Role::Initiator => self.operate_as_initiator(options, expectation).await?,
+            Role::Responder | Role::Both => self.operate_as_responder(options, request, expectation).await?,
         };
         match begun {
             Ok(operated) => {
-                self.log.answered();
-                let settled = self.link.now() + self.target.options.settle;
-                self.link.pause(settled).await;
+                self.connections.log.answered();
+                let settled = self.connections.link.now() + self.connections.target.options.settle;
+                self.connections.link.pause(settled).await;
                 Ok(operated)
             }
             Err(why) => {
                 let preparation = Expectation::preparation(expectation.within, at);
-                Err(self.undecided(&preparation, "a connection in Full Operation", &why))
+                Err(self.recorder().undecided(&preparation, "a connection in Full Operation", &why))
             }
         }
     }
 
     /// The agent accepts a connection of the tester's, which begins with a Send.
-    async fn agent_answers(
+    async fn operate_as_responder(
         &mut self,
         options: &PairOptions,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<Operated, String>, Stop> {
+    ) -> Result<Result<AgentConnection, String>, Stop> {
         let at = expectation.at.as_ref();
-        let number = self.agent_connection(at).await?;
-        self.put(number, request, at).await?;
-        let (pair, _) = self.agent_request(&Expectation::preparation(expectation.within, at)).await?;
-        self.agent_pair(pair, options, at).await?;
+        let number = self.open_connection(at).await?;
+        self.connections.put(number, request, at).await?;
+        let (pair, _) = self.expect_request(&Expectation::preparation(expectation.within, at)).await?;
+        self.create_pair(pair, options, at).await?;
         let on = options.shared.unwrap_or(pair);
-        let part = self.agent_opening(options, at).await?;
-        self.agent_done(Action::PostReceive { on, work: OPENING_WORK, parts: vec![part] }, at).await?;
-        self.agent_done(Action::Accept(parameters(pair, options)), at).await?;
-        let started = match self.replied(number, request, expectation).await? {
+        let part = self.opening_part(options, at).await?;
+        self.perform(Action::PostReceive { on, work: OPENING_WORK, parts: vec![part] }, at).await?;
+        self.perform(Action::Accept(parameters(pair, options)), at).await?;
+        let started = match self.connections.rdma().finish_start_up(number, request, expectation).await? {
             Ok(started) => started,
             Err(why) => return Ok(Err(why)),
         };
-        if let Err(why) = self.agent_established(pair, expectation).await? {
+        if let Err(why) = self.await_established(pair, expectation).await? {
             return Ok(Err(why));
         }
-        let msn = match self.first_send(number, &started, OPENING, expectation).await? {
+        let msn = match self.connections.rdma().first_send(number, &started, OPENING, expectation).await? {
             Ok(msn) => msn,
             Err(why) => return Ok(Err(why)),
         };
-        let done = self.agent_work_done(pair, OPENING_WORK, expectation).await?;
-        Ok(done.map(|()| Operated { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
+        let done = self.await_work(pair, OPENING_WORK, expectation).await?;
+        Ok(done.map(|()| AgentConnection { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
     }
 
     /// The agent connects, and begins with a Send.
-    async fn agent_opens(
+    async fn operate_as_initiator(
         &mut self,
         options: &PairOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Operated, String>, Stop> {
+    ) -> Result<Result<AgentConnection, String>, Stop> {
         let at = expectation.at.as_ref();
-        let (number, pair) = self.agent_connect(options, expectation).await?;
+        let (number, pair) = self.connect(options, expectation).await?;
         let preparation = Expectation::preparation(expectation.within, at);
-        self.expect_frame(number, &preparation, StartupKind::Request, &super::super::ReplyFields::default()).await?;
-        let reply = Message::new("MPA Reply", correct::startup(&self.right_reply(number, at)?));
-        let opened = match self.welcome(number, &reply, expectation).await? {
+        self.connections
+            .rdma()
+            .expect_frame(number, &preparation, StartupKind::Request, &ReplyFields::default())
+            .await?;
+        let reply = Message::new("MPA Reply", correct::startup(&self.connections.rdma().correct_reply(number, at)?));
+        let opened = match self.connections.rdma().accept(number, &reply, expectation).await? {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        if let Err(why) = self.agent_established(pair, expectation).await? {
+        if let Err(why) = self.await_established(pair, expectation).await? {
             return Ok(Err(why));
         }
-        let part = self.agent_opening(options, at).await?;
-        let sent = self.agent_sends(number, pair, part, &opened.started, expectation).await?;
-        Ok(sent.map(|msn| Operated { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
+        let part = self.opening_part(options, at).await?;
+        let sent = self.receive_opening(number, pair, part, &opened.started, expectation).await?;
+        Ok(sent.map(|msn| AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
     }
 
     /// The agent posts a Send of the opening octets, and it goes out; gives its MSN.
-    async fn agent_sends(
+    async fn receive_opening(
         &mut self,
         number: u32,
         pair: Object,
         part: Part,
-        started: &Started,
+        started: &StartUpResult,
         expectation: &Expectation,
     ) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
@@ -281,8 +287,8 @@ impl Stage {
             fence: false,
             inline: false,
         };
-        self.agent_done(action, at).await?;
-        let fpdu = match self.answer(number, started, "its Send", expectation).await? {
+        self.perform(action, at).await?;
+        let fpdu = match self.connections.rdma().answer(number, started, "its Send", expectation).await? {
             Ok(fpdu) => fpdu,
             Err(why) => return Ok(Err(why)),
         };
@@ -292,50 +298,51 @@ impl Stage {
             }
             _ => return Ok(Err(format!("it sent {} where its Send was due", describe::stream(&fpdu)))),
         };
-        Ok(self.agent_work_done(pair, OPENING_WORK, expectation).await?.map(|()| msn))
+        Ok(self.await_work(pair, OPENING_WORK, expectation).await?.map(|()| msn))
     }
 
     /// Memory for an opening Send, which has its octets.
-    async fn agent_opening(&mut self, options: &PairOptions, at: Option<&SourceLocation>) -> Result<Part, Stop> {
+    async fn opening_part(&mut self, options: &PairOptions, at: Option<&SourceLocation>) -> Result<Part, Stop> {
         let domain = match options.domain {
             Some(domain) => domain,
-            None => self.agent_domain(at).await?,
+            None => self.domain(at).await?,
         };
         let octets = OPENING.len() as u64;
         let access = vec![Access::LocalWrite];
-        let Done::Region { region, .. } = self.agent_done(Action::Register { domain, octets, access }, at).await?
-        else {
-            return Err(self.agent_gone("answers something else", at));
+        let Done::Region { region, .. } = self.perform(Action::Register { domain, octets, access }, at).await? else {
+            return Err(self.fail("answers something else", at));
         };
-        self.agent_done(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }, at).await?;
+        self.perform(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }, at).await?;
         Ok(Part { region, offset: 0, length: u32::try_from(octets).unwrap_or(0), key: None })
     }
 
-    async fn agent_established(&mut self, pair: Object, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
-        let deadline = self.link.now() + expectation.within;
+    async fn await_established(&mut self, pair: Object, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
         let of_pair = |event: &Event| match event {
             Event::Established { connection, .. }
             | Event::Rejected { connection, .. }
             | Event::Failed { connection, .. } => *connection == pair,
             _ => false,
         };
-        Ok(match self.agent_event(deadline, of_pair, expectation.at.as_ref()).await? {
+        Ok(match self.event(deadline, of_pair, expectation.at.as_ref()).await? {
             Some(Event::Established { .. }) => Ok(()),
-            Some(other) => Err(format!("its user is told {}", serde_json::to_string(&other).unwrap_or_default())),
-            None => Err("its user is not told that the connection is there".to_owned()),
+            Some(other) => {
+                Err(format!("its user is notified of {}", serde_json::to_string(&other).unwrap_or_default()))
+            }
+            None => Err("its user is not notified that the connection is established".to_owned()),
         })
     }
 
-    async fn agent_work_done(
+    async fn await_work(
         &mut self,
         pair: Object,
         work: u64,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let of_work =
             |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair && it.work == work);
-        Ok(match self.agent_event(deadline, of_work, expectation.at.as_ref()).await? {
+        Ok(match self.event(deadline, of_work, expectation.at.as_ref()).await? {
             Some(Event::Completion(it)) if it.status == "success" => Ok(()),
             Some(Event::Completion(it)) => Err(format!("its work request completes with {}", it.status)),
             _ => Err("its work request does not complete".to_owned()),
@@ -343,49 +350,49 @@ impl Stage {
     }
 
     /// A Send each way on a connection of its own, which ends in order.
-    pub(in crate::stage) async fn agent_exchange(
-        &mut self,
-        expectation: &Expectation,
-    ) -> Result<Result<u32, String>, Stop> {
+    pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
         let options = PairOptions::default();
-        let request = Message::new("MPA Request", correct::startup(&self.target.description.request));
-        let begun = match self.target.role() {
-            Role::Initiator => self.agent_opens(&options, expectation).await?,
-            Role::Responder | Role::Both => self.agent_answers(&options, &request, expectation).await?,
+        let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));
+        let begun = match self.connections.target.role() {
+            Role::Initiator => self.operate_as_initiator(&options, expectation).await?,
+            Role::Responder | Role::Both => self.operate_as_responder(&options, &request, expectation).await?,
         };
-        let Operated { number, pair, msn, crc, .. } = match begun {
+        let AgentConnection { number, pair, msn, crc, .. } = match begun {
             Ok(operated) => operated,
             Err(why) => return Ok(Err(why)),
         };
         // The other way.
-        let part = self.agent_opening(&options, at).await?;
-        let started = Started { crc, markers: false, rtr: None, ird: None };
-        let done = match self.target.role() {
+        let part = self.opening_part(&options, at).await?;
+        let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
+        let done = match self.connections.target.role() {
             Role::Initiator => {
                 let work = OPENING_WORK + 1;
-                self.agent_done(Action::PostReceive { on: pair, work, parts: vec![part] }, at).await?;
-                self.put_ulpdu(number, "Send", &correct::send(msn, OPENING), &started, expectation).await?;
-                self.agent_work_done(pair, work, expectation).await?
+                self.perform(Action::PostReceive { on: pair, work, parts: vec![part] }, at).await?;
+                self.connections
+                    .rdma()
+                    .send_ulpdu(number, "Send", &correct::send(msn, OPENING), &started, expectation)
+                    .await?;
+                self.await_work(pair, work, expectation).await?
             }
             Role::Responder | Role::Both => {
-                self.agent_sends(number, pair, part, &started, expectation).await?.map(|_| ())
+                self.receive_opening(number, pair, part, &started, expectation).await?.map(|_| ())
             }
         };
         if let Err(why) = done {
             return Ok(Err(why));
         }
-        self.finish(number, at).await?;
-        let deadline = self.link.now() + expectation.within;
+        self.connections.finish(number, at).await?;
+        let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // A device that has to be told is told so by what follows.
-        self.agent_event(deadline, ended, at).await?;
-        self.agent_done(Action::Destroy { object: pair }, at).await?;
+        // The following request notifies a device that needs it.
+        self.event(deadline, ended, at).await?;
+        self.perform(Action::Destroy { object: pair }, at).await?;
         Ok(Ok(number))
     }
 }
 
-/// How a connection begins, as the agent says it.
+/// The parameters of a connection in the agent's protocol.
 pub(crate) fn parameters(connection: Object, options: &PairOptions) -> Parameters {
     let &PairOptions { ref private_data, ird, ord, .. } = options;
     Parameters { connection, private_data: Octets(private_data.clone()), ird, ord }

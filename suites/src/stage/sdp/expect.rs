@@ -3,10 +3,10 @@
 use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;
 
-use super::talk::Item;
-use crate::sdp::{Heard, shown};
-use crate::stage::expect::NoFrame;
-use crate::stage::{Expectation, Stage, Stop};
+use super::SdpSide;
+use super::connection::Item;
+use crate::sdp::{ReceivedMessage, shown};
+use crate::stage::{Expectation, NoFrame, Stop};
 
 /// A value that a field must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Value {
 
 /// A message that is waited for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MessageFields {
     /// One of these.
     pub(crate) mids: Vec<Mid>,
     pub(crate) fields: Vec<(String, Value)>,
@@ -39,8 +39,8 @@ pub(crate) struct Ending {
 impl Item {
     pub(crate) fn name(&self) -> String {
         match self {
-            Item::Message(heard) if heard.is_update() => "Data without payload".into(),
-            Item::Message(heard) => heard.mid.name().into(),
+            Item::Message(received) if received.is_update() => "Data without payload".into(),
+            Item::Message(received) => received.mid.name().into(),
             Item::Other(octets) => format!("{} octets that are no SDP message", octets.len()),
             Item::Read(_) => "an RDMA Read Request".into(),
             Item::Write { payload, .. } => format!("an RDMA Write of {} octets", payload.len()),
@@ -50,23 +50,23 @@ impl Item {
     }
 }
 
-impl Wanted {
-    fn miss(&self, heard: &Heard) -> Option<String> {
-        if !self.mids.contains(&heard.mid) {
+impl MessageFields {
+    fn miss(&self, received: &ReceivedMessage) -> Option<String> {
+        if !self.mids.contains(&received.mid) {
             return Some(String::new());
         }
         self.fields.iter().find_map(|(name, value)| match value {
-            Value::Octets(octets) => (*octets != heard.payload)
-                .then(|| format!(", whose payload is another ({} octets)", heard.payload.len())),
+            Value::Octets(octets) => (*octets != received.payload)
+                .then(|| format!(", whose payload is another ({} octets)", received.payload.len())),
             Value::Number(number) => {
-                let found = heard.field(name);
+                let found = received.field(name);
                 (found != Some(*number)).then(|| format!(", whose {name} is {}", found.unwrap_or_default()))
             }
         })
     }
 }
 
-impl std::fmt::Display for Wanted {
+impl std::fmt::Display for MessageFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.mids.iter().map(|mid| mid.name()).collect();
         f.write_str(&names.join(" or "))?;
@@ -77,65 +77,65 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-impl Stage {
+impl SdpSide<'_> {
     /// The target sends a message of this kind with these fields next; updates, and what is `past`,
     /// may come before.
-    pub(crate) async fn sdp_expect(
+    pub(crate) async fn expect(
         &mut self,
         number: u32,
         expectation: &Expectation,
-        wanted: &Wanted,
-    ) -> Result<Heard, Stop> {
+        wanted: &MessageFields,
+    ) -> Result<ReceivedMessage, Stop> {
         let expected = wanted.to_string();
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         loop {
             match self.next_item(number, deadline, at).await? {
-                Ok(Item::Message(heard)) => {
-                    let wants_it = wanted.mids.contains(&heard.mid) && (wanted.updates || !heard.is_update());
-                    if !wants_it && (wanted.past.contains(&heard.mid) || heard.is_update()) {
+                Ok(Item::Message(received)) => {
+                    let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
+                    if !wants_it && (wanted.past.contains(&received.mid) || received.is_update()) {
                         continue;
                     }
-                    match wanted.miss(&heard) {
+                    match wanted.miss(&received) {
                         None => {
-                            self.log.answered();
-                            self.met(number, expectation, &expected, &heard.told());
-                            return Ok(*heard);
+                            self.connections.log.answered();
+                            self.recorder().met(number, expectation, &expected, &received.describe());
+                            return Ok(*received);
                         }
                         Some(what) => {
-                            self.mark_wrong(number);
-                            return Err(self.unmet(expectation, &expected, &format!("it sent {}{what}", heard.told())));
+                            self.recorder().mark_wrong(number);
+                            return Err(self.recorder().unmet(
+                                expectation,
+                                &expected,
+                                &format!("it sent {}{what}", received.describe()),
+                            ));
                         }
                     }
                 }
                 Ok(other) => {
-                    self.mark_wrong(number);
-                    return Err(self.unmet(expectation, &expected, &format!("it sent {}", other.name())));
+                    self.recorder().mark_wrong(number);
+                    return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}", other.name())));
                 }
-                Err(none) => return Err(self.nothing(number, expectation, &expected, &none)),
+                Err(none) => return Err(self.missing(number, expectation, &expected, &none)),
             }
         }
     }
 
     /// The target sends an RDMA Read Request; updates may come before.
-    pub(crate) async fn sdp_expect_read(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-    ) -> Result<ReadRequest, Stop> {
+    pub(crate) async fn expect_read(&mut self, number: u32, expectation: &Expectation) -> Result<ReadRequest, Stop> {
         let expected = "an RDMA Read Request";
-        match self.past_updates(number, expectation, expected).await? {
+        match self.next_but_updates(number, expectation, expected).await? {
             Item::Read(read) => {
                 let text = format!("an RDMA Read Request of {} octets", read.rdmardsz);
-                self.met(number, expectation, expected, &text);
+                self.recorder().met(number, expectation, expected, &text);
                 Ok(read)
             }
-            other => Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
+            other => Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name()))),
         }
     }
 
     /// The target sends RDMA Writes of `len` octets in all; updates may come before.
-    pub(crate) async fn sdp_expect_write(
+    pub(crate) async fn expect_write(
         &mut self,
         number: u32,
         expectation: &Expectation,
@@ -144,131 +144,154 @@ impl Stage {
         let expected = format!("RDMA Writes of {len} octets");
         let mut got: Option<(u32, u64, Vec<u8>)> = None;
         loop {
-            match self.past_updates(number, expectation, &expected).await? {
+            match self.next_but_updates(number, expectation, &expected).await? {
                 Item::Write { stag, tagged_offset, payload } => {
                     let (_, _, octets) = got.get_or_insert_with(|| (stag, tagged_offset, Vec::new()));
                     octets.extend(payload);
                 }
-                other => return Err(self.unmet(expectation, &expected, &format!("it sent {}", other.name()))),
+                other => {
+                    return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}", other.name())));
+                }
             }
-            if let Some(whole) = got.take_if(|(_, _, octets)| octets.len() >= len) {
-                self.met(number, expectation, &expected, &format!("RDMA Writes of {} octets", whole.2.len()));
-                return Ok(whole);
+            if let Some(write) = got.take_if(|(_, _, octets)| octets.len() >= len) {
+                self.recorder().met(
+                    number,
+                    expectation,
+                    &expected,
+                    &format!("RDMA Writes of {} octets", write.2.len()),
+                );
+                return Ok(write);
             }
         }
     }
 
-    /// The target answers a Read Request of the tester's whole.
-    pub(crate) async fn sdp_expect_response(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-    ) -> Result<Vec<u8>, Stop> {
+    /// The target answers a Read Request of the tester completely.
+    pub(crate) async fn expect_response(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let expected = "an RDMA Read Response";
         let mut got = Vec::new();
         // What else comes meanwhile is for later expectations.
         let mut others = Vec::new();
         loop {
-            match self.past_updates(number, expectation, expected).await? {
+            match self.next_but_updates(number, expectation, expected).await? {
                 Item::Response { payload, last, .. } => {
                     got.extend(payload);
                     if last {
-                        let queue = &mut self.talk(number, expectation.at.as_ref())?.queue;
+                        let queue = &mut self.connection(number, expectation.at.as_ref())?.queue;
                         others.into_iter().rev().for_each(|item| queue.push_front(item));
-                        self.met(number, expectation, expected, &format!("a Read Response of {} octets", got.len()));
+                        self.recorder().met(
+                            number,
+                            expectation,
+                            expected,
+                            &format!("a Read Response of {} octets", got.len()),
+                        );
                         return Ok(got);
                     }
                 }
-                Item::Terminate(_) => return Err(self.unmet(expectation, expected, "it sent a Terminate")),
+                Item::Terminate(_) => return Err(self.recorder().unmet(expectation, expected, "it sent a Terminate")),
                 other => others.push(other),
             }
         }
     }
 
     /// A message or an RDMA Read Request comes next, whichever; that one comes is what is expected.
-    pub(crate) async fn sdp_next(&mut self, number: u32, expectation: &Expectation) -> Result<Item, Stop> {
+    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Item, Stop> {
         let expected = "a message, or an RDMA Read Request";
-        match self.past_updates(number, expectation, expected).await? {
+        match self.next_but_updates(number, expectation, expected).await? {
             item @ (Item::Read(_) | Item::Message(_)) => {
-                self.log.answered();
+                self.connections.log.answered();
                 Ok(item)
             }
-            other => Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
+            other => Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name()))),
         }
     }
 
     /// For so long the connection does not end, whatever comes.
-    pub(crate) async fn sdp_expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+    pub(crate) async fn expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a connection that stays open";
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
-                Ok(Item::Terminate(_)) => return Err(self.unmet(expectation, expected, "it sent a Terminate")),
-                Ok(Item::Message(heard)) if heard.mid == Mid::ABORT_CONN => {
-                    return Err(self.unmet(expectation, expected, "it sent AbortConn"));
+                Ok(Item::Terminate(_)) => {
+                    return Err(self.recorder().unmet(expectation, expected, "it sent a Terminate"));
+                }
+                Ok(Item::Message(received)) if received.mid == Mid::ABORT_CONN => {
+                    return Err(self.recorder().unmet(expectation, expected, "it sent AbortConn"));
                 }
                 Ok(_) => {}
                 Err(NoFrame::TimedOut) => {
-                    self.met(number, expectation, expected, "it is open");
+                    self.recorder().met(number, expectation, expected, "it is open");
                     return Ok(());
                 }
-                Err(none) => return Err(self.unmet(expectation, expected, &format!("it {none}"))),
+                Err(none) => return Err(self.recorder().unmet(expectation, expected, &format!("it {none}"))),
             }
         }
     }
 
-    async fn past_updates(&mut self, number: u32, expectation: &Expectation, expected: &str) -> Result<Item, Stop> {
-        let deadline = self.link.now() + expectation.within;
+    pub(in crate::stage) async fn next_but_updates(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        expected: &str,
+    ) -> Result<Item, Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
-                Ok(Item::Message(heard)) if heard.is_update() => {}
+                Ok(Item::Message(received)) if received.is_update() => {}
                 Ok(item) => return Ok(item),
-                Err(none) => return Err(self.nothing(number, expectation, expected, &none)),
+                Err(none) => return Err(self.missing(number, expectation, expected, &none)),
             }
         }
     }
 
-    fn nothing(&mut self, number: u32, expectation: &Expectation, expected: &str, none: &NoFrame) -> Stop {
+    pub(in crate::stage) fn missing(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        expected: &str,
+        none: &NoFrame,
+    ) -> Stop {
         if matches!(none, NoFrame::TimedOut) {
-            let text = self.silence(number, expectation);
-            return self.overdue(expectation, expected, &text);
+            let text = self.recorder().silence(number, expectation);
+            return self.recorder().overdue(expectation, expected, &text);
         }
-        self.unmet(expectation, expected, &format!("it {none}"))
+        self.recorder().unmet(expectation, expected, &format!("it {none}"))
     }
 
     /// For so long the target sends nothing but updates and what is `past`, and keeps the
     /// connection. Gives what came of that.
-    pub(crate) async fn sdp_quiet(
+    pub(crate) async fn expect_quiet(
         &mut self,
         number: u32,
         expectation: &Expectation,
         past: &[Mid],
-    ) -> Result<Vec<Heard>, Stop> {
+    ) -> Result<Vec<ReceivedMessage>, Stop> {
         let expected = "no message but updates, and an open connection";
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
-                Ok(Item::Message(heard)) if heard.is_update() || past.contains(&heard.mid) => came.push(*heard),
+                Ok(Item::Message(received)) if received.is_update() || past.contains(&received.mid) => {
+                    came.push(*received)
+                }
                 Ok(other) => {
-                    self.mark_wrong(number);
-                    return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name())));
+                    self.recorder().mark_wrong(number);
+                    return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name())));
                 }
                 Err(NoFrame::TimedOut) => {
-                    self.sdp_shown(number, expectation)?;
+                    self.check_subjects(number, expectation)?;
                     let text = format!("nothing else within {} s", expectation.within.as_secs_f64());
-                    self.met(number, expectation, expected, &text);
+                    self.recorder().met(number, expectation, expected, &text);
                     return Ok(came);
                 }
-                Err(none) => return Err(self.unmet(expectation, expected, &format!("it {none}"))),
+                Err(none) => return Err(self.recorder().unmet(expectation, expected, &format!("it {none}"))),
             }
         }
     }
 
     /// What the expectation shows was there to be judged: of each row, the target sent what it is
     /// about.
-    fn sdp_shown(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
-        let came = &self.talk(number, expectation.at.as_ref())?.came;
+    pub(in crate::stage) fn check_subjects(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        let came = &self.connection(number, expectation.at.as_ref())?.came;
         let missing = expectation.shows.iter().find_map(|row| {
             let mut subjects = shown::of_row(*row).peekable();
             let about = subjects.peek()?.about;
@@ -276,52 +299,61 @@ impl Stage {
         });
         let Some((row, about)) = missing else { return Ok(()) };
         let wanted = Expectation { requirements: vec![row], shows: Vec::new(), ..expectation.clone() };
-        Err(self.undecided(&wanted, about, "the target sent none"))
+        Err(self.recorder().undecided(&wanted, about, "the target sent none"))
     }
 
     /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and
     /// what is under way.
-    pub(crate) async fn sdp_expect_end(
+    pub(crate) async fn expect_end(
         &mut self,
         number: u32,
         expectation: &Expectation,
         ending: &Ending,
-    ) -> Result<Vec<Heard>, Stop> {
+    ) -> Result<Vec<ReceivedMessage>, Stop> {
         let expected = if ending.graceful { "a graceful close of TCP" } else { "the end of the connection" };
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let mut came = Vec::new();
         let how = loop {
             match self.next_item(number, deadline, at).await? {
-                Ok(Item::Message(heard)) => {
-                    let abort = heard.mid == Mid::ABORT_CONN && !ending.graceful;
-                    if !(heard.is_update() || abort || ending.past.contains(&heard.mid)) {
-                        self.mark_wrong(number);
-                        return Err(self.unmet(expectation, expected, &format!("it sent {}", heard.told())));
+                Ok(Item::Message(received)) => {
+                    let abort = received.mid == Mid::ABORT_CONN && !ending.graceful;
+                    if !(received.is_update() || abort || ending.past.contains(&received.mid)) {
+                        self.recorder().mark_wrong(number);
+                        return Err(self.recorder().unmet(
+                            expectation,
+                            expected,
+                            &format!("it sent {}", received.describe()),
+                        ));
                     }
-                    came.push(*heard);
+                    came.push(*received);
                 }
                 Ok(Item::Terminate(_)) if !ending.graceful => {}
                 Ok(other) => {
-                    self.mark_wrong(number);
-                    return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name())));
+                    self.recorder().mark_wrong(number);
+                    return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name())));
                 }
                 Err(NoFrame::Fin) => break "FIN",
                 Err(NoFrame::Reset) if !ending.graceful => break "a reset",
-                Err(none) => return Err(self.nothing(number, expectation, expected, &none)),
+                Err(none) => return Err(self.missing(number, expectation, expected, &none)),
             }
         };
-        self.finish(number, at).await?;
-        self.sdp_shown(number, expectation)?;
-        let aborted = came.iter().any(|heard| heard.mid == Mid::ABORT_CONN);
-        self.met(number, expectation, expected, &format!("{}{how}", if aborted { "AbortConn, " } else { "" }));
+        self.connections.finish(number, at).await?;
+        self.check_subjects(number, expectation)?;
+        let aborted = came.iter().any(|received| received.mid == Mid::ABORT_CONN);
+        self.recorder().met(
+            number,
+            expectation,
+            expected,
+            &format!("{}{how}", if aborted { "AbortConn, " } else { "" }),
+        );
         Ok(came)
     }
 }
 
-impl Heard {
+impl ReceivedMessage {
     /// For people.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text =
             format!("{} (MSeq {}, MSeqAck {}, Bufs {}", self.mid.name(), self.mseq, self.mseq_ack, self.bufs);
         for (name, value) in &self.extension {

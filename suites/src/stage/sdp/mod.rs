@@ -3,24 +3,44 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `talk` | what is known of one connection, and what comes from the target |
+//! | `begin` | how a connection begins: with SDP or without |
+//! | `connection` | what is known of one connection, and what comes from the target |
 //! | `expect` | what a case can expect of it |
 //! | `good` | the good exchange with an SDP service |
-//! | `look` | what a socket does, whatever it is |
 //! | `plain` | the plain exchange of a control |
+//! | `probe` | what a socket does, whatever it is |
 //! | `start` | Hello and HelloAck, and MPA's frames around them |
-//! | `whole` | whole exchanges in one step |
+//! | `transfer` | transfers in one step |
 
+mod begin;
+mod connection;
 mod expect;
 mod good;
-mod look;
 mod plain;
+mod probe;
 mod start;
-mod talk;
-mod whole;
+mod transfer;
 
-pub(crate) use expect::{Ending, Value, Wanted};
+use std::collections::BTreeMap;
+
+pub(in crate::stage) use connection::SEGMENT;
+pub(crate) use connection::{Carrier, Item, SdpConnection};
+pub(crate) use expect::{Ending, MessageFields, Value};
+pub(crate) use probe::Behaviour;
 pub use start::SdpStart;
-pub(crate) use start::hello;
-pub(in crate::stage) use talk::SEGMENT;
-pub(crate) use talk::{Carrier, Item, Talk};
+pub(crate) use start::{HelloAck, hello};
+
+use super::{Connections, Recorder};
+
+/// The tester's side of SDP.
+pub(crate) struct SdpSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+    /// The connections that speak SDP, by number.
+    pub(in crate::stage) list: &'a mut BTreeMap<u32, SdpConnection>,
+}
+
+impl SdpSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+}

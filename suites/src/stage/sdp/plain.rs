@@ -4,18 +4,19 @@
 use weft_core::wire::sdp::Mid;
 
 use super::Carrier;
+use super::SdpSide;
 use super::good::{COMMAND, COMMANDED};
 use crate::script::message::Message;
 use crate::sdp::{BSDH_LEN, Draft};
 use crate::stage::control::{UNTAGGED, pattern, payload_len};
-use crate::stage::{Expectation, Stage, Stop};
+use crate::stage::{Expectation, Stop};
 
 /// What may be under way from before.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
-impl Stage {
+impl SdpSide<'_> {
     /// Data whose ULPDU has about this length and the same PAD, and the answer.
-    pub(in crate::stage) async fn sdp_plain(
+    pub(in crate::stage) async fn plain_exchange(
         &mut self,
         is_echo: bool,
         number: u32,
@@ -34,12 +35,12 @@ impl Stage {
         }
         let mut draft = Draft::new(Mid::DATA);
         draft.payload.clone_from(&payload);
-        self.sdp_send(number, &Message::of_draft("Data", draft), Carrier::default(), expectation.at.as_ref()).await?;
-        match self.sdp_collect(number, expectation, due, &UNDER_WAY).await {
+        self.send(number, &Message::of_draft("Data", draft), Carrier::default(), expectation.at.as_ref()).await?;
+        match self.collect(number, expectation, due, &UNDER_WAY).await {
             Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with other octets".to_owned())),
             Ok(_) => Ok(Ok(())),
             Err(Stop) => {
-                let found = self.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+                let found = self.connections.log.decision.as_ref().and_then(|decision| decision.actual.clone());
                 let found = found.unwrap_or_else(|| "nothing came".to_owned());
                 Ok(Err(format!("the answer to Data is missing: {found}")))
             }
@@ -47,8 +48,8 @@ impl Stage {
     }
 }
 
-/// Octets of payload that make a ULPDU of `length` octets, or a longer one with the same PAD; at
-/// least so many.
+/// Length of the payload that makes a ULPDU of `length` octets, or a longer one with the same PAD.
+/// It is `least` or more.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {

@@ -8,13 +8,13 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};
 
-use super::talk::{Item, Talk};
+use super::SdpSide;
+use super::connection::{Item, SdpConnection};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::{Counters, Draft, Heard};
-use crate::stage::expect::NoFrame;
-use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::sdp::{Counters, Draft, ReceivedMessage};
+use crate::stage::{Arrival, Expectation, NoFrame, Stop};
 
 /// How SDP's start-up and MPA's are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -45,39 +45,38 @@ impl SdpStart {
     }
 }
 
-const EXPECTED: &str = "HelloAck behind a good Hello";
+const EXPECTED: &str = "HelloAck after a good Hello";
 /// Octets of a Hello.
 const HELLO_LEN: usize = 32;
 
 /// The target's answer to a Hello.
-pub(crate) type HelloAck = Box<Heard>;
+pub(crate) type HelloAck = Box<ReceivedMessage>;
 
 const fn counters(order: FieldOrder) -> Counters {
     Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }
 }
 
-impl Stage {
-    /// Connects, sends `hello`, and does what the profile asks for until HelloAck is here.
-    pub(crate) async fn sdp_open(
+impl SdpSide<'_> {
+    /// Sends `hello`, and follows the profile until HelloAck arrives.
+    pub(in crate::stage) async fn open(
         &mut self,
+        number: u32,
         hello: &Message,
         profile: SdpStart,
         expectation: &Expectation,
-    ) -> Result<(u32, HelloAck), Stop> {
-        let number = self.connect(expectation.at.as_ref()).await?;
-        let opened = self.sdp_greet(number, hello, profile, expectation).await?;
-        match opened {
+    ) -> Result<HelloAck, Stop> {
+        match self.start(number, hello, profile, expectation).await? {
             Ok(hello_ack) => {
-                self.log.answered();
-                self.met(number, expectation, EXPECTED, &hello_ack.told());
-                Ok((number, hello_ack))
+                self.connections.log.answered();
+                self.recorder().met(number, expectation, EXPECTED, &hello_ack.describe());
+                Ok(hello_ack)
             }
-            Err(why) => Err(self.unmet(expectation, EXPECTED, &why)),
+            Err(why) => Err(self.recorder().unmet(expectation, EXPECTED, &why)),
         }
     }
 
-    /// The same on a connection that is there. Gives what came in place of it, in words.
-    pub(super) async fn sdp_greet(
+    /// The same without a verdict. The error describes what arrived instead.
+    pub(in crate::stage) async fn start(
         &mut self,
         number: u32,
         hello: &Message,
@@ -85,33 +84,34 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<HelloAck, String>, Stop> {
         let at = expectation.at.as_ref();
-        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.description.sdp.order);
+        let order =
+            hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.connections.target.description.sdp.order);
         let hello = hello.filled(counters(order));
-        let told = Heard::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
-        if profile != self.target.description.sdp.start {
-            self.log.invited.extend(profile.breaks());
+        let bufs = ReceivedMessage::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
+        if profile != self.connections.target.description.sdp.start {
+            self.connections.log.invited.extend(profile.breaks());
         }
         let mut request = request(profile);
         let crc = true;
         let mut acknowledged = None;
         match profile {
             SdpStart::Swapped => {
-                self.put(number, &hello, at).await?;
-                let frame = match self.startup_frame(number, expectation).await? {
+                self.connections.put(number, &hello, at).await?;
+                let frame = match self.any_startup_frame(number, expectation).await? {
                     Ok(frame) => frame,
                     Err(none) => return Ok(Err(format!("it {none} where its MPA Request was due"))),
                 };
-                let asked = match Startup::parse(&frame) {
-                    Ok(asked) => asked,
+                let request = match Startup::parse(&frame) {
+                    Ok(request) => request,
                     Err(error) => return Ok(Err(format!("its MPA Request is wrong: {error}"))),
                 };
-                if asked.markers {
-                    return Ok(Err("it asks for markers, which SDP's exchanges do not send".into()));
+                if request.markers {
+                    return Ok(Err("it requests markers, which SDP's exchanges do not send".into()));
                 }
-                let reply = StartupFields { revision: asked.revision.min(1), ..StartupFields::REPLY };
-                self.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
+                let reply = StartupFields { revision: request.revision.min(1), ..StartupFields::REPLY };
+                self.connections.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
             }
-            SdpStart::Bare => self.put(number, &hello, at).await?,
+            SdpStart::Bare => self.connections.put(number, &hello, at).await?,
             SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
                 // Both in one write: a target that sees the Hello alone takes it for another
                 // profile's.
@@ -121,150 +121,145 @@ impl Stage {
                 } else {
                     Message::new("Hello, MPA Request", [&hello.octets[..], &correct::startup(&request)].concat())
                 };
-                self.put(number, &sent, at).await?;
-                let reply = match self.frame(number, expectation, StartupKind::Reply).await? {
+                self.connections.put(number, &sent, at).await?;
+                let reply = match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
                     Ok(reply) => reply,
                     Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was due"))),
                 };
                 match Startup::parse(&reply) {
                     Ok(frame) if frame.reject || frame.markers => return Ok(Err("its MPA Reply rejects".into())),
                     Ok(frame) if profile == SdpStart::PrivateData => {
-                        acknowledged = Heard::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
+                        acknowledged =
+                            ReceivedMessage::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
                     }
                     Ok(_) => {}
                     Err(error) => return Ok(Err(format!("its MPA Reply is wrong: {error}"))),
                 }
                 if profile == SdpStart::Enhanced {
                     let ready = correct::tagged(weft_core::wire::rdmap::Opcode::WRITE, 1, 0, b"", 1).remove(0);
-                    self.put(number, &Message::new("ready to receive", correct::fpdu(&ready, crc)), at).await?;
+                    self.connections
+                        .put(number, &Message::new("ready to receive", correct::fpdu(&ready, crc)), at)
+                        .await?;
                 }
             }
         }
-        let mut talk = Talk::new(order, crc, false);
-        talk.told = (told, 0);
-        self.talks.insert(number, talk);
+        let mut connection = SdpConnection::new(order, crc, false);
+        connection.announced = (bufs, 0);
+        self.list.insert(number, connection);
         if let Some(hello_ack) = acknowledged {
             // It used no buffer, and no Send.
-            self.talk(number, at)?.acknowledged(&hello_ack);
+            self.connection(number, at)?.acknowledged(&hello_ack);
             return Ok(Ok(Box::new(hello_ack)));
         }
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         match self.next_item(number, deadline, at).await? {
-            Ok(Item::Message(heard)) if heard.mid == Mid::HELLO_ACK => {
-                self.talk(number, at)?.acknowledged(&heard);
-                Ok(Ok(heard))
+            Ok(Item::Message(received)) if received.mid == Mid::HELLO_ACK => {
+                self.connection(number, at)?.acknowledged(&received);
+                Ok(Ok(received))
             }
-            Ok(Item::Message(heard)) => Ok(Err(format!("it sent {} where HelloAck was due", heard.mid.name()))),
+            Ok(Item::Message(received)) => Ok(Err(format!("it sent {} where HelloAck was due", received.mid.name()))),
             Ok(other) => Ok(Err(format!("it sent {} where HelloAck was due", other.name()))),
             Err(none) => Ok(Err(format!("it {none} where HelloAck was due"))),
         }
     }
 
-    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck, which is held back for so long: nothing may come meanwhile. With a `port`, the
-    /// connection is one by which the target goes on with one that was suspended. Gives the Hello.
-    pub(crate) async fn sdp_accept(
-        &mut self,
-        hello_ack: &Message,
-        (hold, port): (Duration, Option<u16>),
-        expectation: &Expectation,
-    ) -> Result<(u32, Box<Heard>), Stop> {
-        let number = match port {
-            None => self.connect(expectation.at.as_ref()).await?,
-            Some(port) => self.reconnected(port, expectation).await?,
-        };
-        let hello = self.sdp_welcome(number, hello_ack, hold, expectation).await?;
-        Ok((number, hello))
-    }
-
-    /// As [`Stage::sdp_accept`], on a connection that is there.
-    pub(super) async fn sdp_welcome(
+    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck after `hold`, during which nothing may arrive. Returns the Hello.
+    pub(in crate::stage) async fn answer_hello(
         &mut self,
         number: u32,
         hello_ack: &Message,
         hold: Duration,
         expectation: &Expectation,
-    ) -> Result<Box<Heard>, Stop> {
+    ) -> Result<Box<ReceivedMessage>, Stop> {
         let at = expectation.at.as_ref();
-        let deadline = self.link.now() + expectation.within;
-        while self.conn(number, at)?.unread.len() < HELLO_LEN {
-            if self.receive(number, deadline, at).await? != Arrival::Octets {
-                return Err(self.unmet(expectation, "a Hello", "none"));
+        let deadline = self.connections.link.now() + expectation.within;
+        while self.connections.get(number, at)?.unread.len() < HELLO_LEN {
+            if self.connections.receive(number, deadline, at).await? != Arrival::Octets {
+                return Err(self.recorder().unmet(expectation, "a Hello", "none"));
             }
         }
-        let hello: Vec<u8> = self.conn(number, at)?.unread.drain(..HELLO_LEN).collect();
+        let hello: Vec<u8> = self.connections.get(number, at)?.unread.drain(..HELLO_LEN).collect();
         let order = FieldOrder::of_hello(&hello).unwrap_or_default();
-        let Some(hello) = Heard::read(&hello, order) else {
-            return Err(self.unmet(expectation, "a Hello", "other octets"));
+        let Some(hello) = ReceivedMessage::read(&hello, order) else {
+            return Err(self.recorder().unmet(expectation, "a Hello", "other octets"));
         };
         if hello.mid != Mid::HELLO {
-            return Err(self.unmet(expectation, "a Hello", &hello.told()));
+            return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
         }
-        self.log.answered();
-        self.put(number, &Message::new("MPA Request", correct::startup(&StartupFields::REQUEST)), at).await?;
-        match self.frame(number, expectation, StartupKind::Reply).await? {
+        self.connections.log.answered();
+        self.connections
+            .put(number, &Message::new("MPA Request", correct::startup(&StartupFields::REQUEST)), at)
+            .await?;
+        match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
             Ok(_) => {}
-            Err(none) => return Err(self.unmet(expectation, "an MPA Reply behind its Hello", &format!("it {none}"))),
+            Err(none) => {
+                return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
+            }
         }
-        let mut talk = Talk::new(order, true, false);
-        talk.mseq = 0;
-        talk.heard(&hello);
-        self.talks.insert(number, talk);
+        let mut connection = SdpConnection::new(order, true, false);
+        connection.mseq = 0;
+        connection.note_hello(&hello);
+        self.list.insert(number, connection);
         if !hold.is_zero() {
-            let until = self.link.now() + hold;
-            if !self.conn(number, at)?.unread.is_empty() || self.receive(number, until, at).await? != Arrival::TimedOut
+            let until = self.connections.link.now() + hold;
+            if !self.connections.get(number, at)?.unread.is_empty()
+                || self.connections.receive(number, until, at).await? != Arrival::TimedOut
             {
-                return Err(self.unmet(expectation, "no octet before HelloAck", "it sent some, or closed"));
+                return Err(self.recorder().unmet(expectation, "no octet before HelloAck", "it sent some, or closed"));
             }
         }
         let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };
-        self.sdp_put(number, hello_ack, carrier, at).await?;
-        self.talk(number, at)?.mseq = 1;
-        self.met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.told());
+        self.put(number, hello_ack, carrier, at).await?;
+        self.connection(number, at)?.mseq = 1;
+        self.recorder().met(number, expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
         Ok(Box::new(hello))
     }
 
-    /// Connects and sends a Hello, with what the profile has beside it; nothing is waited for.
-    pub(crate) async fn sdp_hail(
+    /// Sends a Hello, with the MPA frames of the profile. Waits for nothing.
+    pub(in crate::stage) async fn send_hello(
         &mut self,
+        number: u32,
         hello: &Message,
         profile: SdpStart,
         at: Option<&SourceLocation>,
-    ) -> Result<u32, Stop> {
-        let number = self.connect(at).await?;
-        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.description.sdp.order);
+    ) -> Result<(), Stop> {
+        let order =
+            hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.connections.target.description.sdp.order);
         let hello = hello.filled(counters(order));
         if profile == SdpStart::PrivateData {
             let request = StartupFields { private_data: hello.octets, ..StartupFields::REQUEST };
-            self.send(number, &Message::new("MPA Request with Hello", correct::startup(&request)), at).await?;
-            return Ok(number);
+            self.connections
+                .send(number, &Message::new("MPA Request with Hello", correct::startup(&request)), at)
+                .await?;
+            return Ok(());
         }
-        let behind = match profile {
+        let startup = match profile {
             SdpStart::Natural | SdpStart::Enhanced => correct::startup(&request(profile)),
             _ => Vec::new(),
         };
         let mut sent = hello;
-        sent.octets.extend_from_slice(&behind);
-        self.send(number, &sent, at).await?;
-        Ok(number)
+        sent.octets.extend_from_slice(&startup);
+        self.connections.send(number, &sent, at).await?;
+        Ok(())
     }
 
-    /// Takes one whole start-up frame from the stream, be it a Request or a Reply.
-    async fn startup_frame(
+    /// Takes one complete start-up frame from the stream, a Request or a Reply.
+    async fn any_startup_frame(
         &mut self,
         number: u32,
         expectation: &Expectation,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         const LEN: usize = weft_core::wire::mpa::startup::HEADER_LEN;
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         loop {
-            let unread = &mut self.conn(number, at)?.unread;
-            let whole = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
-            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
-                return Ok(Ok(unread.drain(..whole).collect()));
+            let unread = &mut self.connections.get(number, at)?.unread;
+            let len = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
+            if let Some(len) = len.filter(|len| unread.len() >= *len) {
+                return Ok(Ok(unread.drain(..len).collect()));
             }
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 Arrival::Fin => return Ok(Err(NoFrame::Fin)),
                 Arrival::Reset => return Ok(Err(NoFrame::Reset)),

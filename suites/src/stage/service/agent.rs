@@ -23,12 +23,12 @@ impl ServiceDriver for Agent {
     }
 
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
-        Box::pin(stage.agent_exchange(expectation))
+        Box::pin(async move { stage.agent().exchange(expectation).await })
     }
 
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
-            let done = stage.agent_exchange(expectation).await?;
+            let done = stage.agent().exchange(expectation).await?;
             Ok(done.map(|_| ()).map_err(|why| format!("in a plain exchange on a connection of its own, {why}")))
         })
     }

@@ -2,12 +2,11 @@
 
 use weft_core::wire::ddp::Segment;
 
-use super::{Expectation, Operation, Outcome, ServiceDriver, Stage, Started, Stop};
+use super::{Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop};
 use crate::correct::{self, Rtr};
 use crate::model::Capability;
 use crate::stage::control::{UNTAGGED, pattern, payload_len};
-use crate::stage::describe;
-use crate::stage::fpdu::ulpdu;
+use crate::stage::{describe, ulpdu};
 
 /// What the good exchange sends.
 const PAYLOAD: &[u8] = b"weft good exchange";
@@ -35,22 +34,22 @@ impl ServiceDriver for Echo {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
-        Box::pin(stage.echo(number, started, expectation))
+        Box::pin(async move { stage.rdma().echo(number, started, expectation).await })
     }
 
     fn operate<'s>(
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
         Box::pin(async move {
             let msn = if started.rtr == Some(Rtr::Send) { 3 } else { 2 };
-            let done = stage.echo(number, started, expectation).await?;
+            let done = stage.rdma().echo(number, started, expectation).await?;
             Ok(done.map(|()| Operation { msn, buffer: None, ird: started.ird }))
         })
     }
@@ -63,29 +62,29 @@ impl ServiceDriver for Echo {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            let (started, place) = stage.place_of(number, expectation)?;
+            let (started, progress) = stage.rdma().progress(number, expectation)?;
             let payload = pattern(payload_len(usize::from(length), UNTAGGED));
-            let send = correct::send(place.send_msn, &payload);
-            stage.put_ulpdu(number, "Send", &send, &started, expectation).await?;
-            let echo = stage.collect(number, &started, "the echo of its Send", expectation).await?;
+            let send = correct::send(progress.send_msn, &payload);
+            stage.rdma().send_ulpdu(number, "Send", &send, &started, expectation).await?;
+            let echo = stage.rdma().collect(number, &started, "the echo of its Send", expectation).await?;
             Ok(echo.and_then(|echo| match echo == payload {
-                true => stage.first_number(number),
+                true => stage.rdma().check_first_msn(number),
                 false => Err(format!("it answered {} octets with others", payload.len())),
             }))
         })
     }
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// A Send with this MSN, and the same bytes back; for a target that has sent before.
-    pub(super) async fn echo_at(
+    pub(in crate::stage) async fn echo_at(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         msn: u32,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        self.put_ulpdu(number, "Send", &correct::send(msn, PAYLOAD), started, expectation).await?;
+        self.send_ulpdu(number, "Send", &correct::send(msn, PAYLOAD), started, expectation).await?;
         let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
         Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
     }
@@ -94,7 +93,7 @@ impl Stage {
     async fn echo(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         if let Err(why) = self.first_send(number, started, PAYLOAD, expectation).await? {

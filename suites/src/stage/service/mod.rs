@@ -25,8 +25,7 @@ pub(crate) use port_mapper::PortMapper;
 pub(crate) use rping::Rping;
 pub(crate) use sdp::Sdp;
 
-use super::exchange::{Operation, Started, TaggedBuffer};
-use super::meet::Opened;
+use super::rdma::{AcceptedStartUp, Operation, RdmaSide, StartUpResult, TaggedBuffer};
 use super::{Expectation, Stage, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
@@ -108,7 +107,7 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         let _ = (stage, number, started, expectation);
@@ -120,7 +119,7 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
         let _ = (stage, number, started, expectation);
@@ -146,10 +145,10 @@ pub(crate) trait ServiceDriver: Sync {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        opened: &'s Opened,
+        opened: &'s AcceptedStartUp,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
-        Box::pin(stage.echo_at(number, &opened.started, 1, expectation))
+        Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await })
     }
 
     /// The plain exchanges of a control, which take the place of a step that deviates.

@@ -1,6 +1,6 @@
 //! Nothing is known above MPA: start-up alone is the good exchange.
 
-use super::{Expectation, Opened, Outcome, ServiceDriver, Stage};
+use super::{AcceptedStartUp, Expectation, Outcome, ServiceDriver, Stage};
 use crate::model::Capability;
 
 pub(crate) struct NoService;
@@ -30,7 +30,7 @@ impl ServiceDriver for NoService {
         false
     }
 
-    fn serve<'s>(&'s self, _: &'s mut Stage, _: u32, _: &'s Opened, _: &'s Expectation) -> Outcome<'s> {
+    fn serve<'s>(&'s self, _: &'s mut Stage, _: u32, _: &'s AcceptedStartUp, _: &'s Expectation) -> Outcome<'s> {
         Box::pin(std::future::ready(Ok(Ok(()))))
     }
 }

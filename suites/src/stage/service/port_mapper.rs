@@ -7,8 +7,9 @@ use weft_peer::driver::{Desk, Link, VirtualLink};
 use weft_peer::portmap::ClientSettings;
 use weft_peer::service::SdpUser;
 
-use super::{Decided, Expectation, Outcome, Protocol, ServiceDriver, Stage};
+use super::{Decided, Expectation, Outcome, Protocol, ServiceDriver, Stage, Stop};
 use crate::model::Capability;
+use crate::stage::MapperServerSide;
 use crate::targets::{LOOPBACK, OpenError, Service, Start, sdp_link};
 
 pub(crate) struct PortMapper;
@@ -32,17 +33,17 @@ impl ServiceDriver for PortMapper {
 
     fn good_exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Decided<'s> {
         let (shows, within, at) = (expectation.shows.clone(), expectation.within, expectation.at.as_ref());
-        match stage.start().is_some() {
-            true => Box::pin(stage.asked_good_exchange(shows, within, at)),
-            false => Box::pin(stage.mapper_good_exchange(shows, within, at)),
+        match stage.connections.start().is_some() {
+            true => Box::pin(async move { stage.mapper_client().good_exchange(shows, within, at).await }),
+            false => Box::pin(async move { stage.mapper_server().good_exchange(shows, within, at).await }),
         }
     }
 
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
-            match stage.start().is_some() {
+            match stage.connections.start().is_some() {
                 true => Ok(plain_accept(stage, expectation).await),
-                false => stage.plain_request(expectation).await,
+                false => stage.mapper_server().plain_exchange(expectation).await,
             }
         })
     }
@@ -66,17 +67,20 @@ impl ServiceDriver for PortMapper {
 
 /// The client is started once more, gets a right PMAccept, and acknowledges it.
 async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Result<(), String> {
-    let done = stage.asked_good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
+    let done = stage.mapper_client().good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
     done.map_err(|_| {
-        let actual = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+        let actual = stage.log().decision.as_ref().and_then(|decision| decision.actual.clone());
         format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned()))
     })
 }
 
-impl Stage {
+impl MapperServerSide<'_> {
     /// A right Request to a port mapper for a service that it maps, and its answer.
-    async fn plain_request(&mut self, expectation: &Expectation) -> Result<Result<(), String>, super::Stop> {
-        Ok(match self.mapper_ask(self.target.description.mapper.mapped, expectation.within).await? {
+    pub(in crate::stage) async fn plain_exchange(
+        &mut self,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        Ok(match self.query(self.connections.target.description.mapper.mapped, expectation.within).await? {
             Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => Ok(()),
             Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
             Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),

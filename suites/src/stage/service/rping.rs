@@ -18,14 +18,15 @@ use weft_peer::memory::MemorySettings;
 use weft_peer::verbs::{Node, RemoteAddress, RnicSettings};
 use weft_peer::workload::ping::{self, Advertisement, text};
 
-use super::{Client, Expectation, Opened, Operation, Outcome, ServiceDriver, Stage, Started, Stop, TaggedBuffer};
+use super::{
+    AcceptedStartUp, Client, Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop,
+    TaggedBuffer,
+};
 use crate::correct;
 use crate::model::Capability;
 use crate::script::message::Message;
 use crate::stage::control::{TAGGED, pattern, payload_len};
-use crate::stage::describe;
-use crate::stage::expect::NoFrame;
-use crate::stage::fpdu::ulpdu;
+use crate::stage::{NoFrame, describe, ulpdu};
 use crate::targets::OpenError;
 
 /// What the tester calls its buffers.
@@ -63,12 +64,12 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            match stage.first_half(number, started, ROUND, expectation).await? {
-                Ok(operation) => stage.second_half(number, started, operation.msn, ROUND, expectation).await,
+            match stage.rdma().read_half(number, started, ROUND, expectation).await? {
+                Ok(operation) => stage.rdma().write_half(number, started, operation.msn, ROUND, expectation).await,
                 Err(why) => Ok(Err(why)),
             }
         })
@@ -78,10 +79,10 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        started: &'s Started,
+        started: &'s StartUpResult,
         expectation: &'s Expectation,
     ) -> Outcome<'s, Operation> {
-        Box::pin(stage.first_half(number, started, ROUND, expectation))
+        Box::pin(async move { stage.rdma().read_half(number, started, ROUND, expectation).await })
     }
 
     fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
@@ -94,12 +95,14 @@ impl ServiceDriver for Rping {
         &'s self,
         stage: &'s mut Stage,
         number: u32,
-        opened: &'s Opened,
+        opened: &'s AcceptedStartUp,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         match opened.buffer {
-            Some(source) => Box::pin(stage.serve_rping(number, &opened.started, source, expectation)),
-            None => Box::pin(stage.echo_at(number, &opened.started, 1, expectation)),
+            Some(source) => {
+                Box::pin(async move { stage.rdma().serve_rping(number, &opened.started, source, expectation).await })
+            }
+            None => Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await }),
         }
     }
 
@@ -111,13 +114,13 @@ impl ServiceDriver for Rping {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            let (started, place) = stage.place_of(number, expectation)?;
-            match place.buffer {
-                Some(buffer) => stage.write_and_read(number, &started, buffer, length, expectation).await,
+            let (started, progress) = stage.rdma().progress(number, expectation)?;
+            match progress.buffer {
+                Some(buffer) => stage.rdma().write_and_read(number, &started, buffer, length, expectation).await,
                 // Before rping's first Read no buffer is known: that Send and that Read are the
                 // plain exchange.
-                None if !place.has_sent => {
-                    Ok(stage.first_half(number, &started, ROUND, expectation).await?.map(|_| ()))
+                None if !progress.has_sent => {
+                    Ok(stage.rdma().read_half(number, &started, ROUND, expectation).await?.map(|_| ()))
                 }
                 // In the middle of rping's ritual there is no plain exchange that it allows.
                 None => Ok(Ok(())),
@@ -151,12 +154,12 @@ impl ServiceDriver for Rping {
     }
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// The target reads `size` octets and gives its go-ahead.
-    async fn first_half(
+    async fn read_half(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         size: u32,
         expectation: &Expectation,
     ) -> Result<Result<Operation, String>, Stop> {
@@ -180,28 +183,28 @@ impl Stage {
         let data = text(0, size);
         let segments = correct::read_response(read.sink_stag, read.sink_to, &data, SEGMENT);
         for segment in segments {
-            self.put_ulpdu(number, "Read Response", &segment, started, expectation).await?;
+            self.send_ulpdu(number, "Read Response", &segment, started, expectation).await?;
         }
         let go_ahead = self.answer(number, started, "its go-ahead after the Read", expectation).await?;
         if let Err(why) = go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)) {
             return Ok(Err(why));
         }
-        let length = self.target.description.rping_size;
+        let length = self.connections.target.description.rping_size;
         let buffer = TaggedBuffer { stag: read.sink_stag, tagged_offset: read.sink_to, length };
         Ok(Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: started.ird }))
     }
 
     /// The target writes the data and gives its go-ahead.
-    async fn second_half(
+    async fn write_half(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         msn: u32,
         size: u32,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         let advertisement = correct::send(msn, &Advertisement { address: SINK, size }.emit());
-        self.put_ulpdu(number, "Send", &advertisement, started, expectation).await?;
+        self.send_ulpdu(number, "Send", &advertisement, started, expectation).await?;
         let mut written = Vec::new();
         loop {
             let fpdu = match self.answer(number, started, "its Write", expectation).await? {
@@ -224,25 +227,28 @@ impl Stage {
 
     /// Does a server of rping take a byte after the end of the buffer that its file describes?
     /// `within` is the time for each answer.
-    pub(crate) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
-        let number = self.connect(None).await?;
+    pub(in crate::stage) async fn takes_byte_after_buffer(
+        &mut self,
+        number: u32,
+        within: Duration,
+    ) -> Result<Result<bool, String>, Stop> {
         let expectation = Expectation::preparation(within, None);
-        let request = Message::new("MPA Request", correct::startup(&self.target.description.request));
+        let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));
         let started = match self.start_up(number, &request, &expectation).await? {
             Ok(started) => started,
             Err(why) => return Ok(Err(why)),
         };
-        let buffer = match self.first_half(number, &started, ROUND, &expectation).await? {
+        let buffer = match self.read_half(number, &started, ROUND, &expectation).await? {
             Ok(operation) => operation.buffer,
             Err(why) => return Ok(Err(why)),
         };
         let Some(TaggedBuffer { stag, tagged_offset, length }) = buffer else { return Ok(Ok(false)) };
         let end = tagged_offset.wrapping_add(u64::from(length));
         for segment in correct::tagged(Opcode::WRITE, stag, end, &[0], SEGMENT) {
-            self.put_ulpdu(number, "Write", &segment, &started, &expectation).await?;
+            self.send_ulpdu(number, "Write", &segment, &started, &expectation).await?;
         }
-        let answer = self.fpdu(number, self.link.now() + within, None).await?;
-        self.abort(number, None).await?;
+        let answer = self.connections.fpdu(number, self.connections.link.now() + within, None).await?;
+        self.connections.abort(number, None).await?;
         Ok(Ok(matches!(answer, Err(NoFrame::TimedOut))))
     }
 
@@ -250,7 +256,7 @@ impl Stage {
     async fn write_and_read(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         buffer: TaggedBuffer,
         length: u16,
         expectation: &Expectation,
@@ -259,35 +265,26 @@ impl Stage {
         let data = pattern(payload_len(usize::from(length), TAGGED).min(most));
         let (stag, to) = (buffer.stag, buffer.tagged_offset);
         for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
-            self.put_ulpdu(number, "Write", &segment, started, expectation).await?;
+            self.send_ulpdu(number, "Write", &segment, started, expectation).await?;
         }
         let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let read = ReadRequest { sink_stag: PLAIN_SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
-        let (_, place) = self.place_of(number, expectation)?;
-        let request = correct::read_request(place.read_msn, &read);
-        self.put_ulpdu(number, "Read Request", &request, started, expectation).await?;
+        let (_, progress) = self.progress(number, expectation)?;
+        let request = correct::read_request(progress.read_msn, &read);
+        self.send_ulpdu(number, "Read Request", &request, started, expectation).await?;
         let answer = self.collect(number, started, "its Read Response", expectation).await?;
         Ok(answer.and_then(|answer| match answer == data {
             true => Ok(()),
             false => Err(format!("a Read of {} octets gives others than those written", data.len())),
         }))
     }
-}
 
-/// How the server calls its buffer.
-const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x3000 };
-/// What a go-ahead holds.
-const GO_AHEAD: [u8; 16] = [0; 16];
-/// The longest round that a server of `rping -s` takes.
-const MOST: u32 = 65_535;
-
-impl Stage {
     /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client
     /// advertised.
     async fn serve_rping(
         &mut self,
         number: u32,
-        started: &Started,
+        started: &StartUpResult,
         source: TaggedBuffer,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
@@ -301,7 +298,7 @@ impl Stage {
             src_stag: source.stag,
             src_to: source.tagged_offset,
         };
-        self.put_ulpdu(number, "Read Request", &correct::read_request(1, &read), started, expectation).await?;
+        self.send_ulpdu(number, "Read Request", &correct::read_request(1, &read), started, expectation).await?;
         let mut data = Vec::new();
         loop {
             let fpdu = match self.answer(number, started, "its Read Response", expectation).await? {
@@ -318,12 +315,12 @@ impl Stage {
         }
         if data.len() != source.length as usize {
             return Ok(Err(format!(
-                "its Read Response has {} octets, and {} were asked for",
+                "its Read Response has {} octets, and {} were requested",
                 data.len(),
                 source.length
             )));
         }
-        self.put_ulpdu(number, "Send, go ahead", &correct::send(1, &GO_AHEAD), started, expectation).await?;
+        self.send_ulpdu(number, "Send, go ahead", &correct::send(1, &GO_AHEAD), started, expectation).await?;
         let second = match self.answer(number, started, "its second Send", expectation).await? {
             Ok(fpdu) => fpdu,
             Err(why) => return Ok(Err(why)),
@@ -339,12 +336,19 @@ impl Stage {
         };
         let segments = correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT);
         for segment in segments {
-            self.put_ulpdu(number, "Write", &segment, started, expectation).await?;
+            self.send_ulpdu(number, "Write", &segment, started, expectation).await?;
         }
-        self.put_ulpdu(number, "Send, go ahead", &correct::send(2, &GO_AHEAD), started, expectation).await?;
+        self.send_ulpdu(number, "Send, go ahead", &correct::send(2, &GO_AHEAD), started, expectation).await?;
         Ok(Ok(()))
     }
 }
+
+/// How the server calls its buffer.
+const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x3000 };
+/// What a go-ahead holds.
+const GO_AHEAD: [u8; 16] = [0; 16];
+/// The longest round that a server of `rping -s` takes.
+const MOST: u32 = 65_535;
 
 fn read_request(fpdu: &[u8]) -> Option<ReadRequest> {
     match Segment::parse(ulpdu(fpdu)).ok()? {
@@ -364,8 +368,7 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes a segment of a message to a buffer of the tester, the one that goes on behind what came;
-/// says whether it is the last.
+/// Takes the next segment of a message to a buffer of the tester. Returns whether it is the last.
 fn take_tagged(fpdu: &[u8], opcode: Opcode, to: RemoteAddress, came: &mut Vec<u8>) -> Option<bool> {
     let Ok(Segment::Tagged(header, payload)) = Segment::parse(ulpdu(fpdu)) else { return None };
     let next = to.tagged_offset + came.len() as u64;

@@ -62,7 +62,7 @@ impl ServiceDriver for Sdp {
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
         Box::pin(async move {
             let number = stage.connect(expectation.at.as_ref()).await?;
-            let done = stage.sdp_work(self, number, expectation).await?;
+            let done = stage.sdp().exchange(self, number, expectation).await?;
             Ok(done.map(|()| number))
         })
     }
@@ -74,7 +74,9 @@ impl ServiceDriver for Sdp {
         length: u16,
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
-        Box::pin(stage.sdp_plain(self.user == SdpUser::Echo, number, usize::from(length), expectation))
+        Box::pin(async move {
+            stage.sdp().plain_exchange(self.user == SdpUser::Echo, number, usize::from(length), expectation).await
+        })
     }
 
     fn responder(&self, settings: Settings) -> Result<VirtualLink, OpenError> {

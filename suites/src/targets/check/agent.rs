@@ -19,13 +19,13 @@ impl Looker {
         let target = Arc::new(self.target.with_service(Service::Agent));
         let reached = self.live.link(&target)?;
         let mut stage = Stage::new(target, reached, CaseKey::new("target/check"), self.sink.clone());
-        let device = stage.agent_done(Action::Device, None).await;
+        let device = stage.agent().perform(Action::Device, None).await;
         let exchanged = match &device {
             Ok(Done::Device(_)) => Some(stage.good_exchange(Vec::new(), None).await),
             _ => None,
         };
         stage.leave().await;
-        let decision = stage.log.decision.as_ref();
+        let decision = stage.log().decision.as_ref();
         let why = decision.map(|it| it.actual.clone().unwrap_or_else(|| it.explanation.clone())).unwrap_or_default();
         match &device {
             Ok(Done::Device(device)) => {

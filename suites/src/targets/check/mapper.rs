@@ -22,7 +22,7 @@ impl Looker {
     async fn asked(&mut self, what: &'static str, service: SocketAddr, maps: bool) -> Result<(), OpenError> {
         let within = self.answer_time();
         let mut stage = self.stage()?;
-        let answer = stage.mapper_ask(service, within).await;
+        let answer = stage.mapper_server().query(service, within).await;
         stage.leave().await;
         let (works, text) = match answer {
             Err(_) => (false, "was not reached".to_owned()),

@@ -104,11 +104,11 @@ impl Looker {
     async fn answer_to(&mut self, request: &StartupFields, patiently: bool) -> Result<Answer, OpenError> {
         let within = if patiently { self.answer_time() } else { self.try_time() };
         let mut stage = self.stage()?;
-        let answer = stage.probe(request, within).await;
+        let answer = stage.probe_mpa(request, within).await;
         stage.leave().await;
         Ok(match answer {
             Ok(Ok(reply)) => Answer::Reply(reply),
-            Ok(Err(_)) if !stage.heard => Answer::Silence,
+            Ok(Err(_)) if !stage.connections.has_responded => Answer::Silence,
             Ok(Err(what)) => Answer::Other(what),
             Err(_) => Answer::Other("was not reached".into()),
         })

@@ -30,7 +30,7 @@ impl Looker {
         let (start, order) = (self.target.description.sdp.start, self.target.description.sdp.order);
         let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
         let mut stage = self.stage()?;
-        let seen = stage.sdp_look(start, order, times).await;
+        let seen = stage.probe_sdp(start, order, times).await;
         stage.leave().await;
         let seen = match seen {
             Ok(Ok(seen)) => seen,
@@ -43,7 +43,7 @@ impl Looker {
                 return Ok(());
             }
         };
-        self.add("its HelloAck", None, seen.hello_ack.told());
+        self.add("its HelloAck", None, seen.hello_ack.describe());
         let declared = self.target.service();
         let (what, service) = match seen.service() {
             Some(service) => (does(service), service.as_str()),
@@ -80,12 +80,12 @@ impl Looker {
                 break;
             }
             let mut stage = self.stage()?;
-            let answer = stage.sdp_hello(start, order, self.try_time()).await;
+            let answer = stage.probe_sdp_start(start, order, self.try_time()).await;
             stage.leave().await;
-            heard |= stage.heard;
-            if let Ok((_, Ok(hello_ack))) = answer {
+            heard |= stage.connections.has_responded;
+            if let Ok(Ok(hello_ack)) = answer {
                 found = true;
-                self.add(what, None, format!("is answered: {}", hello_ack.told()));
+                self.add(what, None, format!("is answered: {}", hello_ack.describe()));
             }
         }
         Ok(found)

@@ -2,18 +2,18 @@
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};
+use weft_core::wire::mpa::fpdu::LENGTH_LEN;
 
-use super::expect::NoFrame;
-use super::{Arrival, Direction, Expectation, Stage, StepKind, Stop, describe};
-use crate::model::SourceLocation;
+use super::{NoFrame, RdmaSide};
+use crate::model::{Direction, StepKind};
+use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// What an FPDU must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FpduFields {
     /// RDMAP opcode.
     pub(crate) opcode: Option<u8>,
-    /// What is behind the headers.
+    /// The octets after the headers.
     pub(crate) payload: Option<Vec<u8>>,
     /// Fields of its DDP header.
     pub(crate) header: HeaderFields,
@@ -78,8 +78,8 @@ impl std::fmt::Display for HeaderFields {
     }
 }
 
-impl Stage {
-    /// The target sends an FPDU of these fields. Gives it whole.
+impl RdmaSide<'_> {
+    /// The target sends an FPDU with these fields. Returns the complete FPDU.
     pub(crate) async fn expect_fpdu(
         &mut self,
         number: u32,
@@ -87,31 +87,31 @@ impl Stage {
         fields: &FpduFields,
     ) -> Result<Vec<u8>, Stop> {
         let expected = fields.to_string();
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
-        let actual = match self.fpdu(number, deadline, at).await? {
+        let actual = match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => match fields.miss(&fpdu) {
                 None => {
-                    self.log.answered();
-                    self.met(number, expectation, &expected, &describe::stream(&fpdu));
+                    self.connections.log.answered();
+                    self.recorder().met(number, expectation, &expected, &describe::stream(&fpdu));
                     return Ok(fpdu);
                 }
                 Some(what) => {
-                    self.mark_wrong(number);
+                    self.recorder().mark_wrong(number);
                     format!("it sent {}{what}", describe::stream(&fpdu))
                 }
             },
             Err(NoFrame::TimedOut) => {
-                let text = self.silence(number, expectation);
-                return Err(self.overdue(expectation, &expected, &text));
+                let text = self.recorder().silence(number, expectation);
+                return Err(self.recorder().overdue(expectation, &expected, &text));
             }
             Err(none) => self.no_fpdu(number, &none),
         };
-        Err(self.unmet(expectation, &expected, &actual))
+        Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for
-    /// the next expectation.
+    /// The target's next octets begin with these. Returns all received octets, and with `keep` leaves
+    /// them for the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
         number: u32,
@@ -120,87 +120,60 @@ impl Stage {
         keep: bool,
     ) -> Result<Vec<u8>, Stop> {
         let expected = format!("octets that begin with {}", hex(begins));
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let ended = loop {
-            if self.conn(number, at)?.unread.len() >= begins.len() {
+            if self.connections.get(number, at)?.unread.len() >= begins.len() {
                 break None;
             }
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 ended => break Some(ended),
             }
         };
-        let octets = std::mem::take(&mut self.conn(number, at)?.unread);
+        let octets = std::mem::take(&mut self.connections.get(number, at)?.unread);
         let shown = hex(&octets[..octets.len().min(begins.len().max(8))]);
         match ended {
             None if octets.starts_with(begins) => {
                 if keep {
-                    self.conn(number, at)?.unread.clone_from(&octets);
+                    self.connections.get(number, at)?.unread.clone_from(&octets);
                 }
-                self.met(number, expectation, &expected, &format!("octets that begin with {shown}"));
+                self.recorder().met(number, expectation, &expected, &format!("octets that begin with {shown}"));
                 Ok(octets)
             }
             Some(Arrival::TimedOut) => {
                 let text = format!("{} octets within {} s", octets.len(), expectation.within.as_secs_f64());
-                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
-                Err(self.overdue(expectation, &expected, &text))
+                self.recorder().step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                Err(self.recorder().overdue(expectation, &expected, &text))
             }
             _ => {
-                self.mark_wrong(number);
+                self.recorder().mark_wrong(number);
                 let actual = match ended {
                     None => format!("it sent octets that begin with {shown}"),
                     Some(_) => format!("it sent {} octets and closed the connection", octets.len()),
                 };
-                Err(self.unmet(expectation, &expected, &actual))
+                Err(self.recorder().unmet(expectation, &expected, &actual))
             }
         }
     }
 
-    /// What came in place of an FPDU.
-    pub(super) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
+    /// Describes what arrived instead of an FPDU.
+    pub(in crate::stage) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
         if !matches!(none, NoFrame::Other(_)) {
             return format!("it {none}");
         }
-        self.mark_wrong(number);
-        format!("it {none}, which is no whole FPDU")
-    }
-
-    /// Takes one whole FPDU from the stream.
-    pub(super) async fn fpdu(
-        &mut self,
-        number: u32,
-        deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
-        loop {
-            let unread = &mut self.conn(number, at)?.unread;
-            if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
-                && unread.len() >= len
-            {
-                let fpdu: Vec<u8> = unread.drain(..len).collect();
-                self.conn(number, at)?.place.receives(&fpdu);
-                return Ok(Ok(fpdu));
-            }
-            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            match (self.receive(number, deadline, at).await?, partial) {
-                (Arrival::Octets, _) => {}
-                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
-                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
-                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
-                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
-            }
-        }
+        self.recorder().mark_wrong(number);
+        format!("it {none}, which is not a complete FPDU")
     }
 }
 
-/// The ULPDU of a whole FPDU.
+/// The ULPDU of a complete FPDU.
 pub(crate) fn ulpdu(fpdu: &[u8]) -> &[u8] {
     let length = fpdu.first_chunk().map_or(0, |len| usize::from(u16::from_be_bytes(*len)));
     fpdu.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default()
 }
 
-/// Is the CRC field of a whole FPDU, without markers, right?
+/// Is the CRC field of a complete FPDU without markers right?
 pub(crate) fn crc_is_right(fpdu: &[u8]) -> bool {
     let (covered, field) = fpdu.split_at(fpdu.len().saturating_sub(CRC_LEN));
     crc::to_octets(crc::crc32c(covered)) == *field

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Direction, Stage, StepKind};
-use crate::model::ProgramEnd;
+use crate::model::{Direction, ProgramEnd, StepKind};
+use crate::stage::Log;
 use crate::targets::Running;
 
 /// A program closes its connections a moment before its end is known.
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Program {
+struct Program {
     running: Running,
     /// The first connection that it opened.
     connection: Option<u32>,
@@ -40,55 +40,58 @@ impl Program {
     }
 }
 
-impl Stage {
+/// All of them, in the order in which they were started.
+#[derive(Debug, Default)]
+pub(in crate::stage) struct Programs {
+    list: Vec<Program>,
+}
+
+impl Programs {
     /// This was started for the target's next connection.
-    pub(super) fn started(&mut self, running: Running) {
-        self.programs.push(Program { running, connection: None, is_stimulated: false });
+    pub(in crate::stage) fn add(&mut self, running: Running) {
+        self.list.push(Program { running, connection: None, is_stimulated: false });
     }
 
     /// The target opened a connection.
-    pub(super) fn opened(&mut self, number: u32) {
-        if let Some(program) = self.programs.last_mut() {
+    pub(in crate::stage) fn assign(&mut self, number: u32) {
+        if let Some(program) = self.list.last_mut() {
             program.connection.get_or_insert(number);
         }
     }
 
     /// The script does something to the target, on this connection.
-    pub(super) fn stimulates(&mut self, number: u32) {
-        self.log.stimulated();
+    pub(super) fn stimulate(&mut self, number: u32) {
         let opened = |program: &&mut Program| program.connection.is_some_and(|first| first <= number);
-        if let Some(program) = self.programs.iter_mut().rfind(opened) {
+        if let Some(program) = self.list.iter_mut().rfind(opened) {
             program.is_stimulated = true;
         }
     }
 
     /// The same without a connection.
-    pub(super) fn stimulates_last(&mut self) {
-        self.log.stimulated();
-        if let Some(program) = self.programs.last_mut() {
+    pub(super) fn stimulate_last(&mut self) {
+        if let Some(program) = self.list.last_mut() {
             program.is_stimulated = true;
         }
     }
 
-    /// How the program ended that was started last, once it has.
-    pub(super) fn last_end(&mut self) -> Option<(String, std::process::ExitStatus)> {
-        self.programs.last_mut().and_then(|program| program.running.ended())
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
     }
 
-    /// The program that was started last as the target has ended.
-    pub(crate) fn has_target_ended(&mut self) -> bool {
-        self.last_end().is_some()
+    /// How the program ended that was started last, once it has.
+    pub(in crate::stage) fn last_end(&mut self) -> Option<(String, std::process::ExitStatus)> {
+        self.list.last_mut().and_then(|program| program.running.ended())
     }
 
     /// Those that have ended by themselves, in the order in which they were started. Where the case
     /// is decided, or one has crashed, the end of each that has closed its connection is waited for
     /// a moment.
-    pub(crate) async fn ended_programs(&mut self) -> Vec<EndedProgram> {
+    pub(crate) async fn ended(&mut self, log: &Log) -> Vec<EndedProgram> {
         let until = Instant::now() + ENDING;
         loop {
-            let ended: Vec<EndedProgram> = self.programs.iter_mut().filter_map(Program::ended).collect();
-            let matters = self.log.decision.is_some() || ended.iter().any(|program| program.end.is_crash());
-            if !matters || !self.is_any_ending() || Instant::now() >= until {
+            let ended: Vec<EndedProgram> = self.list.iter_mut().filter_map(Program::ended).collect();
+            let matters = log.decision.is_some() || ended.iter().any(|program| program.end.is_crash());
+            if !matters || !self.is_any_ending(log) || Instant::now() >= until {
                 return ended;
             }
             tokio::time::sleep(LOOK).await;
@@ -96,14 +99,14 @@ impl Stage {
     }
 
     /// A program runs that has closed its connection.
-    fn is_any_ending(&mut self) -> bool {
-        let steps = &self.log.steps;
+    fn is_any_ending(&mut self, log: &Log) -> bool {
+        let steps = &log.steps;
         let has_closed = |number: u32| {
             let is_close = |kind| matches!(kind, StepKind::Fin | StepKind::Reset);
             let of_target = |direction| direction == Direction::Received;
             steps.iter().any(|step| step.connection == number && of_target(step.direction) && is_close(step.kind))
         };
-        self.programs.iter_mut().any(|program| {
+        self.list.iter_mut().any(|program| {
             program.connection.is_some_and(has_closed) && program.running.is_program() && program.ended().is_none()
         })
     }

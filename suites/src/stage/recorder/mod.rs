@@ -1,11 +1,31 @@
-//! What an expectation adds to the record: met, or a decision that ends the case.
+//! The record of a case: steps, expectations that were met, and the decision that ends the case.
 //!
 //! [`crate::run`] judges the verdict of the complete record.
 
-use super::{Decision, Direction, Expectation, Met, Stage, StepKind, Stop};
-use crate::model::{Mark, MarkKind, SourceLocation, Step, Verdict};
+pub(in crate::stage) mod describe;
+mod log;
 
-impl Stage {
+use weft_peer::Instant;
+
+pub(crate) use log::{Decision, Log, Met};
+
+use super::{Expectation, Stop};
+use crate::model::{
+    CaseKey, Direction, Event, EventSink, Mark, MarkKind, Octets, SourceLocation, Step, StepKind, Verdict,
+};
+
+/// Most steps that a transcript holds.
+pub(in crate::stage) const MAX_STEPS: usize = 10_000;
+
+/// Adds to the record of a case.
+pub(crate) struct Recorder<'a> {
+    pub(in crate::stage) now: Instant,
+    pub(in crate::stage) key: &'a CaseKey,
+    pub(in crate::stage) sink: &'a dyn EventSink,
+    pub(in crate::stage) log: &'a mut Log,
+}
+
+impl Recorder<'_> {
     /// The target does not do what the case is about, which is allowed.
     pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
@@ -36,7 +56,7 @@ impl Stage {
     }
 
     /// An expectation is met.
-    pub(super) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
+    pub(in crate::stage) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
         let names = expectation.names();
         if names.is_empty() {
             return;
@@ -50,7 +70,7 @@ impl Stage {
     }
 
     /// The target behaved differently: a failure if a requirement is named.
-    pub(super) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+    pub(in crate::stage) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
         }
@@ -70,7 +90,7 @@ impl Stage {
     }
 
     /// The time is over: a failure if the requirement is about time.
-    pub(super) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+    pub(in crate::stage) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.overdue_fails {
             self.unmet(expectation, expected, actual)
         } else {
@@ -79,7 +99,7 @@ impl Stage {
     }
 
     /// The expected event did not happen, which decides nothing: a time-out, or a mere preparation.
-    pub(super) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+    pub(in crate::stage) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         let names = expectation.names();
         let explanation = match expectation.requirements.len() + expectation.shows.len() {
             0 => format!("The case did not get as far as its stimulus: {actual}."),
@@ -97,7 +117,7 @@ impl Stage {
     }
 
     /// Marks the last bytes of a connection as the wrong ones.
-    pub(super) fn mark_wrong(&mut self, number: u32) {
+    pub(in crate::stage) fn mark_wrong(&mut self, number: u32) {
         let from_target = |step: &&mut Step| {
             step.connection == number && step.direction == Direction::Received && step.octets.is_some()
         };
@@ -119,8 +139,59 @@ impl Stage {
         })
     }
 
-    pub(super) fn decide(&mut self, decision: Decision) -> Stop {
+    pub(in crate::stage) fn decide(&mut self, decision: Decision) -> Stop {
         self.log.decision.get_or_insert(decision);
         Stop
+    }
+
+    /// No connection came about.
+    pub(in crate::stage) fn unreached(&mut self, expected: &str, actual: String, at: Option<&SourceLocation>) -> Stop {
+        self.step(0, Direction::Observed, StepKind::Refused, actual.clone(), None);
+        self.log.refused.get_or_insert(actual.clone());
+        self.decide(Decision {
+            verdict: Verdict::Inconclusive,
+            requirements: Vec::new(),
+            expected: Some(expected.into()),
+            actual: Some(actual),
+            explanation: "The target was not reached.".into(),
+            at: at.cloned(),
+        })
+    }
+
+    /// Notes something for people.
+    pub(crate) fn note(&mut self, text: &str) {
+        const MOST: usize = 1000;
+        let text = text.chars().take(MOST).collect();
+        self.step(0, Direction::Observed, StepKind::Note, text, None);
+    }
+
+    pub(in crate::stage) fn step(
+        &mut self,
+        connection: u32,
+        direction: Direction,
+        kind: StepKind,
+        text: String,
+        octets: Option<Octets>,
+    ) {
+        if self.log.steps.len() >= MAX_STEPS {
+            self.log.lost += 1;
+            return;
+        }
+        let at_ns = self.now.as_nanos();
+        let step = Step { at_ns, connection, direction, kind, text, octets };
+        self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
+        self.log.steps.push(step);
+    }
+
+    /// The time of an expectation is over and nothing came.
+    pub(in crate::stage) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
+        let text = format!("nothing within {} s", expectation.within.as_secs_f64());
+        self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+        text
+    }
+
+    /// Notes in the transcript what the control of this case came to.
+    pub(crate) fn note_control(&mut self, text: &str) {
+        self.step(0, Direction::Observed, StepKind::Note, format!("control: {text}"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! One SDP connection as the tester sees it.
+//! One SDP connection: its counters, and the messages of the target.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -7,20 +7,19 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 use weft_peer::Instant;
 
+use super::SdpSide;
 use crate::correct;
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::{Counters, Draft, Heard, shown};
-use crate::stage::expect::NoFrame;
-use crate::stage::fpdu::ulpdu;
-use crate::stage::{Stage, Stop};
+use crate::sdp::{Counters, Draft, ReceivedMessage, shown};
+use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Octets of a message that is put together from segments at most.
 const MOST: usize = 1 << 20;
-/// Receive Private Buffers that the tester says it has.
+/// Receive Private Buffers that the tester announces.
 const BUFS: u16 = 16;
-/// The tester tells of its buffers at the latest when the target has so many credits left.
-const LEAST_TOLD: u32 = 3;
+/// If the target has only this many credits left, the tester announces its buffers.
+const LEAST_TARGET_CREDIT: u32 = 3;
 
 /// How a message is sent, where not as is right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(crate) struct Carrier {
 /// Something from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
-    Message(Box<Heard>),
+    Message(Box<ReceivedMessage>),
     /// Octets in a Send that are no message.
     Other(Vec<u8>),
     Read(ReadRequest),
@@ -52,18 +51,18 @@ pub(crate) enum Item {
     Terminate(Vec<u8>),
 }
 
-/// The tester's books of a connection.
+/// The tester's counters of one SDP connection, and its unread messages.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
     pub(crate) crc: bool,
     /// MSeq of the next message.
     pub(crate) mseq: u32,
-    /// MSeq of the last message that came.
-    pub(crate) heard: u32,
-    /// What was told last: Bufs and MSeqAck.
-    pub(crate) told: (u16, u32),
-    /// Bufs that is told.
+    /// MSeq of the last received message.
+    pub(crate) last_mseq: u32,
+    /// Bufs and MSeqAck of the last sent message.
+    pub(crate) announced: (u16, u32),
+    /// Bufs of the next message.
     pub(crate) bufs: u16,
     /// Updates go out by themselves.
     pub(crate) updates: bool,
@@ -80,15 +79,15 @@ pub(crate) struct Talk {
     source_mode: Mode,
 }
 
-impl Talk {
+impl SdpConnection {
     pub(super) fn new(order: FieldOrder, crc: bool, rtr_read: bool) -> Self {
         let read_msn = if rtr_read { 2 } else { 1 };
-        Talk {
+        SdpConnection {
             order,
             crc,
             mseq: 1,
-            heard: 0,
-            told: (BUFS, 0),
+            last_mseq: 0,
+            announced: (BUFS, 0),
             bufs: BUFS,
             updates: true,
             send_msn: 1,
@@ -101,27 +100,27 @@ impl Talk {
         }
     }
 
-    /// What a Hello or HelloAck told; it takes no number of the others'.
-    pub(super) fn acknowledged(&mut self, first: &Heard) {
+    /// Notes the credit of a HelloAck, which has a number of its own.
+    pub(super) fn acknowledged(&mut self, first: &ReceivedMessage) {
         // HelloAck is the message of number 0.
-        self.heard = 0;
+        self.last_mseq = 0;
         self.credit = (first.bufs, 0);
     }
 
-    pub(super) fn heard(&mut self, hello: &Heard) {
-        self.heard = 0;
+    pub(super) fn note_hello(&mut self, hello: &ReceivedMessage) {
+        self.last_mseq = 0;
         self.credit = (hello.bufs, u32::MAX);
         self.note(hello);
     }
 
     /// Keeps in mind what the target sent.
-    fn note(&mut self, heard: &Heard) {
-        self.came.extend(shown::of_message(heard, self.source_mode));
-        self.change(heard, 0);
+    fn note(&mut self, received: &ReceivedMessage) {
+        self.came.extend(shown::of_message(received, self.source_mode));
+        self.change(received, 0);
     }
 
     /// A ModeChange of this S may be about the half-connection to the tester.
-    fn change(&mut self, message: &Heard, s: u64) {
+    fn change(&mut self, message: &ReceivedMessage, s: u64) {
         let named = message.field("mode").filter(|_| message.field("s") == Some(s));
         if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
             self.source_mode = mode;
@@ -129,22 +128,22 @@ impl Talk {
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.heard, order: self.order }
+        Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.last_mseq, order: self.order }
     }
 
-    /// Messages that the tester may still send, as far as the target told.
+    /// Messages that the tester may still send, by the last announcement of the target.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
         u32::from(self.credit.0).saturating_sub(sent)
     }
 
-    /// Messages that the target may still send, as far as it was told.
-    fn credit_told(&self) -> u32 {
-        let sent = self.heard.wrapping_sub(self.told.1);
-        u32::from(self.told.0).saturating_sub(sent)
+    /// Messages that the target may still send, by the last announcement of the tester.
+    fn target_credit(&self) -> u32 {
+        let sent = self.last_mseq.wrapping_sub(self.announced.1);
+        u32::from(self.announced.0).saturating_sub(sent)
     }
 
-    /// Takes what a whole FPDU holds.
+    /// Takes the content of a complete FPDU.
     fn take(&mut self, fpdu: &[u8]) {
         let octets = ulpdu(fpdu);
         let item = match Segment::parse(octets) {
@@ -172,18 +171,18 @@ impl Talk {
                         return;
                     }
                     let message = std::mem::take(&mut self.partial);
-                    match Heard::read(&message, self.order) {
-                        Some(mut heard) => {
-                            heard.opcode = opcode.0;
-                            heard.invalidates = header.ulp_word.get();
+                    match ReceivedMessage::read(&message, self.order) {
+                        Some(mut received) => {
+                            received.opcode = opcode.0;
+                            received.invalidates = header.ulp_word.get();
                             // HelloAck is the message of number 0: nothing is acknowledged by an
                             // update that it is due to.
-                            if heard.mid != Mid::HELLO_ACK {
-                                self.heard = self.heard.wrapping_add(1);
+                            if received.mid != Mid::HELLO_ACK {
+                                self.last_mseq = self.last_mseq.wrapping_add(1);
                             }
-                            self.credit = (heard.bufs, heard.mseq_ack);
-                            self.note(&heard);
-                            Item::Message(Box::new(heard))
+                            self.credit = (received.bufs, received.mseq_ack);
+                            self.note(&received);
+                            Item::Message(Box::new(received))
                         }
                         None => Item::Other(message),
                     }
@@ -195,50 +194,50 @@ impl Talk {
     }
 }
 
-impl Stage {
-    pub(crate) fn talk(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Talk, Stop> {
-        if self.talks.contains_key(&number) {
+impl SdpSide<'_> {
+    pub(crate) fn connection(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut SdpConnection, Stop> {
+        if self.list.contains_key(&number) {
             // Looked up twice, so that the error may borrow the stage.
-            return self.talks.get_mut(&number).ok_or(Stop);
+            return self.list.get_mut(&number).ok_or(Stop);
         }
-        Err(self.harness(at, &format!("connection {number} speaks no SDP")))
+        Err(self.recorder().harness(at, &format!("connection {number} speaks no SDP")))
     }
 
-    /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it
-    /// waits for send credit as long as the target may need for an answer.
-    pub(crate) async fn sdp_send(
+    /// Sends an SDP message in a Send. Fills in the counters that it leaves open. Waits for send
+    /// credit as long as the target may need for an answer.
+    pub(crate) async fn send(
         &mut self,
         number: u32,
         message: &Message,
         carrier: Carrier,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let deadline = self.link.now() + self.target.scaled(1.0);
-        while self.talk(number, at)?.credit() < 3 && self.link.now() < deadline {
-            if self.hear(number, deadline, at).await?.is_err() {
+        let deadline = self.connections.link.now() + self.connections.target.scaled(1.0);
+        while self.connection(number, at)?.credit() < 3 && self.connections.link.now() < deadline {
+            if self.receive_fpdu(number, deadline, at).await?.is_err() {
                 break;
             }
         }
-        self.stimulates(number);
-        self.sdp_put(number, message, carrier, at).await
+        self.connections.stimulate(number);
+        self.put(number, message, carrier, at).await
     }
 
-    pub(super) async fn sdp_put(
+    pub(in crate::stage) async fn put(
         &mut self,
         number: u32,
         message: &Message,
         carrier: Carrier,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let talk = self.talk(number, at)?;
-        let filled = message.filled(talk.counters());
-        let heard = Heard::read(&filled.octets, talk.order);
-        let mid = heard.as_ref().map(|heard| heard.mid);
-        if let Some(heard) = &heard {
-            talk.told = (heard.bufs, heard.mseq_ack);
-            talk.change(heard, 1);
+        let connection = self.connection(number, at)?;
+        let filled = message.filled(connection.counters());
+        let received = ReceivedMessage::read(&filled.octets, connection.order);
+        let mid = received.as_ref().map(|received| received.mid);
+        if let Some(received) = &received {
+            connection.announced = (received.bufs, received.mseq_ack);
+            connection.change(received, 1);
         }
-        talk.mseq = talk.mseq.wrapping_add(1);
+        connection.mseq = connection.mseq.wrapping_add(1);
         let solicited = carrier.solicited.unwrap_or(mid.is_some_and(is_solicited));
         let opcode = match (solicited, carrier.invalidate) {
             (false, None) => Opcode::SEND,
@@ -247,9 +246,9 @@ impl Stage {
             (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
         };
         let opcode = carrier.opcode.unwrap_or(opcode.0);
-        let msn = carrier.msn.unwrap_or(talk.send_msn);
-        talk.send_msn = talk.send_msn.wrapping_add(1);
-        let crc = talk.crc;
+        let msn = carrier.msn.unwrap_or(connection.send_msn);
+        connection.send_msn = connection.send_msn.wrapping_add(1);
+        let crc = connection.crc;
         let pieces: Vec<&[u8]> = filled.octets.chunks(SEGMENT).collect();
         for (index, piece) in pieces.iter().enumerate() {
             let last = index + 1 == pieces.len();
@@ -257,28 +256,28 @@ impl Stage {
             let segment =
                 correct::send_segment(Opcode(opcode), carrier.invalidate.unwrap_or(0), msn, offset, last, piece);
             let sent = Message::new(filled.name.clone(), correct::fpdu(&segment, crc));
-            self.put(number, &sent, at).await?;
+            self.connections.put(number, &sent, at).await?;
         }
         Ok(())
     }
 
-    /// Sends an RDMA Read Request for octets of the target, to be told from others by `sink_stag`.
-    pub(crate) async fn sdp_request_read(
+    /// Sends an RDMA Read Request for octets of the target. `sink_stag` identifies the Read.
+    pub(crate) async fn request_read(
         &mut self,
         number: u32,
         read: ReadRequest,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.stimulates(number);
-        let talk = self.talk(number, at)?;
-        let (msn, crc) = (talk.read_msn, talk.crc);
-        talk.read_msn = talk.read_msn.wrapping_add(1);
+        self.connections.stimulate(number);
+        let connection = self.connection(number, at)?;
+        let (msn, crc) = (connection.read_msn, connection.crc);
+        connection.read_msn = connection.read_msn.wrapping_add(1);
         let sent = Message::new("RDMA Read Request", correct::fpdu(&correct::read_request(msn, &read), crc));
-        self.put(number, &sent, at).await
+        self.connections.put(number, &sent, at).await
     }
 
-    /// Sends the whole of an RDMA Write, or of a Read Response.
-    pub(crate) async fn sdp_tagged(
+    /// Sends a complete RDMA Write or Read Response.
+    pub(crate) async fn send_tagged(
         &mut self,
         number: u32,
         opcode: Opcode,
@@ -286,29 +285,29 @@ impl Stage {
         data: &[u8],
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.stimulates(number);
-        let crc = self.talk(number, at)?.crc;
+        self.connections.stimulate(number);
+        let crc = self.connection(number, at)?.crc;
         for segment in correct::tagged(opcode, stag, tagged_offset, data, SEGMENT) {
             let sent = Message::new(opcode.name(), correct::fpdu(&segment, crc));
-            self.put(number, &sent, at).await?;
+            self.connections.put(number, &sent, at).await?;
         }
         Ok(())
     }
 
     /// Takes the next FPDU from the stream into the queue of the connection.
-    pub(super) async fn hear(
+    pub(in crate::stage) async fn receive_fpdu(
         &mut self,
         number: u32,
         deadline: Instant,
         at: Option<&SourceLocation>,
     ) -> Result<Result<(), NoFrame>, Stop> {
-        match self.fpdu(number, deadline, at).await? {
+        match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
-                self.talk(number, at)?.take(&fpdu);
-                let talk = self.talk(number, at)?;
-                if talk.updates && talk.bufs > 4 && talk.credit_told() <= LEAST_TOLD {
+                self.connection(number, at)?.take(&fpdu);
+                let connection = self.connection(number, at)?;
+                if connection.updates && connection.bufs > 4 && connection.target_credit() <= LEAST_TARGET_CREDIT {
                     let update = Message::of_draft("Data", Draft::new(Mid::DATA));
-                    self.sdp_put(number, &update, Carrier::default(), at).await?;
+                    self.put(number, &update, Carrier::default(), at).await?;
                 }
                 Ok(Ok(()))
             }
@@ -324,10 +323,10 @@ impl Stage {
         at: Option<&SourceLocation>,
     ) -> Result<Result<Item, NoFrame>, Stop> {
         loop {
-            if let Some(item) = self.talk(number, at)?.queue.pop_front() {
+            if let Some(item) = self.connection(number, at)?.queue.pop_front() {
                 return Ok(Ok(item));
             }
-            if let Err(none) = self.hear(number, deadline, at).await? {
+            if let Err(none) = self.receive_fpdu(number, deadline, at).await? {
                 return Ok(Err(none));
             }
         }
@@ -337,7 +336,7 @@ impl Stage {
 /// Octets of payload in one segment of the tester's.
 pub(in crate::stage) const SEGMENT: usize = 1000;
 
-/// Messages that go by a Send with Solicited Event where nothing else is said (section 14.2).
+/// Messages that by default are sent in a Send with Solicited Event (section 14.2).
 fn is_solicited(mid: Mid) -> bool {
     const UNSOLICITED: [Mid; 7] = [
         Mid::DIS_CONN,
@@ -355,20 +354,20 @@ fn is_solicited(mid: Mid) -> bool {
 mod tests {
     use super::*;
 
-    fn message(talk: &Talk, mid: Mid, msn: u32) -> Vec<u8> {
+    fn message(connection: &SdpConnection, mid: Mid, msn: u32) -> Vec<u8> {
         let draft = Message::of_draft("message", Draft::new(mid));
-        let octets = draft.filled(talk.counters()).octets;
+        let octets = draft.filled(connection.counters()).octets;
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }
 
     /// With three buffers an update is due as soon as HelloAck is here; it acknowledges nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
-        let mut talk = Talk::new(FieldOrder::Figure, true, false);
-        talk.told = (3, 0);
-        talk.take(&message(&talk, Mid::HELLO_ACK, 1));
-        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (1, 0, 3));
-        talk.take(&message(&talk, Mid::DATA, 2));
-        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (2, 1, 2));
+        let mut connection = SdpConnection::new(FieldOrder::Figure, true, false);
+        connection.announced = (3, 0);
+        connection.take(&message(&connection, Mid::HELLO_ACK, 1));
+        assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (1, 0, 3));
+        connection.take(&message(&connection, Mid::DATA, 2));
+        assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (2, 1, 2));
     }
 }

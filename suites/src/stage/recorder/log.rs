@@ -2,10 +2,10 @@
 
 use weft_core::RequirementId;
 
-use super::control::ControlLog;
 use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
+use crate::stage::control::ControlLog;
 
-/// What was done, seen, met and decided.
+/// The steps of a case, the expectations that were met, and the decision.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
@@ -27,16 +27,16 @@ pub(crate) struct Log {
     /// How programs ended that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
     /// Steps that had no room.
-    pub(super) lost: u64,
+    pub(in crate::stage) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
     /// A good exchange, or the first exchange of the target's service, came before the stimulus.
     pub(crate) has_worked: bool,
-    /// What went wrong says nothing about the target.
+    /// The failure does not depend on the target.
     pub(crate) is_excused: bool,
     stimulated: bool,
     expected: bool,
-    /// A good exchange behind the stimulus did not work.
+    /// A good exchange after the stimulus did not work.
     is_dead: bool,
 }
 
@@ -92,34 +92,34 @@ impl Log {
     }
 
     /// The script does something to the target: it has to be shown alive again.
-    pub(super) fn stimulated(&mut self) {
+    pub(in crate::stage) fn stimulated(&mut self) {
         self.stimulated = true;
         self.alive_after = false;
     }
 
     /// An expectation that counts was met: the target has to be shown alive again.
-    pub(super) fn expected(&mut self) {
+    pub(in crate::stage) fn expected(&mut self) {
         self.expected = true;
         self.alive_after = false;
     }
 
-    /// The target sent a start-up frame or an FPDU that was waited for: nobody who is dead does.
-    pub(super) fn answered(&mut self) {
+    /// The target sent an expected start-up frame or FPDU, so it is alive.
+    pub(in crate::stage) fn answered(&mut self) {
         self.alive_before = true;
     }
 
     /// The target's service has done its first exchange.
-    pub(super) fn operates(&mut self) {
+    pub(in crate::stage) fn operates(&mut self) {
         self.answered();
         self.has_worked = true;
     }
 
     /// A good exchange did not come about.
-    pub(super) fn dead(&mut self) {
+    pub(in crate::stage) fn dead(&mut self) {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
     }
 
-    /// The target was alive, and the good exchange behind the stimulus ended the case.
+    /// The target was alive, and the good exchange after the stimulus ended the case.
     pub(crate) fn is_dead_after(&self) -> bool {
         let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
         self.is_dead && self.decision.as_ref().is_some_and(undecided)
@@ -166,7 +166,7 @@ impl Log {
     }
 
     /// A good exchange came about.
-    pub(super) fn alive(&mut self) {
+    pub(in crate::stage) fn alive(&mut self) {
         self.alive_before |= !self.stimulated;
         self.has_worked |= !self.stimulated;
         self.alive_after |= self.stimulated || self.expected;

@@ -1,31 +1,29 @@
-//! A refusal: the Terminate that tells an error, or a close without one.
+//! A refusal: a Terminate with an error, or a close without a Terminate.
 
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use super::expect::NoFrame;
-use super::fpdu::ulpdu;
-use super::{Expectation, Stage, Stop, describe};
+use super::{NoFrame, RdmaSide, ulpdu};
+use crate::stage::{Expectation, Stop, describe};
 
-/// What a refusal must hold, apart from what every expectation has.
+/// The fields of an expected refusal.
 ///
-/// A refusal meets the requirements of the [`Expectation`] whichever way it is told: they are about
-/// what is refused. That there is a Terminate, and that it has the right error, are requirements of
-/// their own.
+/// A refusal with or without a Terminate meets the requirements of the [`Expectation`], which are
+/// about the refused message. Other requirements are about the Terminate and its error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
     /// The errors that will do: layer and type in one octet, then the code. None: any.
     pub(crate) errors: Vec<[u8; 2]>,
-    /// The requirements that are broken when the Terminate has another error.
+    /// The requirements that are violated if the Terminate has another error.
     pub(crate) code: Vec<RequirementId>,
-    /// The requirements that are broken when there is no Terminate.
-    pub(crate) told: Vec<RequirementId>,
+    /// The requirements that are violated if there is no Terminate.
+    pub(crate) terminate: Vec<RequirementId>,
 }
 
-impl Stage {
-    /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one,
-    /// `None`.
+impl RdmaSide<'_> {
+    /// The target refuses what it received. Returns the complete FPDU of its Terminate, if it sent
+    /// one.
     pub(crate) async fn expect_terminate(
         &mut self,
         number: u32,
@@ -36,34 +34,34 @@ impl Stage {
         let at = expectation.at.as_ref();
         let all = |ids: &[&[RequirementId]]| Expectation { requirements: ids.concat(), ..expectation.clone() };
         let refused = all(&[&expectation.requirements]);
-        // Nothing that is about the refusal holds where there is none.
-        let everything = all(&[&expectation.requirements, &fields.told, &fields.code]);
-        let deadline = self.link.now() + expectation.within;
-        match self.fpdu(number, deadline, at).await? {
+        // Without a refusal, all of these requirements are violated.
+        let everything = all(&[&expectation.requirements, &fields.terminate, &fields.code]);
+        let deadline = self.connections.link.now() + expectation.within;
+        match self.connections.fpdu(number, deadline, at).await? {
             Ok(fpdu) => {
                 let text = describe::stream(&fpdu);
                 let Some(error) = error_of(&fpdu) else {
-                    self.mark_wrong(number);
-                    return Err(self.unmet(&everything, &expected, &format!("it sent {text}")));
+                    self.recorder().mark_wrong(number);
+                    return Err(self.recorder().unmet(&everything, &expected, &format!("it sent {text}")));
                 };
-                self.log.answered();
+                self.connections.log.answered();
                 let [control, code] = error;
                 let actual = format!("Terminate {control:02x} {code:02x}");
-                self.met(number, &all(&[&refused.requirements, &fields.told]), &expected, &actual);
+                self.recorder().met(number, &all(&[&refused.requirements, &fields.terminate]), &expected, &actual);
                 let code = Expectation { shows: Vec::new(), ..all(&[&fields.code]) };
                 if fields.errors.is_empty() || fields.errors.contains(&error) {
-                    self.met(number, &code, &expected, &actual);
+                    self.recorder().met(number, &code, &expected, &actual);
                     return Ok(Some(fpdu));
                 }
-                self.mark_wrong(number);
-                Err(self.unmet(&code, &expected, &format!("it sent {actual}")))
+                self.recorder().mark_wrong(number);
+                Err(self.recorder().unmet(&code, &expected, &format!("it sent {actual}")))
             }
             Err(none @ (NoFrame::Fin | NoFrame::Reset)) => {
                 let actual = format!("it {none} without a Terminate");
-                self.met(number, &refused, &expected, &actual);
-                if !fields.told.is_empty() {
-                    return Err(self.unmet(
-                        &Expectation { shows: Vec::new(), ..all(&[&fields.told]) },
+                self.recorder().met(number, &refused, &expected, &actual);
+                if !fields.terminate.is_empty() {
+                    return Err(self.recorder().unmet(
+                        &Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) },
                         &expected,
                         &actual,
                     ));
@@ -71,17 +69,17 @@ impl Stage {
                 // Without any requirement it was the Terminate itself that the script wanted.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
-                    return Err(self.undecided(&code, &expected, &actual));
+                    return Err(self.recorder().undecided(&code, &expected, &actual));
                 }
                 Ok(None)
             }
             Err(NoFrame::TimedOut) => {
-                let text = self.silence(number, expectation);
-                Err(self.unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
+                let text = self.recorder().silence(number, expectation);
+                Err(self.recorder().unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
             }
             Err(none) => {
                 let actual = self.no_fpdu(number, &none);
-                Err(self.unmet(&everything, &expected, &actual))
+                Err(self.recorder().unmet(&everything, &expected, &actual))
             }
         }
     }
@@ -97,7 +95,7 @@ fn error_of(fpdu: &[u8]) -> Option<[u8; 2]> {
 
 impl std::fmt::Display for TerminateFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.told.is_empty() { "a refusal" } else { "a Terminate" })?;
+        f.write_str(if self.terminate.is_empty() { "a refusal" } else { "a Terminate" })?;
         for (place, [control, code]) in self.errors.iter().enumerate() {
             write!(f, "{} {control:02x} {code:02x}", if place == 0 { ":" } else { " or" })?;
         }
@@ -112,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_a_terminate_has_an_error() {
-        // RFC 5040 Figure 7 behind an untagged header of queue 2.
+        // RFC 5040 Figure 7 after an untagged header of queue 2.
         let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\0\0";
         assert_eq!(error_of(&correct::fpdu(ulpdu, true)), Some([0x12, 0x01]));
         assert_eq!(error_of(&correct::fpdu(&ulpdu[..19], true)), None);
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_told() {
+    fn describes_the_expected_errors() {
         let any = TerminateFields::default();
         assert_eq!(any.to_string(), "a refusal");
         let one = TerminateFields { errors: vec![[0x12, 3], [0x12, 2]], ..any };

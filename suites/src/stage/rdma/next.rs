@@ -1,20 +1,19 @@
-//! What comes next on a connection, for a script that goes one way or the other by it. Nothing is
-//! judged here, and nothing decided.
+//! The next event on a connection, for a script that depends on it. Decides nothing.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 
-use super::expect::NoFrame;
-use super::{Arrival, Expectation, Stage, Stop};
+use super::{NoFrame, RdmaSide};
+use crate::stage::{Arrival, Expectation, Stop};
 
-/// What came.
+/// The next event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A start-up frame, whole.
+    /// A complete start-up frame.
     Frame(StartupKind, Vec<u8>),
-    /// An FPDU, whole and without markers.
+    /// A complete FPDU without markers.
     Fpdu(Vec<u8>),
-    /// Octets that came to be neither.
+    /// Octets that are neither.
     Octets,
     /// FIN, or a reset.
     Close,
@@ -22,16 +21,16 @@ pub(crate) enum Next {
     Nothing,
 }
 
-impl Stage {
+impl RdmaSide<'_> {
     /// Waits for what the target does next on a connection, `expectation.within` at most.
     pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Next, Stop> {
-        let deadline = self.link.now() + expectation.within;
+        let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let kind = loop {
-            let unread = &self.conn(number, at)?.unread;
+            let unread = &self.connections.get(number, at)?.unread;
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
-                // So few octets that they may be either.
+                // Too few octets to distinguish them.
                 (true, true) => {}
                 (true, false) => break Some(StartupKind::Request),
                 (false, true) => break Some(StartupKind::Reply),
@@ -39,26 +38,28 @@ impl Stage {
                 (false, false) => {}
             }
             let partial = !unread.is_empty();
-            match self.receive(number, deadline, at).await? {
+            match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
                 _ if partial => return Ok(Next::Octets),
                 Arrival::Fin | Arrival::Reset => return Ok(Next::Close),
                 Arrival::TimedOut => {
-                    self.silence(number, expectation);
+                    self.recorder().silence(number, expectation);
                     return Ok(Next::Nothing);
                 }
             }
         };
-        let whole = match kind {
-            Some(kind) => self.frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets)),
-            None => self.fpdu(number, deadline, at).await?.map(Next::Fpdu),
-        };
-        match whole {
-            Ok(whole) => {
-                self.log.answered();
-                Ok(whole)
+        let complete = match kind {
+            Some(kind) => {
+                self.connections.startup_frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets))
             }
-            // It has begun, and so is no close, whatever came behind it.
+            None => self.connections.fpdu(number, deadline, at).await?.map(Next::Fpdu),
+        };
+        match complete {
+            Ok(complete) => {
+                self.connections.log.answered();
+                Ok(complete)
+            }
+            // Octets have arrived, so this is not a close, even if one follows.
             Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),
         }
     }

@@ -9,7 +9,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use crate::model::{Mark, MarkKind, Octets};
 
 /// What the octets are, as far as they show it themselves, and how many.
-pub(super) fn stream(octets: &[u8]) -> String {
+pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
         1 => "1 octet".to_owned(),
         len => format!("{len} octets"),
@@ -17,19 +17,19 @@ pub(super) fn stream(octets: &[u8]) -> String {
     name(octets).map_or_else(|| len.clone(), |name| format!("an {name} ({len})"))
 }
 
-/// The name of a whole start-up frame or FPDU.
-pub(super) fn name(octets: &[u8]) -> Option<String> {
+/// The name of a complete start-up frame or FPDU.
+pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     if let Ok(frame) = Startup::parse(octets) {
         let kind = if frame.kind == StartupKind::Reply { "MPA Reply" } else { "MPA Request" };
         let (m, c, r) = (u8::from(frame.markers), u8::from(frame.crc), u8::from(frame.reject));
         return Some(format!("{kind}, revision {}, M={m} C={c} R={r}", frame.revision));
     }
-    let segment = Segment::parse(whole_fpdu(octets)?).ok()?;
+    let segment = Segment::parse(complete_ulpdu(octets)?).ok()?;
     Some(format!("FPDU with {}", segment.ulp_control().opcode().name()))
 }
 
 /// The octets with their fields marked, then `marks`.
-pub(super) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
+pub(in crate::stage) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
     let mut shown = Octets::new(octets);
     let mut field = |start: usize, end: usize, label: &str| {
         if start < end && end <= octets.len() {
@@ -43,12 +43,12 @@ pub(super) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
         field(17, 18, "Rev");
         field(18, HEADER_LEN, "PD_Length");
         field(HEADER_LEN, octets.len(), "Private Data");
-    } else if let Some(ulpdu) = whole_fpdu(octets) {
-        let behind = LENGTH_LEN + ulpdu.len();
+    } else if let Some(ulpdu) = complete_ulpdu(octets) {
+        let ulpdu_end = LENGTH_LEN + ulpdu.len();
         let crc = octets.len() - weft_core::crc::CRC_LEN;
         field(0, LENGTH_LEN, "ULPDU_Length");
-        field(LENGTH_LEN, behind, "ULPDU");
-        field(behind, crc, "PAD");
+        field(LENGTH_LEN, ulpdu_end, "ULPDU");
+        field(ulpdu_end, crc, "PAD");
         field(crc, octets.len(), "CRC");
     }
     shown.marks.extend_from_slice(marks);
@@ -62,7 +62,7 @@ fn is_startup(octets: &[u8]) -> bool {
 }
 
 /// The ULPDU, where the octets are exactly one FPDU without markers.
-fn whole_fpdu(octets: &[u8]) -> Option<&[u8]> {
+fn complete_ulpdu(octets: &[u8]) -> Option<&[u8]> {
     let length = u16::from_be_bytes(*octets.first_chunk()?);
     (octets.len() == len_without_markers(length)).then(|| &octets[LENGTH_LEN..LENGTH_LEN + usize::from(length)])
 }
@@ -73,7 +73,7 @@ mod tests {
     use crate::correct;
 
     #[test]
-    fn frames_say_what_they_are() {
+    fn names_a_frame_and_its_length() {
         let reply = correct::startup(&correct::StartupFields::REPLY);
         assert_eq!(stream(&reply), "an MPA Reply, revision 1, M=0 C=1 R=0 (20 octets)");
         assert_eq!(stream(&correct::fpdu(&correct::send(1, b"hi"), true)), "an FPDU with Send (28 octets)");

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use weft_core::RequirementId;
 use weft_core::wire::portmap::{Addresses, Message as PmMessage, MessageType, PmTime, RawMessage};
+use weft_peer::driver::DatagramSocket;
 use zerocopy::IntoBytes;
 
-use super::{Direction, Expectation, Stage, StepKind, Stop};
-use crate::model::{Octets, SourceLocation};
+use crate::model::{Direction, Octets, SourceLocation, StepKind};
 use crate::script::message::Message;
+use crate::stage::{Connections, Expectation, Recorder, Stop};
 
 /// Sockets of one case.
 const MAX_SOCKETS: usize = 64;
-/// AssocHandles of what is merely asked begin here.
-const ASKED: u64 = 0x0a5c_ed00_0000_0000;
+/// AssocHandles of queries begin here.
+const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 
 /// What an answer must hold.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +31,7 @@ pub(crate) struct MapperFields {
 }
 
 impl MapperFields {
-    pub(super) fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
+    pub(in crate::stage) fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
         let fields = [
             ("PmTime", self.pm_time.map(u64::from), u64::from(message.pm_time)),
             ("ApPort", self.ap_port.map(u64::from), message.ap_port.get().into()),
@@ -64,67 +65,81 @@ impl std::fmt::Display for MapperFields {
     }
 }
 
-impl Stage {
+/// The tester's side of a target that is a port mapper.
+pub(crate) struct MapperServerSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+    pub(in crate::stage) sockets: &'a mut Vec<DatagramSocket>,
+}
+
+impl MapperServerSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+
     /// A socket for datagrams to the target's port mapper.
-    pub(crate) async fn mapper_socket(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
+    pub(crate) async fn open(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
         if self.sockets.len() >= MAX_SOCKETS {
-            return Err(self.harness(at, &format!("a case may have {MAX_SOCKETS} sockets")));
+            return Err(self.recorder().harness(at, &format!("a case may have {MAX_SOCKETS} sockets")));
         }
-        match self.link.datagrams(v6).await {
+        match self.connections.link.datagrams(v6).await {
             Ok(socket) => {
                 self.sockets.push(socket);
                 Ok(self.sockets.len() - 1)
             }
-            Err(error) => Err(self.harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
     }
 
     /// The address of a socket; that of the next connection, where it is known.
-    pub(crate) fn mapper_address(&self, socket: usize) -> (SocketAddr, SocketAddr) {
-        let own = self.sockets.get(socket).map_or_else(|| self.link.target(), |socket| socket.tester);
-        (own, self.link.next_address().unwrap_or(own))
+    pub(crate) fn addresses(&self, socket: usize) -> (SocketAddr, SocketAddr) {
+        let own = self.sockets.get(socket).map_or_else(|| self.connections.link.target(), |socket| socket.tester);
+        (own, self.connections.link.next_address().unwrap_or(own))
     }
 
-    pub(crate) async fn mapper_send(
+    pub(crate) async fn send(
         &mut self,
         socket: usize,
         message: &Message,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
-        // Who reflects the address that it was sent (section 7.3.1.9) may reflect all of its field.
+        self.connections.log.stimulated();
+        // A target that reflects the received address (section 7.3.1.9) may reflect the entire field.
         if let Ok((sent, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
         {
-            self.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+            self.connections.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
         }
-        self.mapper_put(socket, message, at).await
+        self.put(socket, message, at).await
     }
 
-    async fn mapper_put(&mut self, socket: usize, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        self.may_send(message, at)?;
-        let Some(open) = self.sockets.get(socket) else { return Err(self.harness(at, "there is no such socket")) };
-        let sent = self.link.send_datagram(open, &message.octets).await;
+    async fn put(&mut self, socket: usize, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.connections.check_sent(message, at)?;
+        let Some(open) = self.sockets.get(socket) else {
+            return Err(self.recorder().harness(at, "there is no such socket"));
+        };
+        let sent = self.connections.link.send_datagram(open, &message.octets).await;
         let octets = Octets::new(&message.octets);
-        self.step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
-        sent.map_err(|error| self.harness(at, &error.to_string()))
+        self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
+        sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
-    async fn mapper_next(
+    async fn receive(
         &mut self,
         socket: usize,
         deadline: weft_peer::Instant,
         at: Option<&SourceLocation>,
     ) -> Result<Option<(SocketAddr, Vec<u8>)>, Stop> {
-        let Some(open) = self.sockets.get(socket) else { return Err(self.harness(at, "there is no such socket")) };
-        match self.link.receive_datagram(open, deadline).await {
+        let Some(open) = self.sockets.get(socket) else {
+            return Err(self.recorder().harness(at, "there is no such socket"));
+        };
+        match self.connections.link.receive_datagram(open, deadline).await {
             Ok(None) => Ok(None),
             Ok(Some((from, octets))) => {
-                self.heard = true;
-                self.log.answered();
+                self.connections.has_responded = true;
+                self.connections.log.answered();
                 let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
-                self.step(
+                self.recorder().step(
                     0,
                     Direction::Received,
                     StepKind::Octets,
@@ -133,133 +148,133 @@ impl Stage {
                 );
                 Ok(Some((from, octets.to_vec())))
             }
-            Err(error) => Err(self.harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
     }
 
     /// A datagram of these fields comes next.
-    pub(crate) async fn mapper_expect(
+    pub(crate) async fn expect(
         &mut self,
         socket: usize,
         expectation: &Expectation,
         fields: &MapperFields,
     ) -> Result<(SocketAddr, Vec<u8>), Stop> {
         let expected = fields.to_string();
-        let deadline = self.link.now() + expectation.within;
-        let Some((from, octets)) = self.mapper_next(socket, deadline, expectation.at.as_ref()).await? else {
-            let text = self.silence(0, expectation);
-            return Err(self.overdue(expectation, &expected, &text));
+        let deadline = self.connections.link.now() + expectation.within;
+        let Some((from, octets)) = self.receive(socket, deadline, expectation.at.as_ref()).await? else {
+            let text = self.recorder().silence(0, expectation);
+            return Err(self.recorder().overdue(expectation, &expected, &text));
         };
         let there = self.sockets.get(socket).is_some_and(|open| open.target == from);
         let Ok((raw, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets) else {
-            self.mark_wrong(0);
-            return Err(self.unmet(expectation, &expected, &format!("it sent {} octets", octets.len())));
+            self.recorder().mark_wrong(0);
+            return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {} octets", octets.len())));
         };
         match fields.miss(&raw, there) {
             None => {
-                self.met(0, expectation, &expected, raw.mt().name());
+                self.recorder().met(0, expectation, &expected, raw.mt().name());
                 Ok((from, octets))
             }
             Some(what) => {
-                self.mark_wrong(0);
-                Err(self.unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
+                self.recorder().mark_wrong(0);
+                Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
             }
         }
     }
 
-    /// The address of an answer takes a TCP connection from the port that the Request told. Gives
-    /// its number.
-    pub(crate) async fn mapper_connect(
+    /// Connects from the port in the Request to the address of an answer. Returns the number of the
+    /// connection.
+    pub(crate) async fn connect(
         &mut self,
         (from, address): (SocketAddr, SocketAddr),
         expectation: &Expectation,
     ) -> Result<u32, Stop> {
-        self.check_room(expectation.at.as_ref())?;
+        self.connections.check_limit(expectation.at.as_ref())?;
         let expected = format!("a TCP connection to {address}");
-        match self.link.connect_to(address, Some(from)).await {
+        match self.connections.link.connect_to(address, Some(from)).await {
             Ok(end) => {
-                let number = self.connected(end, Direction::Sent);
-                self.met(number, expectation, &expected, "it takes it");
+                let number = self.connections.connected(end, Direction::Sent);
+                self.recorder().met(number, expectation, &expected, "it takes it");
                 Ok(number)
             }
-            Err(error) => Err(self.unmet(expectation, &expected, &error.to_string())),
+            Err(error) => Err(self.recorder().unmet(expectation, &expected, &error.to_string())),
         }
     }
 
     /// No datagram comes, or none but a PMDeny where that is allowed.
-    pub(crate) async fn mapper_quiet(
+    pub(crate) async fn expect_quiet(
         &mut self,
         socket: usize,
         expectation: &Expectation,
         or_deny: bool,
     ) -> Result<(), Stop> {
         let expected = if or_deny { "no datagram, or a PMDeny" } else { "no datagram" };
-        let deadline = self.link.now() + expectation.within;
-        match self.mapper_next(socket, deadline, expectation.at.as_ref()).await? {
+        let deadline = self.connections.link.now() + expectation.within;
+        match self.receive(socket, deadline, expectation.at.as_ref()).await? {
             None => {
-                let text = self.silence(0, expectation);
-                self.met(0, expectation, expected, &text);
+                let text = self.recorder().silence(0, expectation);
+                self.recorder().met(0, expectation, expected, &text);
                 Ok(())
             }
             Some((_, octets)) if or_deny && is_deny(&octets) => {
-                self.met(0, expectation, expected, "a PMDeny");
+                self.recorder().met(0, expectation, expected, "a PMDeny");
                 Ok(())
             }
             Some((_, octets)) => {
-                self.mark_wrong(0);
-                Err(self.unmet(expectation, expected, &format!("it sent one of {} octets", octets.len())))
+                self.recorder().mark_wrong(0);
+                Err(self.recorder().unmet(expectation, expected, &format!("it sent one of {} octets", octets.len())))
             }
         }
     }
 
-    /// Asks for a service from a socket of its own, and takes what is given. `None`: no answer; an
-    /// error says what came in its place.
-    pub(crate) async fn mapper_ask(
+    /// Requests a service from a socket of its own, and acknowledges a PMAccept. `None`: no answer. An
+    /// error describes what arrived instead.
+    pub(crate) async fn query(
         &mut self,
         service: SocketAddr,
         within: Duration,
     ) -> Result<Option<Result<PmMessage, String>>, Stop> {
-        let socket = self.mapper_socket(service.is_ipv6(), None).await?;
-        let (own, connecting) = self.mapper_address(socket);
+        let socket = self.open(service.is_ipv6(), None).await?;
+        let (own, connecting) = self.addresses(socket);
         let addresses = match (if service.is_ipv6() { own.ip() } else { connecting.ip() }, service.ip()) {
             (IpAddr::V4(connecting), IpAddr::V4(accepting)) => Addresses::V4 { connecting, accepting },
             (IpAddr::V6(connecting), IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
-            _ => return Err(self.harness(None, "its port mapper is of another family than the service")),
+            _ => return Err(self.recorder().harness(None, "its port mapper is of another family than the service")),
         };
-        let asked = PmMessage {
+        let pm_req = PmMessage {
             message_type: MessageType::PM_REQ,
             pm_time: PmTime::ONCE,
             ap_port: service.port(),
             cp_port: own.port(),
-            assoc_handle: ASKED + self.sockets.len() as u64,
+            assoc_handle: QUERY_HANDLES + self.sockets.len() as u64,
             addresses,
             mapped: None,
         };
-        self.mapper_put(socket, &Message::new("PMReq", asked.to_raw().as_bytes().to_vec()), None).await?;
-        let deadline = self.link.now() + within;
-        let Some((_, octets)) = self.mapper_next(socket, deadline, None).await? else { return Ok(None) };
+        self.put(socket, &Message::new("PMReq", pm_req.to_raw().as_bytes().to_vec()), None).await?;
+        let deadline = self.connections.link.now() + within;
+        let Some((_, octets)) = self.receive(socket, deadline, None).await? else { return Ok(None) };
         let answer = match PmMessage::parse(&octets) {
-            Ok(answer) if answer.assoc_handle == asked.assoc_handle => answer,
+            Ok(answer) if answer.assoc_handle == pm_req.assoc_handle => answer,
             Ok(answer) => return Ok(Some(Err(format!("{} with another AssocHandle", answer.message_type.name())))),
             Err(error) => return Ok(Some(Err(format!("no port mapper message: {error}")))),
         };
         if answer.message_type == MessageType::PM_ACCEPT {
             let ack = PmMessage { message_type: MessageType::PM_ACK, pm_time: PmTime::ONCE, ..answer };
-            self.mapper_put(socket, &Message::new("PMAck", ack.to_raw().as_bytes().to_vec()), None).await?;
+            self.put(socket, &Message::new("PMAck", ack.to_raw().as_bytes().to_vec()), None).await?;
         }
         Ok(Some(Ok(answer)))
     }
 
     /// A Request of a socket of its own is answered.
-    pub(super) async fn mapper_good_exchange(
+    pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
         within: Duration,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         const HANDLE: u64 = 0x600d_0000_0000_0000;
-        let socket = self.mapper_socket(false, at).await?;
-        let (own, connecting) = self.mapper_address(socket);
+        let socket = self.open(false, at).await?;
+        let (own, connecting) = self.addresses(socket);
         let handle = HANDLE + self.sockets.len() as u64;
         let request = |kind, port: u16| RawMessage {
             ver_mt_ipv: RawMessage::first_octet(0, kind, 4),
@@ -269,23 +284,23 @@ impl Stage {
             cp_port: own.port().into(),
             assoc_handle: handle.into(),
             cp_ip_addr: padded(connecting),
-            ap_ip_addr: padded(self.target.description.mapper.mapped),
+            ap_ip_addr: padded(self.connections.target.description.mapper.mapped),
         };
-        let asked = request(MessageType::PM_REQ, self.target.description.mapper.mapped.port());
-        self.mapper_put(socket, &Message::new("PMReq", asked.as_bytes().to_vec()), at).await?;
+        let pm_req = request(MessageType::PM_REQ, self.connections.target.description.mapper.mapped.port());
+        self.put(socket, &Message::new("PMReq", pm_req.as_bytes().to_vec()), at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
         let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };
-        let alive = self.log.alive_before;
-        let (_, octets) = self.mapper_expect(socket, &expectation, &wanted).await?;
-        self.log.alive_before = alive;
+        let alive = self.connections.log.alive_before;
+        let (_, octets) = self.expect(socket, &expectation, &wanted).await?;
+        self.connections.log.alive_before = alive;
         if let Ok((answer, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets)
             && answer.mt() == MessageType::PM_ACCEPT
         {
             let first = RawMessage::first_octet(0, MessageType::PM_ACK, 4);
             let ack = RawMessage { ver_mt_ipv: first, pm_time: 0, ..answer };
-            self.mapper_put(socket, &Message::new("PMAck", ack.as_bytes().to_vec()), at).await?;
+            self.put(socket, &Message::new("PMAck", ack.as_bytes().to_vec()), at).await?;
         }
-        self.log.alive();
+        self.connections.log.alive();
         Ok(())
     }
 }
@@ -296,7 +311,7 @@ fn is_deny(octets: &[u8]) -> bool {
 }
 
 /// The field of an IPv4 address.
-pub(super) fn padded(address: SocketAddr) -> [u8; 16] {
+pub(in crate::stage) fn padded(address: SocketAddr) -> [u8; 16] {
     let mut field = [0; 16];
     if let std::net::IpAddr::V4(address) = address.ip() {
         field[..4].copy_from_slice(&address.octets());

@@ -1,16 +1,16 @@
-//! A look at an SDP socket that accepts: what it answers, and what it does with what it gets.
-//! Judges nothing.
+//! A probe of an SDP socket that accepts: its answer to a Hello, and to Data. Judges nothing.
 
 use std::time::Duration;
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_peer::Instant;
 
+use super::SdpSide;
+use super::connection::{Carrier, Item};
 use super::start::{HelloAck, SdpStart};
-use super::talk::{Carrier, Item};
 use crate::script::message::Message;
 use crate::sdp::Draft;
-use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::stage::{Arrival, Expectation, Stop};
 use crate::targets::Service;
 
 /// What it gets.
@@ -24,7 +24,7 @@ pub(crate) struct Behaviour {
     pub(crate) sent: Vec<u8>,
     /// It offered octets in its memory.
     pub(crate) advertised: bool,
-    /// It closed behind the tester.
+    /// It closed after the tester.
     pub(crate) closed: bool,
 }
 
@@ -40,53 +40,52 @@ impl Behaviour {
     }
 }
 
-impl Stage {
-    /// Connects, and starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
-    pub(crate) async fn sdp_hello(
+impl SdpSide<'_> {
+    /// Starts SDP in this profile. Returns the HelloAck, or what arrived instead.
+    pub(in crate::stage) async fn probe_hello(
         &mut self,
+        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         within: Duration,
-    ) -> Result<(u32, Result<HelloAck, String>), Stop> {
-        let number = self.connect(None).await?;
+    ) -> Result<Result<HelloAck, String>, Stop> {
         let mut hello = super::start::hello();
         if let Some(draft) = &mut hello.draft {
             draft.order = Some(order);
         }
         let expectation = Expectation::preparation(within, None);
-        Ok((number, self.sdp_greet(number, &hello, profile, &expectation).await?))
+        self.start(number, &hello, profile, &expectation).await
     }
 
-    /// The same; then a few octets go there, and the connection is closed. What came until then,
-    /// within `within`; a socket that says something of its own accord does so within `quiet`.
-    pub(crate) async fn sdp_look(
+    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
+    /// within `within`. A socket that sends without a request does so within `quiet`.
+    pub(in crate::stage) async fn probe(
         &mut self,
+        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         (quiet, within): (Duration, Duration),
     ) -> Result<Result<Behaviour, String>, Stop> {
-        let (number, opened) = self.sdp_hello(profile, order, within).await?;
-        let hello_ack = match opened {
+        let hello_ack = match self.probe_hello(number, profile, order, within).await? {
             Ok(hello_ack) => hello_ack,
             Err(why) => return Ok(Err(why)),
         };
         let mut seen = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
         let mut data = Draft::new(Mid::DATA);
         data.payload = PAYLOAD.to_vec();
-        self.sdp_put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
-        self.gather(number, self.link.now() + quiet, &mut seen, true).await?;
-        self.sdp_put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None)
-            .await?;
-        let deadline = self.link.now() + within;
+        self.put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
+        self.gather(number, self.connections.link.now() + quiet, &mut seen, true).await?;
+        self.put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None).await?;
+        let deadline = self.connections.link.now() + within;
         self.gather(number, deadline, &mut seen, false).await?;
         if seen.closed {
             // The side whose DisConn was the last ends TCP.
-            while self.receive(number, deadline, None).await? == Arrival::Octets {}
+            while self.connections.receive(number, deadline, None).await? == Arrival::Octets {}
         }
         Ok(Ok(seen))
     }
 
-    /// Notes what comes, until the end; `briefly`: until there is something.
+    /// Notes what arrives until the deadline; with `briefly`, until something has arrived.
     async fn gather(
         &mut self,
         number: u32,
@@ -96,8 +95,8 @@ impl Stage {
     ) -> Result<(), Stop> {
         while !seen.closed && !(briefly && (seen.advertised || !seen.sent.is_empty())) {
             match self.next_item(number, deadline, None).await? {
-                Ok(Item::Message(heard)) => match heard.mid {
-                    Mid::DATA => seen.sent.extend(heard.payload),
+                Ok(Item::Message(received)) => match received.mid {
+                    Mid::DATA => seen.sent.extend(received.payload),
                     Mid::SRC_AVAIL => seen.advertised = true,
                     Mid::DIS_CONN => seen.closed = true,
                     _ => {}

@@ -1,13 +1,14 @@
-//! Whole exchanges in one step: octets taken as the target offers them, a SrcAvail served, a
-//! graceful close.
+//! Exchanges in one step: receive octets in any way that the target offers, serve a SrcAvail, close
+//! gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
 
-use super::{Carrier, Ending, Wanted};
+use super::SdpSide;
+use super::{Carrier, Ending, MessageFields};
 use crate::script::message::Message;
-use crate::sdp::{Draft, Heard};
-use crate::stage::{Expectation, Stage, Stop};
+use crate::sdp::{Draft, ReceivedMessage};
+use crate::stage::{Expectation, Stop};
 
 /// Names the tester's memory for Reads; nothing is looked up by it.
 const SINK: u32 = 0x5151;
@@ -18,18 +19,17 @@ fn message(draft: Draft) -> Message {
 }
 
 /// What a SrcAvail advertises beside its payload: STag, VA, and how many octets.
-fn beside_payload(heard: &Heard) -> ((u32, u64), u32) {
-    let field = |name| heard.field(name).unwrap_or_default();
-    let carried = heard.payload.len() as u64;
+fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
+    let field = |name| received.field(name).unwrap_or_default();
+    let carried = received.payload.len() as u64;
     let stag = u32::try_from(field("stag")).unwrap_or_default();
     let rest = u32::try_from(field("length").saturating_sub(carried)).unwrap_or_default();
     ((stag, field("va").wrapping_add(carried)), rest)
 }
 
-impl Stage {
-    /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name
-    /// by RDMA Read.
-    pub(crate) async fn sdp_collect(
+impl SdpSide<'_> {
+    /// Receives `due` octets: the payload of messages, and the octets of SrcAvails by RDMA Read.
+    pub(crate) async fn collect(
         &mut self,
         number: u32,
         expectation: &Expectation,
@@ -39,21 +39,21 @@ impl Stage {
         let mut mids = vec![Mid::DATA, Mid::SRC_AVAIL];
         // One that may come may carry some of the octets.
         mids.extend(past.iter().filter(|mid| **mid == Mid::SINK_AVAIL));
-        let wanted = Wanted { mids, past: past.to_vec(), ..Wanted::default() };
+        let wanted = MessageFields { mids, past: past.to_vec(), ..MessageFields::default() };
         let mut got = Vec::new();
         while got.len() < due {
-            let heard = self.sdp_expect(number, expectation, &wanted).await?;
-            got.extend_from_slice(&heard.payload);
-            if heard.mid == Mid::SRC_AVAIL {
-                let (place, rest) = beside_payload(&heard);
-                got.extend(self.sdp_fetch(number, expectation, place, rest).await?);
+            let received = self.expect(number, expectation, &wanted).await?;
+            got.extend_from_slice(&received.payload);
+            if received.mid == Mid::SRC_AVAIL {
+                let (place, rest) = beside_payload(&received);
+                got.extend(self.fetch(number, expectation, place, rest).await?);
             }
         }
         Ok(got)
     }
 
-    /// Reads so many octets that are advertised at `va`, says so, and gives the advertisement back.
-    pub(crate) async fn sdp_fetch(
+    /// Reads `octets` advertised octets at `va`, and sends the RdmaRdCompl.
+    pub(crate) async fn fetch(
         &mut self,
         number: u32,
         expectation: &Expectation,
@@ -62,18 +62,18 @@ impl Stage {
     ) -> Result<Vec<u8>, Stop> {
         let at = expectation.at.as_ref();
         let read = ReadRequest { sink_stag: SINK, sink_to: 0, rdmardsz: octets, src_stag: stag, src_to: va };
-        self.sdp_request_read(number, read, at).await?;
-        let fetched = self.sdp_expect_response(number, expectation).await?;
+        self.request_read(number, read, at).await?;
+        let fetched = self.expect_response(number, expectation).await?;
         let mut completed = Draft::new(Mid::RDMA_RD_COMPL);
         completed.extension[0].1 = octets.into();
         let carrier = Carrier { invalidate: Some(stag), ..Carrier::default() };
-        self.sdp_send(number, &message(completed), carrier, at).await?;
+        self.send(number, &message(completed), carrier, at).await?;
         Ok(fetched)
     }
 
     /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all
     /// have been read.
-    pub(crate) async fn sdp_serve(
+    pub(crate) async fn serve(
         &mut self,
         number: u32,
         expectation: &Expectation,
@@ -83,27 +83,27 @@ impl Stage {
     ) -> Result<(), Stop> {
         let mut at = from;
         while at < octets.len() {
-            let read = self.sdp_expect_read(number, expectation).await?;
+            let read = self.expect_read(number, expectation).await?;
             let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
             let end = first.saturating_add(read.rdmardsz as usize);
-            let Some(asked) = octets.get(first..end).filter(|asked| !asked.is_empty()) else {
+            let Some(requested) = octets.get(first..end).filter(|requested| !requested.is_empty()) else {
                 let actual = format!("octets {first} to {end} of {}", octets.len());
-                return Err(self.unmet(expectation, "a Read of what was advertised", &actual));
+                return Err(self.recorder().unmet(expectation, "a Read of what was advertised", &actual));
             };
             let sink = (read.sink_stag, read.sink_to);
-            self.sdp_tagged(number, Opcode::READ_RESPONSE, sink, asked, expectation.at.as_ref()).await?;
+            self.send_tagged(number, Opcode::READ_RESPONSE, sink, requested, expectation.at.as_ref()).await?;
             at = end;
         }
         Ok(())
     }
 
     /// DisConn from the tester, DisConn from the target, and TCP's end; `past` may come before.
-    pub(crate) async fn sdp_close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
+    pub(crate) async fn close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
         let at = expectation.at.as_ref();
-        self.sdp_send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;
-        let wanted = Wanted { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..Wanted::default() };
-        self.sdp_expect(number, expectation, &wanted).await?;
-        self.sdp_expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;
+        self.send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;
+        let wanted = MessageFields { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..MessageFields::default() };
+        self.expect(number, expectation, &wanted).await?;
+        self.expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;
         Ok(())
     }
 }

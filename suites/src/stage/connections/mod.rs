@@ -1,0 +1,442 @@
+//! The tester's TCP connections to the target.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `accept` | connections that the target opens |
+//! | `programs` | the programs that were started as the target |
+//! | `stream` | start-up frames and FPDUs in the received stream |
+
+mod accept;
+mod programs;
+mod stream;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weft_core::requirement;
+use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
+use weft_peer::Instant;
+use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection, What};
+
+pub(in crate::stage) use accept::{COUNTDOWN, GRACE, LOOK};
+pub(crate) use programs::EndedProgram;
+use programs::Programs;
+
+use super::control::without_markers;
+use super::rdma::{Progress, RdmaSide};
+use super::recorder::MAX_STEPS;
+use super::{Expectation, Log, Recorder, Stop, describe};
+use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
+use crate::script::message::Message;
+use crate::targets::{Start, Target};
+
+/// Most connections of one case.
+const MAX_CONNECTIONS: usize = 1000;
+/// Most octets that a case receives; a target that sends more is cut off.
+const MAX_RECEIVED: usize = 16 << 20;
+/// Most octets that a case sends over TCP: all of it is kept as evidence.
+const MAX_SENT: usize = 64 << 20;
+/// Seconds that a target has for closing its half after the tester's FIN, before the tester resets.
+const CLOSING_SECONDS: f64 = 2.0;
+
+/// One connection of the case.
+pub(in crate::stage) struct Connection {
+    pub(in crate::stage) end: TesterConnection,
+    /// Received, but not yet used by an expectation.
+    pub(in crate::stage) unread: Vec<u8>,
+    /// Octets that the tester sent after its start-up frame: where its next FPDU begins.
+    pub(in crate::stage) position: u64,
+    pub(in crate::stage) finished: bool,
+    /// The target has sent its Reply, and is busy with the new connection until then.
+    pub(in crate::stage) settled: Option<Instant>,
+    /// For a plain exchange that is to continue here.
+    pub(in crate::stage) progress: Progress,
+    /// The Request of a target that is the Initiator, once it is here.
+    pub(in crate::stage) request: Option<Vec<u8>>,
+}
+
+/// What happened on the receiving side of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::stage) enum Arrival {
+    Octets,
+    Fin,
+    Reset,
+    TimedOut,
+}
+
+/// The connections of one case, and the record of what happens on them.
+pub(crate) struct Connections {
+    pub(in crate::stage) target: Arc<Target>,
+    pub(in crate::stage) link: Link,
+    /// What makes an initiator connect.
+    pub(in crate::stage) start: Option<Start>,
+    pub(in crate::stage) programs: Programs,
+    list: Vec<Connection>,
+    received: usize,
+    sent: usize,
+    /// The target has sent something or closed a connection, so it is more than an open port.
+    pub(crate) has_responded: bool,
+    key: CaseKey,
+    pub(in crate::stage) sink: Arc<dyn EventSink>,
+    pub(in crate::stage) log: Log,
+}
+
+impl Connections {
+    pub(in crate::stage) fn new(
+        target: Arc<Target>,
+        link: Link,
+        start: Option<Start>,
+        key: CaseKey,
+        sink: Arc<dyn EventSink>,
+        log: Log,
+    ) -> Self {
+        Connections {
+            target,
+            link,
+            start,
+            programs: Programs::default(),
+            list: Vec::new(),
+            received: 0,
+            sent: 0,
+            has_responded: false,
+            key,
+            sink,
+            log,
+        }
+    }
+
+    /// Adds to the record of the case.
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        Recorder { now: self.link.now(), key: &self.key, sink: &*self.sink, log: &mut self.log }
+    }
+
+    /// MPA, DDP and RDMAP on the connections.
+    pub(in crate::stage) fn rdma(&mut self) -> RdmaSide<'_> {
+        RdmaSide { connections: self }
+    }
+
+    /// What makes an initiator connect.
+    pub(crate) fn start(&self) -> Option<&Start> {
+        self.start.as_ref()
+    }
+
+    /// Everything that crossed the wire, and how many events and steps the record had no room for.
+    pub(crate) fn tape(&self) -> (Vec<TapeEvent>, u64) {
+        (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
+    }
+
+    /// Where the target's end of the last connection is, or was.
+    pub(crate) fn target_address(&self) -> Option<SocketAddr> {
+        self.link.tape().events().iter().rev().find_map(|event| match event.what {
+            What::Connected { target, .. } | What::Datagram { target, .. } => Some(target),
+            _ => None,
+        })
+    }
+
+    pub(in crate::stage) fn check_limit(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        match self.list.len() < MAX_CONNECTIONS {
+            true => Ok(()),
+            false => Err(self.recorder().harness(at, &format!("a case may have {MAX_CONNECTIONS} connections"))),
+        }
+    }
+
+    /// Adds a connection. `direction` is `Sent` if the tester opened it.
+    pub(in crate::stage) fn connected(&mut self, end: TesterConnection, direction: Direction) -> u32 {
+        self.list.push(Connection {
+            end,
+            unread: Vec::new(),
+            position: 0,
+            finished: false,
+            settled: None,
+            progress: Progress::default(),
+            request: None,
+        });
+        self.log.connections += 1;
+        let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        if direction == Direction::Received {
+            self.programs.assign(number);
+        }
+        self.recorder().step(number, direction, StepKind::Connected, "TCP connection".into(), None);
+        number
+    }
+
+    /// Sends octets as a script made them.
+    pub(crate) async fn send(
+        &mut self,
+        number: u32,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.stimulate(number);
+        self.put(number, message, at).await
+    }
+
+    /// Sends octets in pieces, cut after these numbers of octets, with `pause` in between. Each piece
+    /// is a separate write. If TCP does not join the writes, it is a separate segment.
+    pub(crate) async fn send_cut(
+        &mut self,
+        number: u32,
+        message: &Message,
+        cuts: &[usize],
+        pause: Duration,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.stimulate(number);
+        let mut begin = 0;
+        let ends = cuts.iter().copied().chain([message.octets.len()]);
+        for (piece, end) in (1..).zip(ends) {
+            if piece > 1 && !pause.is_zero() {
+                self.link.pause(self.link.now() + pause).await;
+            }
+            self.put(number, &message.piece(piece, begin, end), at).await?;
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// Waits. The target continues.
+    pub(crate) async fn pause(&mut self, time: Duration) {
+        self.recorder().step(
+            0,
+            Direction::Observed,
+            StepKind::Note,
+            format!("a pause of {} s", time.as_secs_f64()),
+            None,
+        );
+        self.link.pause(self.link.now() + time).await;
+    }
+
+    /// Closes only the tester's half with FIN. The target may continue to send.
+    pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.stimulate(number);
+        self.finish(number, at).await
+    }
+
+    /// Closes the tester's half, and waits a while for the target to do the same.
+    pub(crate) async fn close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.await_settled(number, at).await?;
+        self.finish(number, at).await?;
+        let deadline = self.link.now() + self.target.scaled(CLOSING_SECONDS);
+        loop {
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                Arrival::Fin | Arrival::Reset => return Ok(()),
+                Arrival::TimedOut => {
+                    let text = format!("the target keeps its half open for {CLOSING_SECONDS} s after the tester's FIN");
+                    self.recorder().step(number, Direction::Observed, StepKind::Silence, text, None);
+                    return self.abort(number, at).await;
+                }
+            }
+        }
+    }
+
+    /// Some implementations fail if a connection ends immediately after their Reply: Linux's `iwcm`
+    /// sometimes stops with a bug. A close that is not a stimulus waits `settle_ms` after the Reply.
+    pub(in crate::stage) async fn await_settled(
+        &mut self,
+        number: u32,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        if let Some(settled) = self.get(number, at)?.settled.take().filter(|settled| *settled > self.link.now()) {
+            self.link.pause(settled).await;
+        }
+        Ok(())
+    }
+
+    /// Resets a connection.
+    pub(crate) async fn reset(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.stimulate(number);
+        self.abort(number, at).await
+    }
+
+    pub(in crate::stage) async fn abort(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let conn = self.get(number, at)?;
+        conn.finished = true;
+        let reset = conn.end.reset().await;
+        self.recorder().step(number, Direction::Sent, StepKind::Reset, "reset".into(), None);
+        reset.map_err(|error| self.recorder().harness(at, &error.to_string()))
+    }
+
+    /// Counts what is about to be sent against what a case may send, by whatever way.
+    pub(in crate::stage) fn check_sent(&mut self, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.sent += message.octets.len();
+        // A write that the transcript has no room for would cost memory all the same.
+        if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
+            let why = format!("a case may send {MAX_SENT} octets, and have {MAX_STEPS} events");
+            return Err(self.recorder().harness(at, &why));
+        }
+        Ok(())
+    }
+
+    pub(in crate::stage) async fn put(
+        &mut self,
+        number: u32,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.check_sent(message, at)?;
+        let conn = self.get(number, at)?;
+        let begin = conn.position;
+        let startup = len_after_startup(&message.octets);
+        conn.position = match startup {
+            Some(len) => len as u64,
+            None => begin + message.octets.len() as u64,
+        };
+        let is_bad = match startup.is_none() && conn.progress.has_markers() {
+            true => conn.progress.sends(&without_markers(begin, &message.octets)),
+            false => conn.progress.sends(&message.octets),
+        };
+        let sent = conn.end.send(&message.octets).await;
+        if is_bad {
+            // It gives no leave to send; whether the target sees that is for the rules about CRCs.
+            self.log.invited.push(requirement!("MPA-7.1.2-17"));
+        }
+        let octets = describe::octets(&message.octets, &message.marks);
+        self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
+        match sent {
+            Ok(()) => Ok(()),
+            // The next receive on the connection reports it.
+            Err(LinkError::Reset) => Ok(()),
+            Err(error @ LinkError::SendTimeout { .. }) => {
+                let expectation = Expectation::preparation(Duration::ZERO, at);
+                Err(self.recorder().undecided(&expectation, "the target takes the octets", &error.to_string()))
+            }
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+        }
+    }
+
+    /// Where the tester's next FPDU begins in its stream: octets sent after its start-up frame.
+    pub(crate) fn position(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<u64, Stop> {
+        Ok(self.get(number, at)?.position)
+    }
+
+    pub(in crate::stage) async fn finish(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let conn = self.get(number, at)?;
+        if conn.finished {
+            return Ok(());
+        }
+        conn.finished = true;
+        match conn.end.finish().await {
+            Ok(()) => self.recorder().step(number, Direction::Sent, StepKind::Fin, "close".into(), None),
+            Err(LinkError::Reset | LinkError::Finished) => {}
+            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Waits for one event from the target and records it. Appends octets to the unread ones.
+    pub(in crate::stage) async fn receive(
+        &mut self,
+        number: u32,
+        deadline: Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Arrival, Stop> {
+        let received = self.get(number, at)?.end.receive(deadline).await;
+        let (kind, arrival) = match received {
+            Ok(Received::Octets(octets)) => {
+                self.has_responded = true;
+                self.check_received(octets.len(), at)?;
+                let text = describe::name(&octets).unwrap_or_else(|| "octets".into());
+                let shown = describe::octets(&octets, &[]);
+                self.recorder().step(number, Direction::Received, StepKind::Octets, text, Some(shown));
+                self.get(number, at)?.unread.extend_from_slice(&octets);
+                return Ok(Arrival::Octets);
+            }
+            Ok(Received::Fin) => (StepKind::Fin, Arrival::Fin),
+            Ok(Received::Reset) => (StepKind::Reset, Arrival::Reset),
+            Ok(Received::TimedOut) => return Ok(Arrival::TimedOut),
+            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+        };
+        self.has_responded = true;
+        let text = if arrival == Arrival::Fin { "close" } else { "reset" };
+        self.recorder().step(number, Direction::Received, kind, text.into(), None);
+        if arrival == Arrival::Reset {
+            self.get(number, at)?.finished = true;
+        }
+        Ok(arrival)
+    }
+
+    /// Counts received octets. A target that sends too many ends the case.
+    pub(in crate::stage) fn check_received(&mut self, octets: usize, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.received += octets;
+        if self.received > MAX_RECEIVED {
+            let expectation = Expectation::preparation(Duration::ZERO, at);
+            let actual = format!("more than {MAX_RECEIVED} octets");
+            return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
+        }
+        Ok(())
+    }
+
+    pub(in crate::stage) fn get(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Connection, Stop> {
+        let index = usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1);
+        if index >= self.list.len() {
+            return Err(self.recorder().harness(at, &format!("there is no connection {number}")));
+        }
+        Ok(&mut self.list[index])
+    }
+
+    /// The script does something to the target, on this connection.
+    pub(in crate::stage) fn stimulate(&mut self, number: u32) {
+        self.log.stimulated();
+        self.programs.stimulate(number);
+    }
+
+    /// The same without a connection.
+    pub(in crate::stage) fn stimulate_last(&mut self) {
+        self.log.stimulated();
+        self.programs.stimulate_last();
+    }
+
+    /// Opens a TCP connection to a responder, or starts an initiator and waits for its connection.
+    pub(in crate::stage) async fn open(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+        if self.start.is_some() {
+            return self.accept(at).await;
+        }
+        self.check_limit(at)?;
+        match self.link.connect().await {
+            Ok(end) => Ok(self.connected(end, Direction::Sent)),
+            Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
+                Err(self.recorder().unreached("a TCP connection to the target", error.to_string(), at))
+            }
+            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+        }
+    }
+
+    /// Resets the connections that the case left open.
+    pub(in crate::stage) async fn leave(&mut self) {
+        for index in 0..self.list.len() {
+            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            if !self.list[index].finished {
+                // There is such a connection.
+                let _ = self.await_settled(number, None).await;
+            }
+            if !self.list[index].finished && self.list[index].end.reset().await.is_ok() {
+                self.recorder().step(number, Direction::Sent, StepKind::Reset, "reset, the case is over".into(), None);
+            }
+        }
+        self.list.clear();
+        self.programs.clear();
+    }
+}
+
+/// Octets after the start-up frame that a message begins with. `None`: it does not begin with one.
+fn len_after_startup(octets: &[u8]) -> Option<usize> {
+    let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
+    let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;
+    Some(octets.len().saturating_sub(HEADER_LEN + usize::from(u16::from_be_bytes(*pd_length))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_begins_after_the_start_up_frame() {
+        assert_eq!(len_after_startup(b"MPA ID Req Frame\x40\x01\0\x02hi"), Some(0));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame\x40\x01\0\x02hi1234"), Some(4));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame\x40\x01\0\x02h"), Some(0));
+        assert_eq!(len_after_startup(b"MPA ID Rep Frame"), None);
+        assert_eq!(len_after_startup(&[0; 40]), None);
+    }
+}

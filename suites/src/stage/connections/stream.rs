@@ -1,0 +1,75 @@
+//! Start-up frames and FPDUs in the received stream.
+
+use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::mpa::startup::HEADER_LEN;
+use weft_core::wire::mpa::{Startup, StartupKind};
+
+use super::{Arrival, Connections};
+use crate::model::SourceLocation;
+use crate::stage::{Expectation, NoFrame, Stop, describe};
+
+impl Connections {
+    /// Takes one complete start-up frame of this kind from the stream.
+    pub(in crate::stage) async fn startup_frame(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        kind: StartupKind,
+    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        loop {
+            let unread = &mut self.get(number, at)?.unread;
+            let len =
+                unread.get(18..HEADER_LEN).map(|len| HEADER_LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
+            if let Some(len) = len.filter(|len| unread.len() >= *len) {
+                let rest = unread.split_off(len);
+                let frame = std::mem::replace(unread, rest);
+                let settled = self.link.now() + self.target.options.settle;
+                let conn = self.get(number, at)?;
+                conn.settled = Some(settled);
+                conn.progress.started(&frame);
+                if kind == StartupKind::Request {
+                    self.get(number, at)?.request = Some(frame.clone());
+                }
+                let is_wanted = Startup::parse(&frame).is_ok_and(|frame| frame.kind == kind);
+                return Ok(if is_wanted { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
+            }
+            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
+            match (self.receive(number, deadline, at).await?, partial) {
+                (Arrival::Octets, _) => {}
+                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
+                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
+                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
+                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            }
+        }
+    }
+
+    /// Takes one complete FPDU from the stream.
+    pub(in crate::stage) async fn fpdu(
+        &mut self,
+        number: u32,
+        deadline: weft_peer::Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+        loop {
+            let unread = &mut self.get(number, at)?.unread;
+            if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
+                && unread.len() >= len
+            {
+                let fpdu: Vec<u8> = unread.drain(..len).collect();
+                self.get(number, at)?.progress.receives(&fpdu);
+                return Ok(Ok(fpdu));
+            }
+            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
+            match (self.receive(number, deadline, at).await?, partial) {
+                (Arrival::Octets, _) => {}
+                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
+                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
+                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
+                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Steps that open a connection of their own: start-up with SDP, and probes.
+
+use std::time::Duration;
+
+use weft_core::wire::sdp::FieldOrder;
+
+use super::sdp::{Behaviour, HelloAck};
+use super::{Expectation, SdpStart, Stage, Stop};
+use crate::correct::StartupFields;
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::sdp::ReceivedMessage;
+
+impl Stage {
+    /// Connects, sends `hello`, and follows the profile until HelloAck arrives.
+    pub(crate) async fn open_sdp(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        expectation: &Expectation,
+    ) -> Result<(u32, HelloAck), Stop> {
+        let number = self.connect(expectation.at.as_ref()).await?;
+        Ok((number, self.sdp().open(number, hello, profile, expectation).await?))
+    }
+
+    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
+    /// HelloAck after `hold`, during which nothing may arrive. With a `port`, the target resumes a
+    /// suspended connection. Returns the Hello.
+    pub(crate) async fn accept_sdp(
+        &mut self,
+        hello_ack: &Message,
+        (hold, port): (Duration, Option<u16>),
+        expectation: &Expectation,
+    ) -> Result<(u32, Box<ReceivedMessage>), Stop> {
+        let number = match port {
+            None => self.connect(expectation.at.as_ref()).await?,
+            Some(port) => self.connections.await_reconnection(port, expectation).await?,
+        };
+        Ok((number, self.sdp().answer_hello(number, hello_ack, hold, expectation).await?))
+    }
+
+    /// Connects and sends a Hello, with the MPA frames of the profile. Waits for nothing.
+    pub(crate) async fn send_hello(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        at: Option<&SourceLocation>,
+    ) -> Result<u32, Stop> {
+        let number = self.connect(at).await?;
+        self.sdp().send_hello(number, hello, profile, at).await?;
+        Ok(number)
+    }
+
+    /// Connects, and starts SDP in this profile. Returns the HelloAck, or what arrived instead.
+    pub(crate) async fn probe_sdp_start(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        within: Duration,
+    ) -> Result<Result<HelloAck, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.sdp().probe_hello(number, profile, order, within).await
+    }
+
+    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
+    /// within `within`. A socket that sends without a request does so within `quiet`.
+    pub(crate) async fn probe_sdp(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        times: (Duration, Duration),
+    ) -> Result<Result<Behaviour, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.sdp().probe(number, profile, order, times).await
+    }
+
+    /// Sends a Request on a connection of its own. Returns the Reply, or what arrived instead.
+    pub(crate) async fn probe_mpa(
+        &mut self,
+        request: &StartupFields,
+        within: Duration,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().probe(number, request, within).await
+    }
+
+    /// Does a server of rping take a byte after the end of the buffer that its file describes?
+    /// `within` is the time for each answer.
+    pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().takes_byte_after_buffer(number, within).await
+    }
+
+    /// Waits for the Request of the target's next connection.
+    pub(crate) async fn request_of_target(&mut self) -> Result<Vec<u8>, Stop> {
+        let number = self.connect(None).await?;
+        self.rdma().await_request(number, None).await
+    }
+}

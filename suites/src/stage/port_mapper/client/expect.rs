@@ -1,0 +1,170 @@
+//! What a case can expect of a client of a port mapper: datagrams, connections, and their absence.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use weft_core::wire::portmap::{Message as PmMessage, RawMessage};
+use zerocopy::FromBytes;
+
+use super::{Datagram, DatagramFields, MapperClientSide, RepetitionEnd};
+use crate::model::SourceLocation;
+use crate::stage::{Expectation, Stop};
+
+impl MapperClientSide<'_> {
+    /// A datagram of these fields comes next.
+    pub(crate) async fn expect(
+        &mut self,
+        expectation: &Expectation,
+        fields: &DatagramFields,
+    ) -> Result<Datagram, Stop> {
+        let expected = fields.message.to_string();
+        let deadline = self.connections.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let datagram = loop {
+            if fields.no_connection && !self.state.connections.is_empty() && self.state.datagrams.is_empty() {
+                return Err(self.recorder().unmet(expectation, &expected, "it connected without a query"));
+            }
+            if let Some(datagram) = self.state.datagrams.pop_front() {
+                if fields.past.is_none_or(|past| datagram.message_type() != Some(past)) {
+                    break datagram;
+                }
+                continue;
+            }
+            if !self.receive(deadline, at).await? {
+                let text = self.recorder().silence(0, expectation);
+                return Err(self.recorder().overdue(expectation, &expected, &text));
+            }
+        };
+        let Ok((raw, _)) = RawMessage::read_from_prefix(&datagram.octets) else {
+            self.recorder().mark_wrong(0);
+            let actual = format!("it sent {} octets", datagram.octets.len());
+            return Err(self.recorder().unmet(expectation, &expected, &actual));
+        };
+        let miss = match fields.message.miss(&raw, true) {
+            None if fields.aside != datagram.aside => Some(", to another port of the port mapper's".to_owned()),
+            other => other,
+        };
+        match miss {
+            None => {
+                self.recorder().met(0, expectation, &expected, raw.mt().name());
+                Ok(datagram)
+            }
+            Some(what) => {
+                self.recorder().mark_wrong(0);
+                Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
+            }
+        }
+    }
+
+    /// Counts datagrams until none arrives for `within` and for four times the longest gap, since
+    /// timers may grow.
+    pub(crate) async fn count_repetitions(
+        &mut self,
+        within: Duration,
+        most: usize,
+        at: Option<&SourceLocation>,
+    ) -> Result<(usize, RepetitionEnd), Stop> {
+        /// A client that doubles its timer is at four times the gap before two steps later.
+        const LONGER: u32 = 4;
+        let (mut count, mut longest, mut last) = (0, Duration::ZERO, self.connections.link.now());
+        loop {
+            while self.state.datagrams.pop_front().is_some() {
+                let now = self.connections.link.now();
+                (longest, last) = (longest.max(now.saturating_duration_since(last)), now);
+                count += 1;
+                if count >= most {
+                    return Ok((count, RepetitionEnd::Most));
+                }
+            }
+            if !self.state.connections.is_empty() {
+                return Ok((count, RepetitionEnd::Connection));
+            }
+            if !self.receive(last + within.max(longest * LONGER), at).await? {
+                return Ok((count, RepetitionEnd::Quiet));
+            }
+        }
+    }
+
+    /// Is the next thing that came, and was not looked at, a connection?
+    pub(crate) fn waiting_kind(&self) -> Option<bool> {
+        match (self.state.datagrams.is_empty(), self.state.connections.is_empty()) {
+            (false, _) => Some(false),
+            (true, false) => Some(true),
+            (true, true) => None,
+        }
+    }
+
+    /// The connection comes from this address, or this port.
+    pub(crate) fn expect_source(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        ip: Option<IpAddr>,
+        port: Option<u16>,
+    ) -> Result<(), Stop> {
+        let (_, target) = self.connections.get(number, expectation.at.as_ref())?.end.addresses();
+        let wanted = SocketAddr::new(ip.unwrap_or(target.ip()), port.unwrap_or(target.port()));
+        let (expected, actual) = (format!("a connection from {wanted}"), format!("one from {target}"));
+        self.recorder().check(wanted == target, expectation, &expected, &actual)
+    }
+
+    /// No datagram comes; connections may.
+    pub(crate) async fn expect_quiet(&mut self, expectation: &Expectation) -> Result<(), Stop> {
+        let expected = "no datagram";
+        let deadline = self.connections.link.now() + expectation.within;
+        loop {
+            if let Some(datagram) = self.state.datagrams.pop_front() {
+                self.recorder().mark_wrong(0);
+                let name = PmMessage::parse(&datagram.octets).map_or("no message", |m| m.message_type.name());
+                let actual = format!("it sent one of {} octets ({name})", datagram.octets.len());
+                return Err(self.recorder().unmet(expectation, expected, &actual));
+            }
+            if !self.receive(deadline, expectation.at.as_ref()).await? {
+                let text = self.recorder().silence(0, expectation);
+                self.recorder().met(0, expectation, expected, &text);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next connection goes to this address.
+    pub(crate) async fn expect_connection(
+        &mut self,
+        expectation: &Expectation,
+        address: SocketAddr,
+    ) -> Result<u32, Stop> {
+        let expected = format!("a TCP connection to {address}");
+        let deadline = self.connections.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        while self.state.connections.is_empty() {
+            if !self.receive(deadline, at).await? {
+                return Err(self.recorder().overdue(expectation, &expected, "it does not connect"));
+            }
+        }
+        let Some((to, number)) = self.state.connections.pop_front() else {
+            return Err(self.recorder().harness(at, "there is no connection"));
+        };
+        let actual = format!("it connects to {to}");
+        if to != address {
+            return Err(self.recorder().unmet(expectation, &expected, &actual));
+        }
+        self.recorder().met(number, expectation, &expected, &actual);
+        Ok(number)
+    }
+
+    /// No connection comes; datagrams may.
+    pub(crate) async fn expect_no_connection(&mut self, expectation: &Expectation) -> Result<(), Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
+        let expected = "no connection";
+        loop {
+            if let Some((to, _)) = self.state.connections.pop_front() {
+                return Err(self.recorder().unmet(expectation, expected, &format!("it connects to {to}")));
+            }
+            if !self.receive(deadline, expectation.at.as_ref()).await? {
+                let text = format!("none within {} s", expectation.within.as_secs_f64());
+                self.recorder().met(0, expectation, expected, &text);
+                return Ok(());
+            }
+        }
+    }
+}

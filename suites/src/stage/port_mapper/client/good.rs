@@ -1,0 +1,96 @@
+//! The good exchange with a client of a port mapper: the tester answers with an address of its own,
+//! and the target acknowledges it and connects.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use weft_core::RequirementId;
+use weft_core::wire::portmap::{MessageType, RawMessage};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+use super::{Answer, Datagram, DatagramFields, MapperClientSide};
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::stage::port_mapper::server::{MapperFields, padded};
+use crate::stage::{Expectation, Stop};
+
+/// The number of the service that good exchanges are for.
+const GOOD: u32 = 0;
+
+impl MapperClientSide<'_> {
+    /// The target requests a service, acknowledges the tester's PMAccept, and connects if it is a
+    /// target that connects.
+    pub(in crate::stage) async fn good_exchange(
+        &mut self,
+        shows: Vec<RequirementId>,
+        within: Duration,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let alive = self.connections.log.alive_before;
+        let v6 = self.connections.link.desk(false).is_ipv6();
+        let service = self.service(GOOD, v6, at)?;
+        let address = self.address(v6, false, true, at)?;
+        // Datagrams from before are not part of the exchange.
+        self.state.datagrams.clear();
+        self.start(service, at).await?;
+        let preparation = Expectation::preparation(within, at);
+        let deadline = self.connections.link.now() + within;
+        let pm_req = loop {
+            match self.state.datagrams.pop_front() {
+                Some(datagram) if datagram.asks_for(service) => break datagram,
+                Some(_) => {}
+                None if self.receive(deadline, at).await? => {}
+                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends none")),
+            }
+        };
+        let accept = accepting(&pm_req.octets, address);
+        let handle = pm_req.message().map(|raw| raw.assoc_handle.get());
+        let (answer, since) = (accept.octets.clone(), self.connections.link.now());
+        self.state.answers.push(Answer { request: pm_req.octets, answer, aside: false, since, again: 0 });
+        self.put(&accept, pm_req.from, false, at).await?;
+        let ack = DatagramFields {
+            message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },
+            past: Some(MessageType::PM_REQ),
+            ..DatagramFields::default()
+        };
+        self.expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
+        while self.connections.target.connects() {
+            match self.state.connections.pop_front() {
+                Some((to, number)) if to == address => {
+                    self.connections.close(number, at).await?;
+                    break;
+                }
+                Some(_) => {}
+                None if self.receive(deadline, at).await? => {}
+                None => {
+                    let expected = format!("a TCP connection to {address}");
+                    return Err(self.recorder().undecided(&preparation, &expected, "it does not connect"));
+                }
+            }
+        }
+        self.connections.log.alive_before = alive;
+        self.connections.log.alive();
+        Ok(())
+    }
+}
+
+impl Datagram {
+    /// Is it a PMReq for this service?
+    fn asks_for(&self, service: SocketAddr) -> bool {
+        self.message().is_some_and(|raw| raw.mt() == MessageType::PM_REQ && raw.ap_port.get() == service.port())
+    }
+}
+
+/// The right PMAccept to a PMReq, whatever that was; for one connection.
+fn accepting(request: &[u8], address: SocketAddr) -> Message {
+    let mut octets = request.to_vec();
+    octets.resize(RawMessage::LEN, 0);
+    let mut raw = RawMessage::read_from_bytes(&octets).unwrap_or_else(|_| RawMessage::new_zeroed());
+    raw.ver_mt_ipv = RawMessage::first_octet(0, MessageType::PM_ACCEPT, raw.ipv());
+    (raw.pm_time, raw.reserved, raw.ap_port) = (0, 0.into(), address.port().into());
+    raw.ap_ip_addr = match address.ip() {
+        IpAddr::V4(_) => padded(address),
+        IpAddr::V6(ip) => ip.octets(),
+    };
+    Message::new("PMAccept", raw.as_bytes().to_vec())
+}

@@ -1,0 +1,272 @@
+//! A target that is a client of a port mapper: the tester starts it, and is its PM Server and the
+//! service.
+//!
+//! Datagrams and connections are queued separately, so that an expectation of one kind skips the
+//! other. If an answered PMReq is repeated, the tester repeats the answer, as a PM Server has to
+//! (section 7.5.2), and hides the repetition from expectations: the answer may be lost, or still in
+//! flight. It hides at most two repetitions that are not explained by an answer in flight.
+
+mod expect;
+mod good;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weft_core::wire::portmap::{Message as PmMessage, MessageType, RawMessage};
+use weft_peer::Instant;
+use weft_peer::driver::Call;
+use zerocopy::FromBytes;
+
+use super::server::MapperFields;
+use crate::model::{Direction, Event, Octets, SourceLocation, StepKind};
+use crate::script::message::Message;
+use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
+use crate::stage::{Connections, Recorder, Stop};
+use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
+
+/// TCP addresses of one case.
+const MAX_ADDRESSES: usize = 64;
+/// Repetitions after an answer that packet loss explains, and how long repetitions are not counted
+/// because the answer is in flight.
+const MOST_LOST: u32 = 2;
+const CROSSING: Duration = Duration::from_secs(1);
+
+/// The addresses of a case, and what the target has sent.
+#[derive(Debug, Default)]
+pub(in crate::stage) struct State {
+    /// Conventional Addresses, by number and family.
+    services: BTreeMap<(u32, bool), SocketAddr>,
+    addresses: usize,
+    datagrams: VecDeque<Datagram>,
+    /// Connections that no expectation has taken yet: their destinations and numbers.
+    connections: VecDeque<(SocketAddr, u32)>,
+    answers: Vec<Answer>,
+}
+
+/// A PMReq that was answered, and by what.
+#[derive(Debug)]
+struct Answer {
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    aside: bool,
+    /// When it was first sent.
+    since: Instant,
+    /// Repetitions that were answered, too, when it should have been there.
+    again: u32,
+}
+
+/// A datagram that came.
+#[derive(Debug, Clone)]
+pub(crate) struct Datagram {
+    pub(crate) from: SocketAddr,
+    /// It came to another port of the tester than that of the port mapper.
+    pub(crate) aside: bool,
+    pub(crate) octets: Vec<u8>,
+}
+
+/// How the port mapper sends a datagram.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SendOptions {
+    /// From its second port.
+    pub(crate) aside: bool,
+    /// This is the step that deviates: in a control, a plain exchange takes its place.
+    pub(crate) deviates: bool,
+}
+
+/// What a datagram must be, or what must not come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DatagramFields {
+    pub(crate) message: MapperFields,
+    /// It comes to the port that answers `aside` come from.
+    pub(crate) aside: bool,
+    /// A connection that comes first is not as expected.
+    pub(crate) no_connection: bool,
+    /// Messages of this type may come before.
+    pub(crate) past: Option<MessageType>,
+}
+
+/// What ended the repetitions of a PMReq.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RepetitionEnd {
+    /// The target connected.
+    Connection,
+    /// The requested number has arrived.
+    Most,
+    /// No more datagrams arrived.
+    Quiet,
+}
+
+/// The tester's side of a target that is a client of a port mapper.
+pub(crate) struct MapperClientSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+    pub(in crate::stage) state: &'a mut State,
+}
+
+impl MapperClientSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+
+    /// The Conventional Address of a service: nobody else listens there.
+    pub(crate) fn service(&mut self, number: u32, v6: bool, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+        if let Some(service) = self.state.services.get(&(number, v6)) {
+            return Ok(*service);
+        }
+        let service = self.address(v6, false, true, at)?;
+        self.state.services.insert((number, v6), service);
+        Ok(service)
+    }
+
+    /// A TCP address of the tester's, of its own.
+    pub(crate) fn address(
+        &mut self,
+        v6: bool,
+        other: bool,
+        listens: bool,
+        at: Option<&SourceLocation>,
+    ) -> Result<SocketAddr, Stop> {
+        if self.state.addresses >= MAX_ADDRESSES {
+            return Err(self.recorder().harness(at, &format!("a case may have {MAX_ADDRESSES} addresses")));
+        }
+        self.state.addresses += 1;
+        self.connections.link.place(v6, other, listens).map_err(|error| self.recorder().harness(at, &error.to_string()))
+    }
+
+    /// Starts the target for a service, and waits until a datagram or a connection arrives. Drops
+    /// earlier connections that no expectation has taken.
+    pub(crate) async fn start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        const EXPECTED: &str = "a datagram or a connection from the target";
+        let Some(start) = self.connections.start.clone() else {
+            return Err(self.recorder().harness(at, "the target is a responder, and does not query a port mapper"));
+        };
+        self.connections.link.ask(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
+        let desk = self.connections.link.desk(service.is_ipv6());
+        match start.start(service, Some(desk)).await {
+            Ok(running) => self.connections.programs.add(running),
+            Err(why) => {
+                return Err(self.recorder().unreached(EXPECTED, format!("its command does not start: {why}"), at));
+            }
+        }
+        let person = start.person(service, Some(desk));
+        let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
+        let within = self.connections.target.scaled(seconds);
+        let (end, mut shown_at, mut ended_since) = (self.connections.link.now() + within, None, None);
+        self.state.connections.clear();
+        let before = self.state.waiting();
+        while self.state.waiting() == before {
+            let now = self.connections.link.now();
+            if let Some(what) =
+                person.as_deref().filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN))
+            {
+                let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
+                self.connections.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
+                shown_at = Some(now);
+            }
+            let slice = if self.connections.link.is_virtual() { within } else { LOOK };
+            if self.receive((now + slice).min(end), at).await? {
+                continue;
+            }
+            if self.connections.link.now() >= end {
+                return Err(self.recorder().unreached(EXPECTED, format!("none within {} s", within.as_secs_f64()), at));
+            }
+            let Some((line, status)) = self.connections.programs.last_end() else { continue };
+            let since = *ended_since.get_or_insert(now);
+            if now >= since + GRACE {
+                return Err(self.recorder().unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next datagram or connection. Returns false if none arrives until `deadline`.
+    async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
+        match self.connections.link.next_call(deadline).await {
+            Ok(None) => return Ok(false),
+            Ok(Some(Call::Connection { to, connection })) => {
+                self.connections.check_limit(at)?;
+                self.connections.has_responded = true;
+                let number = self.connections.connected(*connection, Direction::Received);
+                self.state.connections.push_back((to, number));
+            }
+            Ok(Some(Call::Datagram { to, from, octets })) => {
+                self.connections.has_responded = true;
+                self.connections.check_received(size_of::<Datagram>() + octets.len(), at)?;
+                self.connections.log.answered();
+                let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
+                let text = format!("datagram: {name}");
+                self.recorder().step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
+                let known = self.state.answers.iter_mut().find(|known| known.request == octets);
+                let now = self.connections.link.now();
+                let again = known.filter(|known| known.again < MOST_LOST).map(|known| {
+                    known.again += u32::from(now >= known.since + CROSSING);
+                    (Message::new("the answer again", known.answer.clone()), known.aside)
+                });
+                if let Some((answer, aside)) = again {
+                    self.put(&answer, from, aside, at).await?;
+                    return Ok(true);
+                }
+                let aside = to != self.connections.link.desk(to.is_ipv6());
+                self.state.datagrams.push_back(Datagram { from, aside, octets: octets.to_vec() });
+            }
+            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+        }
+        Ok(true)
+    }
+
+    async fn put(
+        &mut self,
+        message: &Message,
+        to: SocketAddr,
+        aside: bool,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.connections.check_sent(message, at)?;
+        let sent = self.connections.link.answer(aside, to, &message.octets).await;
+        let octets = Octets::new(&message.octets);
+        self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
+        sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
+    }
+
+    /// Sends a datagram; one that answers `request` answers its repetitions, too.
+    pub(crate) async fn send(
+        &mut self,
+        message: &Message,
+        to: SocketAddr,
+        aside: bool,
+        request: Option<Vec<u8>>,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.connections.stimulate_last();
+        // A target that reflects the received addresses may reflect their entire fields (section
+        // 7.3.1.9).
+        if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
+            sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
+        }) {
+            self.connections.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+        }
+        if let Some(request) = request {
+            self.state.answers.retain(|known| known.request != request);
+            let (answer, since) = (message.octets.clone(), self.connections.link.now());
+            self.state.answers.push(Answer { request, answer, aside, since, again: 0 });
+        }
+        self.put(message, to, aside, at).await
+    }
+}
+
+impl Datagram {
+    fn message(&self) -> Option<RawMessage> {
+        RawMessage::read_from_prefix(&self.octets).ok().map(|(raw, _)| raw)
+    }
+
+    fn message_type(&self) -> Option<MessageType> {
+        self.message().map(|raw| raw.mt())
+    }
+}
+
+impl State {
+    /// Things that came and were not looked at.
+    fn waiting(&self) -> usize {
+        self.datagrams.len() + self.connections.len()
+    }
+}

@@ -1,0 +1,244 @@
+//! What a case can expect of the target.
+
+use std::time::Duration;
+
+use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::mpa::startup::{FLAG_R, HEADER_LEN, REPLY_KEY};
+use weft_core::wire::mpa::{Startup, StartupKind};
+use weft_core::wire::rdmap::Opcode;
+
+use super::{NoFrame, RdmaSide};
+use crate::stage::{Arrival, Expectation, Stop, describe};
+
+/// What may come before a close.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Before {
+    /// An MPA Reply with R=1 will do, with or without a close.
+    pub(crate) reject: bool,
+    /// One Terminate.
+    pub(crate) terminate: bool,
+}
+
+/// How a connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Close {
+    /// FIN or reset.
+    #[default]
+    Any,
+    /// FIN.
+    Graceful,
+}
+
+/// What a start-up frame must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReplyFields {
+    pub(crate) reject: Option<bool>,
+    pub(crate) revision: Option<u8>,
+    pub(crate) crc: Option<bool>,
+    pub(crate) markers: Option<bool>,
+    pub(crate) enhanced: Option<bool>,
+}
+
+impl RdmaSide<'_> {
+    /// The target closes the connection (FIN or reset). Before that, it sends only what `before`
+    /// allows. Returns the time until the close.
+    pub(crate) async fn expect_close(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        before: Before,
+        close: Close,
+    ) -> Result<Duration, Stop> {
+        let expected = match (before.terminate, close) {
+            (true, _) => "the target closes the connection and sends no octet before but a Terminate",
+            (false, Close::Any) => "the target closes the connection and sends no octet before",
+            (false, Close::Graceful) => "the target closes the connection by FIN and sends no octet before",
+        };
+        let mut sent = "no octet before";
+        let began = self.connections.link.now();
+        let deadline = began + expectation.within;
+        let at = expectation.at.as_ref();
+        let closed = loop {
+            let unread = &mut self.connections.get(number, at)?.unread;
+            if before.terminate && sent == "no octet before" && begins_terminate(unread) {
+                // Until the rest of it is here there is nothing to judge.
+                if let Some(len) = complete_fpdu_len(unread) {
+                    unread.drain(..len);
+                    sent = "a Terminate before";
+                }
+            } else if !unread.is_empty() {
+                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
+                if before.reject && rejects(&answer) {
+                    self.recorder().met(
+                        number,
+                        expectation,
+                        "a close, or an MPA Reply with R=1",
+                        &describe::stream(&answer),
+                    );
+                    return Ok(self.connections.link.now().saturating_duration_since(began));
+                }
+                self.recorder().mark_wrong(number);
+                return Err(self.recorder().unmet(
+                    expectation,
+                    expected,
+                    &format!("it sent {}", describe::stream(&answer)),
+                ));
+            }
+            match self.connections.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                Arrival::Fin => break "FIN",
+                Arrival::Reset => break "reset",
+                Arrival::TimedOut => {
+                    let text = self.recorder().silence(number, expectation);
+                    return Err(self.recorder().overdue(
+                        expectation,
+                        expected,
+                        &format!("{text}, and the connection stays open"),
+                    ));
+                }
+            }
+        };
+        let took = self.connections.link.now().saturating_duration_since(began);
+        self.connections.finish(number, at).await?;
+        let actual = format!("{closed} after {} ms, {sent}", milliseconds(took));
+        if close == Close::Graceful && closed != "FIN" {
+            return Err(self.recorder().unmet(expectation, expected, &actual));
+        }
+        self.recorder().met(number, expectation, expected, &actual);
+        Ok(took)
+    }
+
+    /// The target sends a start-up frame of this kind and these fields.
+    pub(crate) async fn expect_frame(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        kind: StartupKind,
+        fields: &ReplyFields,
+    ) -> Result<Vec<u8>, Stop> {
+        let name = if kind == StartupKind::Reply { "an MPA Reply" } else { "an MPA Request" };
+        let expected = format!("{name}{fields}");
+        let actual = match self.connections.startup_frame(number, expectation, kind).await? {
+            Ok(reply) => {
+                let text = describe::stream(&reply);
+                if Startup::parse(&reply).is_ok_and(|frame| fields.are_those_of(&frame)) {
+                    self.connections.log.answered();
+                    self.recorder().met(number, expectation, &expected, &text);
+                    return Ok(reply);
+                }
+                self.recorder().mark_wrong(number);
+                format!("it sent {text}")
+            }
+            Err(NoFrame::TimedOut) => {
+                let text = self.recorder().silence(number, expectation);
+                return Err(self.recorder().overdue(expectation, &expected, &text));
+            }
+            Err(none) => {
+                if matches!(none, NoFrame::Other(_)) {
+                    self.recorder().mark_wrong(number);
+                }
+                format!("it {none}")
+            }
+        };
+        Err(self.recorder().unmet(expectation, &expected, &actual))
+    }
+
+    /// The target sends nothing until the time is over. It may close, unless the connection has to
+    /// stay `open`.
+    pub(crate) async fn expect_silence(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        open: bool,
+    ) -> Result<(), Stop> {
+        let expected = match open {
+            true => "the target sends no octet, and keeps the connection open",
+            false => "the target sends no octet",
+        };
+        let deadline = self.connections.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let arrival = match self.connections.get(number, at)?.unread.is_empty() {
+            true => self.connections.receive(number, deadline, at).await?,
+            false => Arrival::Octets,
+        };
+        let actual = match arrival {
+            Arrival::Octets => {
+                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
+                self.recorder().mark_wrong(number);
+                return Err(self.recorder().unmet(
+                    expectation,
+                    expected,
+                    &format!("it sent {}", describe::stream(&answer)),
+                ));
+            }
+            Arrival::Fin | Arrival::Reset if open => {
+                let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
+                return Err(self.recorder().unmet(expectation, expected, &format!("it {what}")));
+            }
+            Arrival::Fin => "it closed the connection, no octet before".to_owned(),
+            Arrival::Reset => "it reset the connection, no octet before".to_owned(),
+            Arrival::TimedOut => self.recorder().silence(number, expectation),
+        };
+        self.recorder().met(number, expectation, expected, &actual);
+        Ok(())
+    }
+}
+
+impl ReplyFields {
+    fn are_those_of(&self, frame: &Startup<'_>) -> bool {
+        self.reject.is_none_or(|reject| frame.reject == reject)
+            && self.revision.is_none_or(|revision| frame.revision == revision)
+            && self.crc.is_none_or(|crc| frame.crc == crc)
+            && self.markers.is_none_or(|markers| frame.markers == markers)
+            && self.enhanced.is_none_or(|enhanced| frame.enhanced.is_some() == enhanced)
+    }
+}
+
+impl std::fmt::Display for ReplyFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bits = [("R", self.reject), ("C", self.crc), ("M", self.markers), ("S", self.enhanced)];
+        for (name, bit) in bits.into_iter().filter_map(|(name, bit)| Some((name, bit?))) {
+            write!(f, ", {name}={}", u8::from(bit))?;
+        }
+        self.revision.map_or(Ok(()), |revision| write!(f, ", revision {revision}"))
+    }
+}
+
+/// Are the octets a Reply with R=1, whatever else is in it?
+fn rejects(octets: &[u8]) -> bool {
+    octets.starts_with(&REPLY_KEY) && octets.len() >= HEADER_LEN && octets[16] & FLAG_R != 0
+}
+
+/// Do the octets begin an FPDU with a Terminate, as far as they go?
+fn begins_terminate(octets: &[u8]) -> bool {
+    const ULP_CONTROL: usize = 3;
+    match octets.get(ULP_CONTROL) {
+        Some(control) => weft_core::wire::rdmap::Control(*control).opcode() == Opcode::TERMINATE,
+        None => false,
+    }
+}
+
+/// Length of the FPDU without markers that the octets begin with, if it is complete.
+fn complete_fpdu_len(octets: &[u8]) -> Option<usize> {
+    let len = len_without_markers(u16::from_be_bytes(*octets.first_chunk()?));
+    (octets.len() >= len).then_some(len)
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As siw rejects a Request with S=1 and no words: its own frame has S=1 and no words, which is
+    /// another matter.
+    #[test]
+    fn a_rejection_may_be_wrong_otherwise() {
+        assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));
+        assert!(!rejects(b"MPA ID Rep Frame\x50\x02\0\0"));
+        assert!(!rejects(b"MPA ID Req Frame\x70\x02\0\0"));
+        assert!(!rejects(b"MPA ID Rep Frame\x70"));
+    }
+}

@@ -1,0 +1,94 @@
+//! MPA, DDP and RDMAP on the connections of a case.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `expect`, `fpdu`, `terminate` | what a case can expect of a connection |
+//! | `initiator`, `responder` | start-up in either role |
+//! | `next` | what comes next, without a verdict |
+//! | `plain`, `progress` | what plain exchanges need of a connection |
+
+mod expect;
+mod fpdu;
+mod initiator;
+mod next;
+mod plain;
+mod progress;
+mod responder;
+mod terminate;
+
+pub(crate) use expect::{Before, Close, ReplyFields};
+pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
+pub(crate) use next::Next;
+pub(in crate::stage) use progress::Progress;
+pub(crate) use responder::AcceptedStartUp;
+pub(crate) use terminate::TerminateFields;
+
+use super::{Connections, Recorder};
+use crate::correct::Rtr;
+
+/// Why an exchange with a target that has M=1 stops.
+pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
+
+/// The result of start-up.
+pub(crate) struct StartUpResult {
+    /// CRCs are in use.
+    pub(in crate::stage) crc: bool,
+    /// The target requested markers.
+    pub(in crate::stage) markers: bool,
+    /// What the tester sent to show that it is ready.
+    pub(in crate::stage) rtr: Option<Rtr>,
+    /// IRD of an enhanced Reply, or of an initiator's Request.
+    pub(in crate::stage) ird: Option<u16>,
+}
+
+/// What a script needs in Full Operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// MSN of the tester's next Send.
+    pub(crate) msn: u32,
+    /// A tagged buffer of the target: the sink of rping's Read.
+    pub(crate) buffer: Option<TaggedBuffer>,
+    /// IRD of the target's enhanced Reply: the Reads that it accepts at a time.
+    pub(crate) ird: Option<u16>,
+}
+
+/// Octets of the target that a tagged segment can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaggedBuffer {
+    pub(crate) stag: u32,
+    /// TO of its first octet.
+    pub(crate) tagged_offset: u64,
+    /// Its length, from the target file.
+    pub(crate) length: u32,
+}
+
+/// Why an expected frame did not arrive.
+pub(in crate::stage) enum NoFrame {
+    Fin,
+    Reset,
+    TimedOut,
+    /// Octets that are not such a frame.
+    Other(String),
+}
+
+impl std::fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoFrame::Fin => f.write_str("closed the connection"),
+            NoFrame::Reset => f.write_str("reset the connection"),
+            NoFrame::TimedOut => f.write_str("did not answer"),
+            NoFrame::Other(what) => write!(f, "sent {what}"),
+        }
+    }
+}
+
+/// The tester's side of MPA, DDP and RDMAP.
+pub(crate) struct RdmaSide<'a> {
+    pub(in crate::stage) connections: &'a mut Connections,
+}
+
+impl RdmaSide<'_> {
+    pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
+        self.connections.recorder()
+    }
+}

@@ -1,0 +1,54 @@
+//! What plain exchanges need of a connection.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use super::{Progress, RdmaSide, StartUpResult, ulpdu};
+use crate::stage::{Expectation, Stop, describe};
+
+impl RdmaSide<'_> {
+    /// Where a connection is, for a plain exchange on it.
+    pub(in crate::stage) fn progress(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<(StartUpResult, Progress), Stop> {
+        let progress = self.connections.get(number, expectation.at.as_ref())?.progress;
+        Ok((StartUpResult { crc: progress.crc, markers: progress.markers, rtr: None, ird: None }, progress))
+    }
+
+    /// The payload of the target's next message.
+    pub(in crate::stage) async fn collect(
+        &mut self,
+        number: u32,
+        started: &StartUpResult,
+        due: &str,
+        expectation: &Expectation,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
+        let mut message = Vec::new();
+        loop {
+            let fpdu = match self.answer(number, started, due, expectation).await? {
+                Ok(fpdu) => fpdu,
+                Err(why) => return Ok(Err(why)),
+            };
+            let segment = Segment::parse(ulpdu(&fpdu)).ok();
+            let is_message = |segment: &Segment<'_>| segment.ulp_control().opcode() != Opcode::TERMINATE;
+            let Some(segment) = segment.filter(is_message) else {
+                return Ok(Err(format!("it sent {} where {due} was due", describe::stream(&fpdu))));
+            };
+            let (Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) = segment;
+            message.extend_from_slice(payload);
+            if segment.control().last() {
+                return Ok(Ok(message));
+            }
+        }
+    }
+
+    /// The target numbers its Sends from 1 (DDP-4.3-7).
+    pub(in crate::stage) fn check_first_msn(&mut self, number: u32) -> Result<(), String> {
+        match self.connections.get(number, None).ok().and_then(|conn| conn.progress.first_msn) {
+            None | Some(1) => Ok(()),
+            Some(msn) => Err(format!("the MSN of its first Send is {msn}")),
+        }
+    }
+}

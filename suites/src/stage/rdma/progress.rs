@@ -1,0 +1,91 @@
+//! Where a connection is, so that a plain exchange can continue there.
+
+use weft_core::wire::ddp::{Segment, queue};
+use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::fpdu::len_without_markers;
+
+use super::{TaggedBuffer, crc_is_right, ulpdu};
+
+/// Where one connection is, so that a plain exchange can continue there.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::stage) struct Progress {
+    /// CRCs are in use.
+    pub(in crate::stage) crc: bool,
+    /// The target requested markers.
+    pub(in crate::stage) markers: bool,
+    /// MSN of the tester's next Send, and of its next Read Request.
+    pub(in crate::stage) send_msn: u32,
+    pub(in crate::stage) read_msn: u32,
+    /// MSN of the first Send that the target sent.
+    pub(in crate::stage) first_msn: Option<u32>,
+    /// The tester has sent an FPDU.
+    pub(in crate::stage) has_sent: bool,
+    /// A buffer of the target that may be written and read.
+    pub(in crate::stage) buffer: Option<TaggedBuffer>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Progress {
+            crc: false,
+            markers: false,
+            send_msn: 1,
+            read_msn: 1,
+            first_msn: None,
+            has_sent: false,
+            buffer: None,
+        }
+    }
+}
+
+impl Progress {
+    /// Notes octets that the tester sends: a start-up frame, FPDUs, or others made by a script.
+    /// Returns whether they begin with the first FPDU of the connection and its CRC is wrong.
+    pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {
+        if let Ok(frame) = Startup::parse(octets) {
+            self.crc |= frame.crc;
+            return false;
+        }
+        let first_len = octets.first_chunk().map(|length| len_without_markers(u16::from_be_bytes(*length)));
+        let first = first_len.and_then(|len| octets.get(..len)).filter(|_| !self.has_sent && self.crc && !self.markers);
+        let is_bad = first.is_some_and(|fpdu| !crc_is_right(fpdu));
+        self.has_sent = true;
+        let mut rest = octets;
+        while let Some(length) = rest.first_chunk().map(|length| u16::from_be_bytes(*length)) {
+            if let Ok(Segment::Untagged(header, _)) = Segment::parse(ulpdu(rest))
+                && header.control.last()
+            {
+                let next = header.msn.get().wrapping_add(1);
+                match header.qn.get() {
+                    queue::SEND => self.send_msn = next,
+                    queue::READ_REQUEST => self.read_msn = next,
+                    _ => {}
+                }
+            }
+            rest = rest.get(len_without_markers(length)..).unwrap_or_default();
+        }
+        is_bad
+    }
+
+    /// The target requested markers.
+    pub(in crate::stage) fn has_markers(&self) -> bool {
+        self.markers
+    }
+
+    /// The target sent this start-up frame.
+    pub(in crate::stage) fn started(&mut self, frame: &[u8]) {
+        if let Ok(frame) = Startup::parse(frame) {
+            self.crc |= frame.crc;
+            self.markers = frame.markers;
+        }
+    }
+
+    /// The target sent this FPDU.
+    pub(in crate::stage) fn receives(&mut self, fpdu: &[u8]) {
+        if let Ok(Segment::Untagged(header, _)) = Segment::parse(ulpdu(fpdu))
+            && header.ulp_control.opcode().is_send()
+        {
+            self.first_msn.get_or_insert(header.msn.get());
+        }
+    }
+}

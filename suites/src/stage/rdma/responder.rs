@@ -1,0 +1,125 @@
+//! A target that is the Initiator: it is started, it connects, and the tester is its Responder.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::{Startup, StartupKind};
+use weft_core::wire::rdmap::Opcode;
+
+use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu};
+use crate::correct::{self, StartupFields};
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::stage::{Expectation, ReplyFields, Stop, describe};
+
+/// Seconds for the Request and for each FPDU that a right start-up leads to.
+const ANSWER_SECONDS: f64 = 5.0;
+
+/// What a start-up of the target led to.
+pub(crate) struct AcceptedStartUp {
+    pub(in crate::stage) started: StartUpResult,
+    /// The tagged buffer that rping advertised.
+    pub(in crate::stage) buffer: Option<TaggedBuffer>,
+}
+
+impl RdmaSide<'_> {
+    /// The last Request on a connection; none came yet, and a script asks too early.
+    pub(crate) fn request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
+        match self.connections.get(number, at)?.request.clone() {
+            Some(request) => Ok(request),
+            None => Err(self
+                .recorder()
+                .harness(at, "a Reply answers a Request, and none was waited for on this connection")),
+        }
+    }
+
+    /// What a right Reply to the last Request holds.
+    pub(crate) fn correct_reply(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<StartupFields, Stop> {
+        let request = self.request(number, at)?;
+        Ok(correct::reply_to(&request, &self.connections.target.description.request))
+    }
+
+    /// Waits for the Request, as a preparation.
+    pub(crate) async fn await_request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
+        let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
+        self.expect_frame(number, &expectation, StartupKind::Request, &ReplyFields::default()).await
+    }
+
+    /// Sends the Reply and waits for what lets the tester speak: the ready-to-receive message where
+    /// one is agreed, and the first message of the target's service.
+    pub(in crate::stage) async fn accept(
+        &mut self,
+        number: u32,
+        reply: &Message,
+        expectation: &Expectation,
+    ) -> Result<Result<AcceptedStartUp, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let request = self.request(number, at)?;
+        self.connections.put(number, reply, at).await?;
+        let (requested, replied) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
+        let crc = |frame: Option<Startup<'_>>| frame.is_some_and(|frame| frame.crc);
+        let markers = requested.is_some_and(|requested| requested.markers);
+        if markers && !self.sends_markers() {
+            return Ok(Err(MARKERS_REQUESTED.into()));
+        }
+        let ird = requested.and_then(|requested| requested.enhanced).map(|words| words.ird);
+        let started = StartUpResult { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
+        let mut opened = AcceptedStartUp { started, buffer: None };
+        let agreed = replied.and_then(|replied| replied.enhanced).filter(|words| words.peer_to_peer);
+        if let Some(words) = agreed {
+            let fpdu = match self.answer(number, &opened.started, "its ready-to-receive message", expectation).await? {
+                Ok(fpdu) => fpdu,
+                Err(why) => return Ok(Err(why)),
+            };
+            match Segment::parse(ulpdu(&fpdu)) {
+                Ok(Segment::Tagged(header, [])) if words.rtr_write && header.ulp_control.opcode() == Opcode::WRITE => {}
+                Ok(Segment::Untagged(header, [])) if words.rtr_send && header.ulp_control.opcode() == Opcode::SEND => {}
+                Ok(Segment::Untagged(header, payload))
+                    if words.rtr_read && header.ulp_control.opcode() == Opcode::READ_REQUEST =>
+                {
+                    let Ok(read) = weft_core::wire::rdmap::ReadRequest::parse(payload) else {
+                        return Ok(Err("its ready-to-receive Read Request is wrong".into()));
+                    };
+                    for segment in correct::read_response(read.sink_stag, read.sink_to, &[], 1) {
+                        self.send_ulpdu(number, "Read Response", &segment, &opened.started, expectation).await?;
+                    }
+                }
+                _ => {
+                    let what = describe::stream(&fpdu);
+                    return Ok(Err(format!("it sent {what} where its ready-to-receive message was due")));
+                }
+            }
+        }
+        let service = self.connections.target.service().driver();
+        if !service.opens_with_send() {
+            return Ok(Ok(opened));
+        }
+        let fpdu = match self.answer(number, &opened.started, "its first Send", expectation).await? {
+            Ok(fpdu) => fpdu,
+            Err(why) => return Ok(Err(why)),
+        };
+        let payload = match Segment::parse(ulpdu(&fpdu)) {
+            Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => payload,
+            _ => return Ok(Err(format!("it sent {} where its first Send was due", describe::stream(&fpdu)))),
+        };
+        match service.buffer_of(payload) {
+            Ok(buffer) => opened.buffer = buffer,
+            Err(why) => return Ok(Err(why)),
+        }
+        self.connections.get(number, at)?.progress.buffer = opened.buffer;
+        self.connections.log.answered();
+        Ok(Ok(opened))
+    }
+
+    /// Right start-up with a target that connects; `reply` makes the Reply of what a right one
+    /// holds.
+    pub(crate) async fn operate_as_responder(
+        &mut self,
+        number: u32,
+        reply: &Message,
+        expectation: &Expectation,
+    ) -> Result<Operation, Stop> {
+        match self.accept(number, reply, expectation).await? {
+            Ok(opened) => Ok(Operation { msn: 1, buffer: opened.buffer, ird: opened.started.ird }),
+            Err(why) => Err(self.recorder().undecided(expectation, "Full Operation", &why)),
+        }
+    }
+}
