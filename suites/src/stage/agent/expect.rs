@@ -1,10 +1,10 @@
-//! What is expected of the agent's events: completions, and what happens to connections.
+//! Expectations of the agent's events: completions, and events of connections.
 
 use weft_agent::protocol::{Completion, Event, Object};
 
 use super::{AgentSide, Expectation, Stop};
 
-/// What a completion must hold.
+/// The expected fields of a completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompletionFields {
     /// Which work request; the next one that completes.
@@ -16,7 +16,7 @@ pub(crate) struct CompletionFields {
     pub(crate) invalidated: Option<u32>,
 }
 
-/// What an event of a connection must be.
+/// The expected event of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct EventFields {
     /// One of these: `established`, `rejected`, `failed`, `disconnected`, `asynchronous`.
@@ -207,7 +207,7 @@ impl AgentSide<'_> {
     }
 }
 
-/// What a script calls an event.
+/// The name of an event in scripts.
 pub(crate) fn event_name(event: &Event) -> &'static str {
     match event {
         Event::Asynchronous { .. } => "asynchronous",

@@ -101,8 +101,8 @@ impl AgentSide<'_> {
         Ok(answer)
     }
 
-    /// The first event that `wanted` picks, of those that came or come until `deadline`; the others
-    /// are kept.
+    /// Takes the first event that `wanted` accepts, and waits for it until `deadline`. Keeps the other
+    /// events.
     pub(crate) async fn event(
         &mut self,
         deadline: Instant,
@@ -124,7 +124,7 @@ impl AgentSide<'_> {
         self.state.events.push_front((0, event));
     }
 
-    /// Takes the next event, if one comes until `deadline`.
+    /// Receives the next event. Returns false if none arrives until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
         let (agent_ns, event) = match agent.next_event(&self.connections.link, deadline).await {

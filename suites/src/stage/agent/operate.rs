@@ -14,7 +14,7 @@ use crate::script::message::Message;
 use crate::stage::rdma::StartUpResult;
 use crate::stage::{ReplyFields, describe, ulpdu};
 
-/// What the opening Sends hold.
+/// The payload of the opening Sends.
 const OPENING: &[u8] = b"weft opening";
 /// Numbers of the work requests that open a connection; a script's count from 1.
 const OPENING_WORK: u64 = 1 << 32;
@@ -128,7 +128,7 @@ impl AgentSide<'_> {
         Ok(connection)
     }
 
-    /// Gives the agent's end its Queue Pair.
+    /// Creates the Queue Pair of the agent's end.
     pub(crate) async fn create_pair(
         &mut self,
         connection: Object,
@@ -268,7 +268,7 @@ impl AgentSide<'_> {
         Ok(sent.map(|msn| AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
     }
 
-    /// The agent posts a Send of the opening octets, and it goes out; gives its MSN.
+    /// The agent posts a Send of the opening octets. Returns the MSN of the received Send.
     async fn receive_opening(
         &mut self,
         number: u32,

@@ -1,6 +1,6 @@
 //! The tester's TCP connections to the target.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `accept` | connections that the target opens |
 //! | `programs` | the programs that were started as the target |
@@ -69,7 +69,7 @@ pub(in crate::stage) enum Arrival {
 pub(crate) struct Connections {
     pub(in crate::stage) target: Arc<Target>,
     pub(in crate::stage) link: Link,
-    /// What makes an initiator connect.
+    /// The way to start an initiator.
     pub(in crate::stage) start: Option<Start>,
     pub(in crate::stage) programs: Programs,
     list: Vec<Connection>,
@@ -116,7 +116,7 @@ impl Connections {
         RdmaSide { connections: self }
     }
 
-    /// What makes an initiator connect.
+    /// The way to start an initiator.
     pub(crate) fn start(&self) -> Option<&Start> {
         self.start.as_ref()
     }
@@ -258,7 +258,7 @@ impl Connections {
         reset.map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
-    /// Counts what is about to be sent against what a case may send, by whatever way.
+    /// Counts octets before they are sent by TCP or UDP, and ends a case that sends too many.
     pub(in crate::stage) fn check_sent(&mut self, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.sent += message.octets.len();
         // A write that the transcript has no room for would cost memory all the same.
@@ -289,7 +289,8 @@ impl Connections {
         };
         let sent = conn.end.send(&message.octets).await;
         if is_bad {
-            // It gives no leave to send; whether the target sees that is for the rules about CRCs.
+            // This FPDU does not permit the Responder to send. Cases about CRCs judge whether the
+            // target checks it.
             self.log.invited.push(requirement!("MPA-7.1.2-17"));
         }
         let octets = describe::octets(&message.octets, &message.marks);

@@ -17,7 +17,7 @@ const MAX_SOCKETS: usize = 64;
 /// AssocHandles of queries begin here.
 const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 
-/// What an answer must hold.
+/// The expected fields of an answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MapperFields {
     /// By their raw values; addresses by their 16 octets.
@@ -26,7 +26,7 @@ pub(crate) struct MapperFields {
     pub(crate) ap_port: Option<u16>,
     pub(crate) cp_port: Option<u16>,
     pub(crate) handle: Option<u64>,
-    /// It comes from where the Request went.
+    /// Its source is the destination of the Request.
     pub(crate) from_there: bool,
 }
 
@@ -152,7 +152,7 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// A datagram of these fields comes next.
+    /// Expects a datagram with these fields next.
     pub(crate) async fn expect(
         &mut self,
         socket: usize,
@@ -201,7 +201,7 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// No datagram comes, or none but a PMDeny where that is allowed.
+    /// Expects no datagram; with `or_deny`, a PMDeny may arrive.
     pub(crate) async fn expect_quiet(
         &mut self,
         socket: usize,

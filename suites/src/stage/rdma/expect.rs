@@ -1,4 +1,4 @@
-//! What a case can expect of the target.
+//! Expectations of a close, of start-up frames, and of silence.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use weft_core::wire::rdmap::Opcode;
 use super::{NoFrame, RdmaSide};
 use crate::stage::{Arrival, Expectation, Stop, describe};
 
-/// What may come before a close.
+/// Messages that may precede a close.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
     /// An MPA Reply with R=1 will do, with or without a close.
@@ -29,7 +29,7 @@ pub(crate) enum Close {
     Graceful,
 }
 
-/// What a start-up frame must hold.
+/// The expected fields of a start-up frame.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReplyFields {
     pub(crate) reject: Option<bool>,

@@ -8,7 +8,7 @@ use super::{NoFrame, RdmaSide};
 use crate::model::{Direction, StepKind};
 use crate::stage::{Arrival, Expectation, Stop, describe};
 
-/// What an FPDU must hold.
+/// The expected fields of an FPDU.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FpduFields {
     /// RDMAP opcode.
@@ -21,8 +21,8 @@ pub(crate) struct FpduFields {
     pub(crate) crc: bool,
 }
 
-/// What a DDP header must hold; STag and TO only a tagged one has, QN, MSN and MO only an untagged
-/// one.
+/// The expected fields of a DDP header. Only a tagged header has STag and TO, only an untagged one
+/// has QN, MSN and MO.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeaderFields {
     pub(crate) last: Option<bool>,
@@ -180,7 +180,7 @@ pub(crate) fn crc_is_right(fpdu: &[u8]) -> bool {
 }
 
 impl FpduFields {
-    /// What is not as it must be.
+    /// Describes the first field that differs.
     fn miss(&self, fpdu: &[u8]) -> Option<String> {
         if self.crc && !crc_is_right(fpdu) {
             return Some(", whose CRC is wrong".into());

@@ -12,7 +12,7 @@ use crate::script::message::Message;
 use crate::stage::{Arrival, Expectation, Stop};
 
 impl RdmaSide<'_> {
-    /// Sends a Request, and resets the connection. Gives the Reply, or what came instead.
+    /// Sends a Request, and resets the connection. Returns the Reply, or what arrived instead.
     pub(in crate::stage) async fn probe(
         &mut self,
         number: u32,

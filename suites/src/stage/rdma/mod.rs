@@ -1,11 +1,11 @@
 //! MPA, DDP and RDMAP on the connections of a case.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
-//! | `expect`, `fpdu`, `terminate` | what a case can expect of a connection |
+//! | `expect`, `fpdu`, `terminate` | expectations |
 //! | `initiator`, `responder` | start-up in either role |
-//! | `next` | what comes next, without a verdict |
-//! | `plain`, `progress` | what plain exchanges need of a connection |
+//! | `next` | the next event, without a verdict |
+//! | `plain`, `progress` | plain exchanges |
 
 mod expect;
 mod fpdu;
@@ -35,13 +35,13 @@ pub(crate) struct StartUpResult {
     pub(in crate::stage) crc: bool,
     /// The target requested markers.
     pub(in crate::stage) markers: bool,
-    /// What the tester sent to show that it is ready.
+    /// The tester's ready-to-receive message.
     pub(in crate::stage) rtr: Option<Rtr>,
     /// IRD of an enhanced Reply, or of an initiator's Request.
     pub(in crate::stage) ird: Option<u16>,
 }
 
-/// What a script needs in Full Operation.
+/// The parameters of a connection in Full Operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
     /// MSN of the tester's next Send.

@@ -1,4 +1,4 @@
-//! What plain exchanges need of a connection.
+//! Parts of the plain exchanges of all services.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;

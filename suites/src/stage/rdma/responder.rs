@@ -1,4 +1,4 @@
-//! A target that is the Initiator: it is started, it connects, and the tester is its Responder.
+//! Start-up of the tester as Responder.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
@@ -13,7 +13,7 @@ use crate::stage::{Expectation, ReplyFields, Stop, describe};
 /// Seconds for the Request and for each FPDU that a right start-up leads to.
 const ANSWER_SECONDS: f64 = 5.0;
 
-/// What a start-up of the target led to.
+/// The result of a start-up by the target.
 pub(crate) struct AcceptedStartUp {
     pub(in crate::stage) started: StartUpResult,
     /// The tagged buffer that rping advertised.
@@ -21,17 +21,17 @@ pub(crate) struct AcceptedStartUp {
 }
 
 impl RdmaSide<'_> {
-    /// The last Request on a connection; none came yet, and a script asks too early.
+    /// The last received Request on a connection. It is an error of the script if there is none.
     pub(crate) fn request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
         match self.connections.get(number, at)?.request.clone() {
             Some(request) => Ok(request),
             None => Err(self
                 .recorder()
-                .harness(at, "a Reply answers a Request, and none was waited for on this connection")),
+                .harness(at, "a Reply answers a Request, and the script has not waited for one on this connection")),
         }
     }
 
-    /// What a right Reply to the last Request holds.
+    /// The fields of a correct Reply to the last Request.
     pub(crate) fn correct_reply(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<StartupFields, Stop> {
         let request = self.request(number, at)?;
         Ok(correct::reply_to(&request, &self.connections.target.description.request))
@@ -43,8 +43,8 @@ impl RdmaSide<'_> {
         self.expect_frame(number, &expectation, StartupKind::Request, &ReplyFields::default()).await
     }
 
-    /// Sends the Reply and waits for what lets the tester speak: the ready-to-receive message where
-    /// one is agreed, and the first message of the target's service.
+    /// Sends the Reply, and waits until the tester may send: for the ready-to-receive message, if the
+    /// peers have agreed on one, and for the first message of the target's service.
     pub(in crate::stage) async fn accept(
         &mut self,
         number: u32,

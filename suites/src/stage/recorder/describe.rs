@@ -8,7 +8,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 
 use crate::model::{Mark, MarkKind, Octets};
 
-/// What the octets are, as far as they show it themselves, and how many.
+/// Name and number of the octets.
 pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
         1 => "1 octet".to_owned(),

@@ -11,18 +11,18 @@ pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
     /// Expectations that were met, in order; only those that name a requirement.
     pub(crate) met: Vec<Met>,
-    /// What ended the case early; the first one stays.
+    /// The first decision that ended the case early.
     pub(crate) decision: Option<Decision>,
-    /// A good exchange came before the script's first octet, or the target answered as it should.
+    /// A good exchange preceded the script's first octet, or the target answered correctly.
     pub(crate) alive_before: bool,
-    /// A good exchange came after the script's last octet and last expectation.
+    /// A good exchange followed the script's last octet and last expectation.
     pub(crate) alive_after: bool,
     /// What is not held against the target: rows that no side keeps in a start-up profile which the
     /// script chose, and rows that are for targets with a capability that this one does not have.
     pub(crate) invited: Vec<RequirementId>,
-    /// TCP connections that came about.
+    /// Number of established TCP connections.
     pub(crate) connections: u32,
-    /// Why the first one that did not come about did not.
+    /// Why the first failed connection attempt failed.
     pub(crate) refused: Option<String>,
     /// How programs ended that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
@@ -30,7 +30,7 @@ pub(crate) struct Log {
     pub(in crate::stage) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
-    /// A good exchange, or the first exchange of the target's service, came before the stimulus.
+    /// A good exchange, or the first exchange of the target's service, preceded the stimulus.
     pub(crate) has_worked: bool,
     /// The failure does not depend on the target.
     pub(crate) is_excused: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Met {
     pub(crate) at: Option<SourceLocation>,
 }
 
-/// What ended a case.
+/// The decision that ended a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
@@ -62,7 +62,7 @@ pub(crate) struct Decision {
 }
 
 impl Log {
-    /// A record of what was met, for tests of what is made of it.
+    /// A record of these expectations, for tests of its verdict.
     #[cfg(test)]
     pub(crate) fn of(met: Vec<Met>, alive_before: bool, alive_after: bool, decision: Option<Decision>) -> Self {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
@@ -114,7 +114,7 @@ impl Log {
         self.has_worked = true;
     }
 
-    /// A good exchange did not come about.
+    /// A good exchange failed.
     pub(in crate::stage) fn dead(&mut self) {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
     }
@@ -165,7 +165,7 @@ impl Log {
         }
     }
 
-    /// A good exchange came about.
+    /// A good exchange worked.
     pub(in crate::stage) fn alive(&mut self) {
         self.alive_before |= !self.stimulated;
         self.has_worked |= !self.stimulated;

@@ -144,7 +144,7 @@ impl Recorder<'_> {
         Stop
     }
 
-    /// No connection came about.
+    /// No connection was established: the case is inconclusive.
     pub(in crate::stage) fn unreached(&mut self, expected: &str, actual: String, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Refused, actual.clone(), None);
         self.log.refused.get_or_insert(actual.clone());
@@ -183,14 +183,14 @@ impl Recorder<'_> {
         self.log.steps.push(step);
     }
 
-    /// The time of an expectation is over and nothing came.
+    /// Notes that nothing arrived in the time of an expectation.
     pub(in crate::stage) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
         let text = format!("nothing within {} s", expectation.within.as_secs_f64());
         self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
         text
     }
 
-    /// Notes in the transcript what the control of this case came to.
+    /// Notes the outcome of the control in the transcript.
     pub(crate) fn note_control(&mut self, text: &str) {
         self.step(0, Direction::Observed, StepKind::Note, format!("control: {text}"), None);
     }

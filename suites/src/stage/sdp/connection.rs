@@ -73,7 +73,7 @@ pub(crate) struct SdpConnection {
     credit: (u16, u32),
     partial: Vec<u8>,
     pub(crate) queue: VecDeque<Item>,
-    /// What came of the target that rows of the monitor are about.
+    /// What the target sent that requirements of the monitor are about.
     pub(super) came: BTreeSet<&'static str>,
     /// Of the half-connection to the tester.
     source_mode: Mode,
@@ -315,7 +315,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// What came next.
+    /// The next event of the target.
     pub(in crate::stage) async fn next_item(
         &mut self,
         number: u32,

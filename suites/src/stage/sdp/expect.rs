@@ -169,7 +169,7 @@ impl SdpSide<'_> {
     pub(crate) async fn expect_response(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let expected = "an RDMA Read Response";
         let mut got = Vec::new();
-        // What else comes meanwhile is for later expectations.
+        // Other events that arrive meanwhile are for later expectations.
         let mut others = Vec::new();
         loop {
             match self.next_but_updates(number, expectation, expected).await? {
@@ -193,7 +193,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// A message or an RDMA Read Request comes next, whichever; that one comes is what is expected.
+    /// Expects that a message or an RDMA Read Request arrives next.
     pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Item, Stop> {
         let expected = "a message, or an RDMA Read Request";
         match self.next_but_updates(number, expectation, expected).await? {
@@ -205,7 +205,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// For so long the connection does not end, whatever comes.
+    /// The connection does not end within the time. Any message may arrive.
     pub(crate) async fn expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a connection that stays open";
         let deadline = self.connections.link.now() + expectation.within;
@@ -257,8 +257,8 @@ impl SdpSide<'_> {
         self.recorder().unmet(expectation, expected, &format!("it {none}"))
     }
 
-    /// For so long the target sends nothing but updates and what is `past`, and keeps the
-    /// connection. Gives what came of that.
+    /// Within the time, the target sends only updates and messages in `past`, and keeps the
+    /// connection open. Returns these messages.
     pub(crate) async fn expect_quiet(
         &mut self,
         number: u32,
@@ -288,8 +288,8 @@ impl SdpSide<'_> {
         }
     }
 
-    /// What the expectation shows was there to be judged: of each row, the target sent what it is
-    /// about.
+    /// Checks that the target sent a subject of each requirement that the expectation shows, so that
+    /// the monitor could judge it.
     pub(in crate::stage) fn check_subjects(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let came = &self.connection(number, expectation.at.as_ref())?.came;
         let missing = expectation.shows.iter().find_map(|row| {

@@ -15,7 +15,7 @@ use crate::sdp::Draft;
 use crate::stage::service::Sdp;
 use crate::stage::{Arrival, Expectation, Stop};
 
-/// What an echo gets.
+/// The payload for an echo.
 const PAYLOAD: &[u8] = b"weft good exchange";
 /// A command for a driven socket, and how many octets it sends then.
 pub(super) const COMMAND: &[u8] = b"send 5\n";

@@ -1,14 +1,14 @@
 //! SDP connections of a case: start-up in the target's profile, and messages over FPDUs whose
 //! counters the tester keeps.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `begin` | how a connection begins: with SDP or without |
-//! | `connection` | what is known of one connection, and what comes from the target |
+//! | `connection` | the counters of one connection, and received messages |
 //! | `expect` | what a case can expect of it |
 //! | `good` | the good exchange with an SDP service |
 //! | `plain` | the plain exchange of a control |
-//! | `probe` | what a socket does, whatever it is |
+//! | `probe` | the behaviour of an unknown socket |
 //! | `start` | Hello and HelloAck, and MPA's frames around them |
 //! | `transfer` | transfers in one step |
 

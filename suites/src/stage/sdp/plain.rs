@@ -11,7 +11,7 @@ use crate::sdp::{BSDH_LEN, Draft};
 use crate::stage::control::{UNTAGGED, pattern, payload_len};
 use crate::stage::{Expectation, Stop};
 
-/// What may be under way from before.
+/// Messages that may still be in flight from before.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
 impl SdpSide<'_> {

@@ -13,10 +13,10 @@ use crate::sdp::Draft;
 use crate::stage::{Arrival, Expectation, Stop};
 use crate::targets::Service;
 
-/// What it gets.
+/// The payload that the tester sends.
 const PAYLOAD: &[u8] = b"weft target check";
 
-/// What a socket did.
+/// The behaviour of a socket.
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     pub(crate) hello_ack: HelloAck,

@@ -18,7 +18,7 @@ fn message(draft: Draft) -> Message {
     Message::of_draft(name, draft)
 }
 
-/// What a SrcAvail advertises beside its payload: STag, VA, and how many octets.
+/// The octets that a SrcAvail advertises beside its payload: STag, VA, and length.
 fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
     let field = |name| received.field(name).unwrap_or_default();
     let carried = received.payload.len() as u64;

@@ -8,7 +8,7 @@ use crate::model::Capability;
 use crate::stage::control::{UNTAGGED, pattern, payload_len};
 use crate::stage::{describe, ulpdu};
 
-/// What the good exchange sends.
+/// The payload of the good exchange.
 const PAYLOAD: &[u8] = b"weft good exchange";
 
 pub(crate) struct Echo;

@@ -1,4 +1,4 @@
-//! What the tester does with the service that runs on a target: one file per service.
+//! The tester's exchanges with the service of a target: one file per service.
 //!
 //! A new service is a file with its [`ServiceDriver`], and a variant of [`Service`] that names it.
 //! The defaults of the trait are those of an iWARP service that echoes Sends.
@@ -34,7 +34,7 @@ use crate::targets::{LOOPBACK, OpenError, Service, Start};
 pub(crate) type Outcome<'s, T = ()> = Pin<Box<dyn Future<Output = Result<Result<T, String>, Stop>> + Send + 's>>;
 /// A step that decides the case where it does not work.
 pub(crate) type Decided<'s> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 's>>;
-/// What a client of weft's own does until its server closes.
+/// The work of a client of weft's own, until its server closes.
 pub(crate) type Client = Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send>>;
 
 /// The protocol that a service speaks first.
@@ -93,7 +93,7 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// The good exchange on a connection of its own, but for its end. Gives the connection.
+    /// The good exchange on a connection of its own, without its end. Returns the connection.
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
         Box::pin(async move {
             let number = stage.connect(expectation.at.as_ref()).await?;
@@ -102,7 +102,7 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// What it is for, once, after start-up by the tester.
+    /// One exchange of the service, after start-up by the tester.
     fn work<'s>(
         &'s self,
         stage: &'s mut Stage,
@@ -114,7 +114,7 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(Ok(()))))
     }
 
-    /// What reaches Full Operation after start-up by the tester.
+    /// The exchange that reaches Full Operation after start-up by the tester.
     fn operate<'s>(
         &'s self,
         stage: &'s mut Stage,
@@ -140,7 +140,7 @@ pub(crate) trait ServiceDriver: Sync {
         Ok(None)
     }
 
-    /// What it is for, once, after the first Send of an Initiator.
+    /// One exchange of the service, after the first Send of an Initiator.
     fn serve<'s>(
         &'s self,
         stage: &'s mut Stage,

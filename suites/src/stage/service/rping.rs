@@ -29,7 +29,7 @@ use crate::stage::control::{TAGGED, pattern, payload_len};
 use crate::stage::{NoFrame, describe, ulpdu};
 use crate::targets::OpenError;
 
-/// What the tester calls its buffers.
+/// The addresses of the tester's buffers.
 const SOURCE: RemoteAddress = RemoteAddress { stag: 0x7765_6601, tagged_offset: 0x1000 };
 const SINK: RemoteAddress = RemoteAddress { stag: 0x7765_6602, tagged_offset: 0x2000 };
 /// The STag of the buffer that a plain exchange reads into.
@@ -155,7 +155,7 @@ impl ServiceDriver for Rping {
 }
 
 impl RdmaSide<'_> {
-    /// The target reads `size` octets and gives its go-ahead.
+    /// The target reads `size` octets and sends its go-ahead.
     async fn read_half(
         &mut self,
         number: u32,
@@ -194,7 +194,7 @@ impl RdmaSide<'_> {
         Ok(Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: started.ird }))
     }
 
-    /// The target writes the data and gives its go-ahead.
+    /// The target writes the data and sends its go-ahead.
     async fn write_half(
         &mut self,
         number: u32,
@@ -345,7 +345,7 @@ impl RdmaSide<'_> {
 
 /// How the server calls its buffer.
 const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x3000 };
-/// What a go-ahead holds.
+/// The payload of a go-ahead.
 const GO_AHEAD: [u8; 16] = [0; 16];
 /// The longest round that a server of `rping -s` takes.
 const MOST: u32 = 65_535;

@@ -15,7 +15,7 @@ use crate::targets::{OpenError, sdp_link};
 pub(crate) struct Sdp {
     name: &'static str,
     capability: Capability,
-    /// What uses the socket.
+    /// The user of the socket.
     pub(in crate::stage) user: SdpUser,
     /// The target connects.
     pub(in crate::stage) role: Role,

@@ -11,7 +11,7 @@ use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stop};
 
 impl MapperClientSide<'_> {
-    /// A datagram of these fields comes next.
+    /// Expects a datagram with these fields next.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,
@@ -85,7 +85,7 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Is the next thing that came, and was not looked at, a connection?
+    /// Is the next event that no expectation has taken a connection? Datagrams are first.
     pub(crate) fn waiting_kind(&self) -> Option<bool> {
         match (self.state.datagrams.is_empty(), self.state.connections.is_empty()) {
             (false, _) => Some(false),
@@ -94,7 +94,7 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// The connection comes from this address, or this port.
+    /// Expects that the connection came from this address or port.
     pub(crate) fn expect_source(
         &mut self,
         number: u32,
@@ -108,7 +108,7 @@ impl MapperClientSide<'_> {
         self.recorder().check(wanted == target, expectation, &expected, &actual)
     }
 
-    /// No datagram comes; connections may.
+    /// Expects no datagram. Connections may arrive.
     pub(crate) async fn expect_quiet(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "no datagram";
         let deadline = self.connections.link.now() + expectation.within;
@@ -152,7 +152,7 @@ impl MapperClientSide<'_> {
         Ok(number)
     }
 
-    /// No connection comes; datagrams may.
+    /// Expects no connection. Datagrams may arrive.
     pub(crate) async fn expect_no_connection(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let expected = "no connection";

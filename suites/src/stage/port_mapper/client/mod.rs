@@ -56,7 +56,7 @@ struct Answer {
     again: u32,
 }
 
-/// A datagram that came.
+/// A received datagram.
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddr,
@@ -74,19 +74,19 @@ pub(crate) struct SendOptions {
     pub(crate) deviates: bool,
 }
 
-/// What a datagram must be, or what must not come.
+/// The expected fields of a datagram.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatagramFields {
     pub(crate) message: MapperFields,
-    /// It comes to the port that answers `aside` come from.
+    /// It arrives at the second port, the source of answers with `aside`.
     pub(crate) aside: bool,
-    /// A connection that comes first is not as expected.
+    /// A connection that arrives first violates the expectation.
     pub(crate) no_connection: bool,
     /// Messages of this type may come before.
     pub(crate) past: Option<MessageType>,
 }
 
-/// What ended the repetitions of a PMReq.
+/// The reason why the repetitions of a PMReq ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RepetitionEnd {
     /// The target connected.
@@ -108,7 +108,7 @@ impl MapperClientSide<'_> {
         self.connections.recorder()
     }
 
-    /// The Conventional Address of a service: nobody else listens there.
+    /// The Conventional Address of a service, reserved for the tester.
     pub(crate) fn service(&mut self, number: u32, v6: bool, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
         if let Some(service) = self.state.services.get(&(number, v6)) {
             return Ok(*service);
@@ -118,7 +118,7 @@ impl MapperClientSide<'_> {
         Ok(service)
     }
 
-    /// A TCP address of the tester's, of its own.
+    /// Reserves a TCP address of the tester.
     pub(crate) fn address(
         &mut self,
         v6: bool,
@@ -265,7 +265,7 @@ impl Datagram {
 }
 
 impl State {
-    /// Things that came and were not looked at.
+    /// Number of events that no expectation has taken.
     fn waiting(&self) -> usize {
         self.datagrams.len() + self.connections.len()
     }
