@@ -270,7 +270,7 @@ impl Site {
     fn remember(&self, stage: &Stage) {
         match &stage.log().refused {
             Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
-                drop(self.absent.set(Some(why.clone())))
+                drop(self.absent.set(Some(why.clone())));
             }
             _ if stage.log().connections > 0 || stage.connections.has_responded => {
                 // The first to look says so; it stays.

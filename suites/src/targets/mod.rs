@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is a description, a way to reach it and options, from a TOML file or by name
 //! (`builtin`, `builtin-tcp`). [`Live`] is the target while a run lasts: it gives each case a link
-//! of its own. The kinds of targets are in [`kind`].
+//! of its own. The kinds of targets are in the folder `kind`.
 
 mod check;
 mod command;

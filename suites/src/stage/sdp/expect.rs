@@ -271,7 +271,7 @@ impl SdpSide<'_> {
         loop {
             match self.next_item(number, deadline, expectation.at.as_ref()).await? {
                 Ok(Item::Message(received)) if received.is_update() || past.contains(&received.mid) => {
-                    came.push(*received)
+                    came.push(*received);
                 }
                 Ok(other) => {
                     self.recorder().mark_wrong(number);
