@@ -1,8 +1,8 @@
 //! SDP's machine on an RNIC, without sockets and without a clock.
 //!
-//! [`step`] turns the outputs of a [`Connection`](crate::sdp::Connection) into work requests, which
-//! its caller posts. [`complete`] turns work completions into inputs of the machine. The memory that
-//! work requests name belongs to the caller ([`Memory`]): a socket gathers payload from where its
+//! `step` turns the outputs of a [`Connection`](crate::sdp::Connection) into work requests, which
+//! its caller posts. `complete` turns work completions into inputs of the machine. The memory that
+//! work requests name belongs to the caller (`Memory`): a socket gathers payload from where its
 //! user wrote it, an [`Endpoint`] copies.
 //!
 //! An [`Endpoint`] is the complete side of a connection, with a software RNIC of its own. Its inputs
