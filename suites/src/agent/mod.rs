@@ -1,7 +1,7 @@
 //! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's
 //! host.
 //!
-//! What can be asked and what is told stands in [`weft_agent::protocol`]. One [`Agent`] is one
+//! [`weft_agent::protocol`] has the requests and the events. One [`Agent`] is one
 //! control connection: what it made goes with it. `remote` speaks to one over TCP, through a
 //! command, or in a thread of this process.
 //!
@@ -22,7 +22,7 @@ use remote::Remote;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentAt {
     pub(crate) way: Way,
-    /// Where it listens, or connects to, as its host says it; behind address translation.
+    /// Where it listens, or connects to, as its host knows it, with address translation.
     pub(crate) place: Option<SocketAddr>,
     /// What the agent was started with.
     pub(crate) token: Option<String>,
@@ -49,14 +49,14 @@ impl std::fmt::Display for Way {
     }
 }
 
-/// The agent is not there, or not any more: says nothing about the target.
+/// The agent is not there, or not any more. This is no evidence about the target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the agent {0}")]
 pub(crate) struct Gone(pub(crate) String);
 
 /// A control connection.
 pub(crate) enum Agent {
-    /// The software RNIC behind a virtual link.
+    /// The software RNIC of a virtual link.
     Soft(Soft),
     /// The software RNIC on this host's TCP, in a thread of this process that begins with the first
     /// question.
@@ -66,7 +66,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Reaches it, and says hello.
+    /// Reaches it, and sends Hello.
     pub(crate) async fn open(at: &AgentAt, within: std::time::Duration) -> Result<Self, Gone> {
         Remote::open(at, within).await.map(Agent::Remote)
     }
@@ -102,7 +102,7 @@ impl Agent {
                 link.until(deadline, || soft.has_event()).await;
                 Ok(soft.next_event().map(|(at, event)| (at.as_nanos(), event)))
             }
-            // There is no such pair; and who was asked nothing tells nothing.
+            // There is no such pair, and no request means no event.
             (Agent::Soft(_) | Agent::Here(_), _) => Ok(None),
             (Agent::Remote(remote), link) => remote.next_event(deadline.saturating_duration_since(link.now())).await,
         }

@@ -46,8 +46,8 @@ type Line = (AgentMessage, Option<OwnedSemaphorePermit>);
 
 /// A control connection.
 pub(crate) struct Remote {
-    told: Receiver<Result<Line, String>>,
-    say: Sender<Vec<u8>>,
+    received: Receiver<Result<Line, String>>,
+    sender: Sender<Vec<u8>>,
     last: u64,
     /// Events that came in front of an answer.
     early: VecDeque<(u64, Event)>,
@@ -62,7 +62,7 @@ enum End {
 }
 
 impl Remote {
-    /// Reaches an agent, and says hello.
+    /// Reaches an agent, and sends Hello.
     pub(super) async fn open(at: &AgentAt, within: Duration) -> Result<Self, Gone> {
         let way = at.way.clone();
         let opened = tokio::task::spawn_blocking(move || match way {
@@ -90,8 +90,8 @@ impl Remote {
     }
 
     fn new(input: impl Read + Send + 'static, mut output: impl Write + Send + 'static, end: End) -> Result<Self, Gone> {
-        let (tell, told) = mpsc::channel(MOST_LINES);
-        let (say, mut said) = mpsc::channel::<Vec<u8>>(1);
+        let (from_agent, received) = mpsc::channel(MOST_LINES);
+        let (sender, mut to_agent) = mpsc::channel::<Vec<u8>>(1);
         let runtime = Handle::current();
         let no_thread = |error: std::io::Error| Gone(format!("cannot be talked to: {error}"));
         let reads = thread::Builder::new().name("agent reads".to_owned()).spawn(move || {
@@ -100,22 +100,22 @@ impl Remote {
             loop {
                 let line = next_line(&mut input, &runtime, &room);
                 let is_last = line.is_err();
-                if tell.blocking_send(line).is_err() || is_last {
+                if from_agent.blocking_send(line).is_err() || is_last {
                     return;
                 }
             }
         });
         reads.map_err(no_thread)?;
         let writes = thread::Builder::new().name("agent writes".to_owned()).spawn(move || {
-            while let Some(line) = said.blocking_recv() {
-                // The reader tells why.
+            while let Some(line) = to_agent.blocking_recv() {
+                // The reader reports the reason.
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {
                     return;
                 }
             }
         });
         writes.map_err(no_thread)?;
-        Ok(Remote { told, say, last: 0, early: VecDeque::new(), end })
+        Ok(Remote { received, sender, last: 0, early: VecDeque::new(), end })
     }
 
     async fn greeted(mut self, token: Option<String>, within: Duration) -> Result<Self, Gone> {
@@ -133,10 +133,10 @@ impl Remote {
             .map_err(|error| Gone(format!("cannot be asked: {error}")))?;
         line.push(b'\n');
         let answered = async {
-            // Who takes no more has said why, or has gone.
-            let _ = self.say.send(line).await;
+            // If the writer has ended, the reader has the reason.
+            let _ = self.sender.send(line).await;
             loop {
-                match self.told.recv().await {
+                match self.received.recv().await {
                     Some(Ok((AgentMessage { at, what: What::Event(event) }, _))) => {
                         if self.early.len() >= MOST_EARLY {
                             return Err(Gone(format!("tells more than {MOST_EARLY} things and does not answer")));
@@ -186,7 +186,7 @@ impl Remote {
         if let Some(early) = self.early.pop_front() {
             return Ok(Some(early));
         }
-        match timeout(within, self.told.recv()).await {
+        match timeout(within, self.received.recv()).await {
             Err(_) => Ok(None),
             Ok(Some(Ok((AgentMessage { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
             Ok(Some(Ok(_))) => Err(Gone("answers what was not asked".to_owned())),

@@ -110,15 +110,15 @@ fn parse(text: &str) -> Option<CaseKey> {
     let mut key = CaseKey::new(case);
     let mut rest = rest.strip_suffix(']')?;
     loop {
-        let (name, behind) = rest.split_once('=')?;
+        let (name, after) = rest.split_once('=')?;
         let value;
-        (value, rest) = if behind.starts_with('"') {
-            let mut stream = serde_json::Deserializer::from_str(behind).into_iter::<String>();
+        (value, rest) = if after.starts_with('"') {
+            let mut stream = serde_json::Deserializer::from_str(after).into_iter::<String>();
             let text = stream.next()?.ok()?;
-            (ParameterValue::Text(text), behind.get(stream.byte_offset()..)?)
+            (ParameterValue::Text(text), after.get(stream.byte_offset()..)?)
         } else {
-            let end = behind.find(',').unwrap_or(behind.len());
-            (bare(&behind[..end]), &behind[end..])
+            let end = after.find(',').unwrap_or(after.len());
+            (bare(&after[..end]), &after[end..])
         };
         if case.is_empty() || name.is_empty() || key.parameters.insert(name.to_owned(), value).is_some() {
             return None;
@@ -222,7 +222,7 @@ mod tests {
         let path = long("a").path();
         assert!(path.starts_with("mpa/7.1.1-key/wrong-octet/text=%C3%BC%C3%BC") && path.contains('~'), "{path}");
         assert!(path.split('/').all(|part| part.len() <= LONGEST_PART), "{path}");
-        // Only the end tells them apart.
+        // They differ only at the end.
         assert_ne!(path, long("b").path());
         // The text itself is kept.
         assert_eq!(long("a").to_string().parse(), Ok(long("a")));

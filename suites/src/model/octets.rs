@@ -19,7 +19,7 @@ pub struct Octets {
 pub struct Mark {
     /// First octet, from the start of the [`Octets`].
     pub start: u64,
-    /// First octet behind the range.
+    /// First octet after the range.
     pub end: u64,
     /// What it is.
     pub label: String,

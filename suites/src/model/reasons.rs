@@ -35,8 +35,8 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
     }
     if !also_observed.is_empty() {
         let named = also_observed.iter().take(MOST);
-        let told = |(id, results): (&RequirementId, &Vec<_>)| format!("{id} in {}", cases(results.len() as u64));
-        let mut named: Vec<String> = named.map(told).collect();
+        let reason = |(id, results): (&RequirementId, &Vec<_>)| format!("{id} in {}", cases(results.len() as u64));
+        let mut named: Vec<String> = named.map(reason).collect();
         if also_observed.len() > MOST {
             named.push(format!("{} more", also_observed.len() - MOST));
         }
@@ -72,16 +72,16 @@ pub(crate) fn also_observed<'a>(
     results: impl IntoIterator<Item = &'a CaseResult>,
 ) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {
     let mut broken: BTreeMap<RequirementId, Vec<&CaseResult>> = BTreeMap::new();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for result in results.into_iter().filter(|result| summary.expects(result).is_none()) {
         for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
             if judged.seen_on_the_way {
                 broken.entry(judged.requirement).or_default().push(result);
             } else {
-                told.insert(judged.requirement);
+                reported.insert(judged.requirement);
             }
         }
     }
-    broken.retain(|id, _| !told.contains(id));
+    broken.retain(|id, _| !reported.contains(id));
     broken
 }

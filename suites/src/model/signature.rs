@@ -5,7 +5,7 @@
 //! their place. Left are the words, and the small numbers that say what it was: revisions, error
 //! codes, opcodes, counts of octets.
 
-/// What stands where a value was.
+/// The text in place of a value.
 const LEFT_OUT: &str = "…";
 /// Hexadecimal digits behind `0x` from which a value is one of its run: opcodes, flags and error
 /// codes are shorter.
@@ -49,13 +49,13 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
         return if digits.len() >= LONG_HEX && is_hex(digits) { word.len() } else { 0 };
     }
     if is_decimal(word) {
-        let fraction = rest[word.len()..].strip_prefix('.').map_or("", |behind| run(behind, |c| c.is_ascii_digit()));
+        let fraction = rest[word.len()..].strip_prefix('.').map_or("", |rest| run(rest, |c| c.is_ascii_digit()));
         let number = word.len() + if fraction.is_empty() { 0 } else { 1 + fraction.len() };
-        let unit = rest[number..].strip_prefix(' ').map_or("", |behind| run(behind, |c| c.is_ascii_alphanumeric()));
+        let unit = rest[number..].strip_prefix(' ').map_or("", |rest| run(rest, |c| c.is_ascii_alphanumeric()));
         if matches!(unit, "ms" | "s" | "µs") {
             return number;
         }
-        // An address's port; a line of a script stands behind a letter.
+        // An address's port; the line of a script comes after a letter.
         let address = out.strip_suffix(':').is_some_and(|out| out.ends_with(|c: char| c.is_ascii_digit() || c == ']'));
         if address || COUNTERS.contains(&before) || word.len() >= LONG_DECIMAL {
             return word.len();
@@ -69,7 +69,7 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     if is_word_of_hex { word.len() } else { 0 }
 }
 
-/// How many octets stand here, as two digits each with a space between.
+/// The number of octets here, as two digits each with a space between.
 fn octets(text: &str) -> usize {
     let mut count = 0;
     let mut rest = text;
@@ -79,8 +79,8 @@ fn octets(text: &str) -> usize {
             return count;
         }
         count += 1;
-        let Some(behind) = rest[2..].strip_prefix(' ') else { return count };
-        rest = behind;
+        let Some(next) = rest[2..].strip_prefix(' ') else { return count };
+        rest = next;
     }
 }
 

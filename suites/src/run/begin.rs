@@ -8,7 +8,7 @@ use crate::script::Suites;
 use crate::store::Store;
 use crate::targets::Target;
 
-/// A run that stands in the store.
+/// A run that is in the store.
 pub(super) struct Begun {
     pub(super) run: RunInfo,
     pub(super) plan: Plan,

@@ -26,7 +26,7 @@ use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Ser
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;
 
-/// Seconds that a capture may be behind what the tester has seen.
+/// Seconds by which a capture may lag the tester's own record.
 const WIRE_SECONDS: f64 = 1.0;
 
 /// What all cases of a run share.
@@ -42,7 +42,7 @@ pub(super) struct Site {
     /// Why the target is not there, as the first case found; `None` in it when it is.
     pub(super) absent: OnceLock<Option<String>>,
     pub(super) silence: Silence,
-    /// Of a target that is not weft's own: the others stand still with the tester.
+    /// For an implementation under test: a builtin target stops together with the tester.
     pub(super) standstill: Option<Standstill>,
     /// Why the target could not be brought back.
     pub(super) gone: OnceLock<String>,
@@ -52,26 +52,26 @@ pub(super) struct Site {
 /// Whether the target has ever done anything but take connections.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
-    heard: AtomicBool,
+    has_responded: AtomicBool,
     cases: AtomicU32,
 }
 
 impl Silence {
-    /// Cases to which a target may say nothing before the others are spared their time-outs.
+    /// Cases without any answer before weft skips the others, since each costs a time-out.
     const PATIENCE: u32 = 3;
 
-    fn note(&self, heard: bool) {
-        if heard {
-            self.heard.store(true, Relaxed);
+    fn note(&self, has_responded: bool) {
+        if has_responded {
+            self.has_responded.store(true, Relaxed);
         } else {
             self.cases.fetch_add(1, Relaxed);
         }
     }
 
-    /// Cases that heard nothing, when that is all there was, and enough of it.
+    /// The number of cases without an answer, if no case had one and the number is high enough.
     fn is_all(&self) -> Option<u32> {
         let cases = self.cases.load(Relaxed);
-        (cases >= Self::PATIENCE && !self.heard.load(Relaxed)).then_some(cases)
+        (cases >= Self::PATIENCE && !self.has_responded.load(Relaxed)).then_some(cases)
     }
 }
 
@@ -107,8 +107,8 @@ pub(super) struct Played {
 #[derive(Debug, Default)]
 struct Afterwards {
     restarted: bool,
-    /// For people, behind the explanation.
-    told: String,
+    /// A sentence after the explanation.
+    sentence: String,
 }
 
 impl Site {
@@ -130,7 +130,7 @@ impl Site {
             return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(cases) = self.silence.is_all() {
-            let why = format!("The target takes connections and says nothing: {cases} cases waited for it in vain.");
+            let why = format!("The target accepts connections and sends nothing: {cases} cases waited for it in vain.");
             return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(why) = self.gone.get() {
@@ -148,7 +148,7 @@ impl Site {
         let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
         let mut afterwards = self.bring_back(played.stage.log(), key, &target).await?;
         if afterwards.restarted && !played.stage.log().alive_before {
-            // It was dead before this case began, which says nothing about the case.
+            // It was dead before this case began, which is no evidence about the case.
             if let Some(wire) = &self.wire {
                 wire.begin();
             }
@@ -170,7 +170,7 @@ impl Site {
         if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
-        explanation.push_str(&afterwards.told);
+        explanation.push_str(&afterwards.sentence);
         let result = CaseResult {
             key: key.clone(),
             version: case.info.version,
@@ -194,8 +194,8 @@ impl Site {
         Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
     }
 
-    /// The frames of a case: from the wire, where it is captured and they are whole; else why they
-    /// are not.
+    /// The frames of a case: from the wire, if the capture is complete; otherwise the reason why it is
+    /// not.
     async fn frames(&self, tape: &[TapeEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
         let Some(wire) = &self.wire else { return (evidence::made(tape), None) };
         match wire.frames(tape, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
@@ -239,8 +239,8 @@ impl Site {
         Ok(Played { stage, fault })
     }
 
-    /// After a case that did not show the target alive: is it? And if not, and its file says how,
-    /// it is brought back.
+    /// After a case that did not show the target alive: probes it, and restarts it if it is dead and its
+    /// file has a command.
     async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
         let Some(restart) = target.remote().and_then(|remote| remote.restart.as_ref()).filter(|_| !log.alive_after)
         else {
@@ -255,13 +255,13 @@ impl Site {
         }
         match restart.run(target.scaled(RESTART_SECONDS)).await {
             Ok(()) => {
-                Ok(Afterwards { restarted: true, told: " The target was dead behind it, and was restarted.".into() })
+                Ok(Afterwards { restarted: true, sentence: " The target was dead after it, and was restarted.".into() })
             }
             Err(why) => {
-                let told = format!(" The target was dead behind it, and does not come back: {why}.");
-                // The first to look says so; it stays.
+                let sentence = format!(" The target was dead after it, and does not come back: {why}.");
+                // The first result stays.
                 let _ = self.gone.set(why);
-                Ok(Afterwards { restarted: false, told })
+                Ok(Afterwards { restarted: false, sentence })
             }
         }
     }
@@ -273,7 +273,7 @@ impl Site {
                 drop(self.absent.set(Some(why.clone())));
             }
             _ if stage.log().connections > 0 || stage.connections.has_responded => {
-                // The first to look says so; it stays.
+                // The first result stays.
                 let _ = self.absent.set(None);
                 self.silence.note(stage.connections.has_responded);
             }
@@ -324,7 +324,7 @@ impl Site {
 
 /// The time that a script has, of which `limit` is for a target of the usual speed that is there.
 fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Duration {
-    // The wait for whoever starts the target is no time of the script's.
+    // The wait for the start of the target is not part of the script's time.
     let wait = match start {
         Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
         Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),

@@ -81,9 +81,9 @@ impl Site {
             Some(Err(why)) => {
                 stage.recorder().note_control(why);
                 stage.log_mut().excuse("The control fails, too");
-                let told = format!(" In the control, {why}.");
+                let sentence = format!(" In the control, {why}.");
                 stage.log_mut().control.outcome = control.stage.log().control.outcome.clone();
-                told
+                sentence
             }
             None => {
                 stage.recorder().note_control(&format!("not reached: {explanation}"));

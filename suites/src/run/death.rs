@@ -1,5 +1,5 @@
 //! A target that dies of a case: a good exchange worked before the stimulus, and none works after
-//! it; or the target answered before the stimulus, and the command `crashed` says that it is dead;
+//! it; or the target answered before the stimulus, and the command `crashed` reports that it is dead;
 //! or the program that was started as the target, and that the stimulus met, is killed by a signal
 //! for a fault of its own.
 //!
@@ -51,7 +51,7 @@ impl Site {
             excuse::TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
         // It may serve one connection at a time.
         stage.leave().await;
-        // One exchange may fail by chance. A person is not asked for another connection.
+        // One exchange may fail by chance. weft does not request another connection from a person.
         let reached = self.live.link(target)?;
         if !matches!(reached.start, Some(Start::Person { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
@@ -74,8 +74,8 @@ impl Site {
     }
 }
 
-/// What the command `crashed` prints; none where there is no such command, and where it says that
-/// the target lives.
+/// What the command `crashed` prints; `None` without such a command, or if it reports that the target
+/// lives.
 async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
     let (ended, printed) = target.remote()?.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
     ended.is_ok().then_some(printed)
@@ -97,8 +97,8 @@ fn crash_of_stimulus(ended: &[EndedProgram]) -> Option<&ProgramEnd> {
 
 /// Sentences about those of them that did not exit with status 0, for people.
 fn ends_of_stimulated(ended: &[EndedProgram]) -> String {
-    let is_told = |program: &&EndedProgram| program.is_stimulated && !program.end.is_success();
-    ended.iter().filter(is_told).map(|EndedProgram { end, .. }| format!(" The {end}.")).collect()
+    let is_reported = |program: &&EndedProgram| program.is_stimulated && !program.end.is_success();
+    ended.iter().filter(is_reported).map(|EndedProgram { end, .. }| format!(" The {end}.")).collect()
 }
 
 #[cfg(test)]
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn ends_are_explained_where_the_script_did_something() {
-        let told = ends_of_stimulated(&programs(&[(1 << 8, false), (3 << 8, true), (0, true), (9, true)]));
+        let sentences = ends_of_stimulated(&programs(&[(1 << 8, false), (3 << 8, true), (0, true), (9, true)]));
         assert_eq!(
-            told,
+            sentences,
             " The program of connection 2 ended, exit status: 3. The program of connection 4 ended, signal: 9 (SIGKILL)."
         );
     }

@@ -1,8 +1,8 @@
-//! Why a failure says nothing about the target: the tester stood still meanwhile, or the link to
+//! Why a failure is no evidence about the target: the tester did not run meanwhile, or the link to
 //! the target is lost.
 //!
 //! A target that does not answer is dead if its process has ended, if its host answers by TCP, or
-//! if the command `crashed` of its file says so. Otherwise the link counts as lost.
+//! if the command `crashed` of its file reports it. Otherwise the link counts as lost.
 
 use std::net::SocketAddr;
 use std::time::Duration;

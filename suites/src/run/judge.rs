@@ -2,7 +2,7 @@
 //!
 //! A pass needs evidence for each requirement of the case and a good exchange before and after.
 //! What the monitor finds about the target counts for its own requirements, and against the case
-//! where it is about one of them; not where the script asked for it.
+//! if it is about one of them, unless the script provoked it.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -35,7 +35,7 @@ pub(super) fn judge(
     let mut judgement = by_the_case(case, log, fault, lost);
     // Then the basic cases are about what the target does wrong, or it is the tester's own doing.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
-    // Of a case's own requirement advice counts, too: its level stands beside its verdict.
+    // For a case's own requirements advice counts, too: the level is next to the verdict.
     let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
     let broken = |seen: &&Seen| seen.by_target && (seen.severity == Severity::Error || own(seen));
     for seen in seen.iter().filter(broken) {
@@ -62,7 +62,7 @@ pub(super) fn judge(
         // Any of them may have been about the case's own requirement.
         judgement.verdict = Verdict::Error;
         judgement.explanation = format!(
-            "The record had no room for {} of the monitor, so the evidence is not whole.",
+            "The record had no room for {} of the monitor, so the evidence is incomplete.",
             counted(unseen, "finding")
         );
     }
@@ -77,7 +77,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
             // Nobody has to do what was only proposed.
             true if fails && is_proposal(requirement.row()) => Verdict::Unimplemented,
             true => decision.verdict,
-            // The case went no further: nothing says how the others are.
+            // The case stopped here: there is no evidence about the others.
             false => Verdict::Inconclusive,
         };
         let only_proposed = fails && !decided.is_empty() && decided.iter().all(|row| is_proposal(row.row()));
@@ -109,7 +109,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
     }
     if lost > 0 {
         let explanation =
-            format!("The record had no room for {}, so the evidence is not whole.", counted(lost, "event"));
+            format!("The record had no room for {}, so the evidence is incomplete.", counted(lost, "event"));
         return without_evidence(Verdict::Error, explanation, source());
     }
     let met = |requirement| log.met.iter().any(|met| met.requirement == requirement);
@@ -118,7 +118,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         return without_evidence(Verdict::Error, explanation, source());
     }
     if !log.alive_before || !log.alive_after {
-        let missing = if log.alive_before { "t:liveness() behind" } else { "t:good_exchange() before" };
+        let missing = if log.alive_before { "t:liveness() after" } else { "t:good_exchange() before" };
         let explanation = format!("The case has no {missing} its stimulus: a pass needs a target that was alive.");
         return without_evidence(Verdict::Error, explanation, source());
     }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_script_asked_for_is_held_against_nobody() {
+    fn a_fault_that_the_script_provokes_counts_against_nobody() {
         let asking = |invited| {
             let mut log = good();
             log.invited.push(invited);

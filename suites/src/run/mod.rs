@@ -1,5 +1,5 @@
-//! The engine: plans, runs the cases, judges, keeps evidence and results, and tells it all as
-//! events.
+//! The engine: plans, runs the cases, judges, keeps evidence and results, and reports all of
+//! it as events.
 //!
 //! A run writes below its folder ([`crate::folder`]): `results.sqlite`, `run.json`, and
 //! `cases/<case>/<parameters>/`. Reports are not written here ([`crate::report::write_all`]); they
@@ -103,16 +103,16 @@ pub struct Schedule {
     pub jobs: usize,
     /// The results store by its URL, instead of the file in the run's folder.
     pub store: Option<String>,
-    /// Goes on with the newest run of this target in the store that did not come to its end: its
-    /// plan, its seed, and what it has. The options' filter and seed count for nothing then.
+    /// Resumes the newest unfinished run of this target in the store: its plan, its seed and its
+    /// results. The options' filter and seed are ignored then.
     pub resume: bool,
     /// How long a store that cannot be written is waited for before the run continues without it; a
     /// minute where nothing is given.
     pub patience: Option<Duration>,
 }
 
-/// Runs the selected cases and tells `sink` what happens. With nothing selected the report is empty
-/// and its exit code says so.
+/// Runs the selected cases and reports their events to `sink`. If no case is selected, the report is
+/// empty, with the exit code for that.
 ///
 /// # Errors
 /// The tester cannot work: no folder, no store, no such host. Events stop then.
@@ -146,7 +146,7 @@ pub async fn run_with(
     };
     let begin::Begun { run, plan, mut results, spent_us } = begun;
     held.begin(&run)?;
-    // Before anybody is told: a run that is resumed had an end.
+    // Before the first event: a run that is resumed had an end.
     let mut tries = patience.tries();
     while let Err(error) = store.set_status(&run.id, RunStatus::Running).await {
         tries.after(error).await?;
@@ -155,7 +155,7 @@ pub async fn run_with(
     let mut recorder = Recorder::new(store, run.id.clone(), patience, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
-    // The stream of a run that is resumed is whole.
+    // The stream of a resumed run is complete.
     for (index, result) in (0..).zip(&results) {
         if let Some(result) = result {
             sink.event(&Event::CaseStarted { key: result.key.clone(), index });

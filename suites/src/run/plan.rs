@@ -68,7 +68,7 @@ impl Filter {
         Filter { cases: Some(cases.map(str::to_owned).collect()), ..self }
     }
 
-    /// Part `index`, counted from 0, of `of` parts, into which the whole selection falls without
+    /// Part `index`, counted from 0, of `of` parts, into which the complete selection falls without
     /// overlap.
     #[must_use]
     pub fn shard(self, index: usize, of: usize) -> Self {
@@ -96,7 +96,7 @@ impl Filter {
             })
     }
 
-    /// Does a word say exactly this?
+    /// Does a word select exactly this?
     fn names(&self, key: &CaseKey) -> bool {
         self.words.iter().any(|word| word.starts_with(&key.case) && *word == key.to_string())
     }
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn words_select() {
         let count = |word: &str| keys(&Filter::of([word])).iter().filter(|key| key.case == CASE).count();
-        let whole = ["mpa", "mpa/", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"];
-        for word in whole.into_iter().chain(["mpa/7", "mpa/7.1", "mpa/7.1.1", "MPA-7.1", "MPA-7.1.1"]) {
+        let complete = ["mpa", "mpa/", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"];
+        for word in complete.into_iter().chain(["mpa/7", "mpa/7.1", "mpa/7.1.1", "MPA-7.1", "MPA-7.1.1"]) {
             assert_eq!(count(word), 16, "{word}");
         }
         assert_eq!(count("mpa/7.1.1-key/wrong-octet[octet=3]"), 1);
@@ -214,13 +214,13 @@ mod tests {
         let suites = Suites::embedded().unwrap();
         let is_selection = |filter: Filter| Plan::of(&suites, &filter, 7).is_selection(&suites, 7);
         let all = keys(&Filter::everything());
-        for whole in [
+        for complete in [
             Filter::everything(),
             Filter::everything().tier(Tier::Full),
             Filter::everything().shard(0, 1),
             Filter::everything().rerun("a run", all.iter().cloned()),
         ] {
-            assert!(!is_selection(whole.clone()), "{whole:?}");
+            assert!(!is_selection(complete.clone()), "{complete:?}");
         }
         for part in [
             Filter::of(["mpa"]),
@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_the_whole_without_overlap() {
-        let whole = keys(&Filter::everything());
+    fn shards_are_the_complete_without_overlap() {
+        let complete = keys(&Filter::everything());
         let mut parts: Vec<CaseKey> = (0..3).flat_map(|index| keys(&Filter::everything().shard(index, 3))).collect();
-        assert_eq!(parts.len(), whole.len());
-        parts.sort_by_key(|key| whole.iter().position(|other| other == key));
-        assert_eq!(parts, whole);
+        assert_eq!(parts.len(), complete.len());
+        parts.sort_by_key(|key| complete.iter().position(|other| other == key));
+        assert_eq!(parts, complete);
     }
 }

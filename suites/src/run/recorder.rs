@@ -153,7 +153,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the run in the store. If the store does not have all of the run, says why.
+    /// Ends the run in the store. If the store does not have all of the run, returns the reason.
     pub(super) async fn finish(mut self, planned: u64, summary: &Summary) -> Option<String> {
         if self.away.is_some() {
             self.look().await;

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::clock;
 use crate::model::CaseKey;
 
-/// Seeds are whole numbers that every JSON reader holds exactly.
+/// Seeds are integers that every JSON reader holds exactly.
 const MASK: u64 = (1 << 53) - 1;
 
 /// A seed that nobody chose.

@@ -101,7 +101,7 @@ mod tests {
         // A stopped process: both clocks go on.
         looks.look(at(31), unix + 31 * SECOND);
         assert_eq!(looks.since(at(1)), Some(Duration::from_secs(30)));
-        // A suspended machine: the monotonic clock stands still.
+        // A suspended machine: the monotonic clock stops.
         looks.look(at(32), unix + 91 * SECOND);
         assert_eq!(looks.since(at(31)), Some(Duration::from_secs(60)));
         // A calendar that is set back does not matter, nor does what was before the case.

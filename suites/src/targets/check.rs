@@ -1,5 +1,5 @@
-//! Looks at a target before the suites are run against it: is it there, does its good exchange
-//! work, and what does it answer, asked in the way of its service. Judges nothing.
+//! Probes a target before a run: is it there, does its good exchange work, and what does its service
+//! answer? It judges nothing.
 //!
 //! | file | asks |
 //! | --- | --- |
@@ -31,14 +31,14 @@ pub struct Probe {
     pub text: String,
 }
 
-/// Looks at a target; `sink` hears what is waited for. The first probe tells whether suites can be
+/// Probes a target; `sink` receives what the probes wait for. The first probe shows whether suites can
 /// run against it.
 ///
 /// # Errors
 /// The target cannot be had at all.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
-    // Its good exchange has the markers that the file says it asks for.
+    // Its good exchange has markers if its file declares that it requests them.
     let requests_markers = target.remote().is_some() && target.capabilities().contains(&Capability::AsksForMarkers);
     let mut target = target.clone();
     target.options.requests_markers = requests_markers;
@@ -131,7 +131,7 @@ impl Looker {
         Ok((true, true))
     }
 
-    /// Reports a buffer of rping's server that is larger than its file says.
+    /// Reports a buffer of rping's server that is larger than its file declares.
     async fn buffer_of_rping(&mut self) -> Result<(), OpenError> {
         let mut stage = self.stage()?;
         let taken = stage.probe_rping_buffer(self.try_time()).await;

@@ -1,5 +1,5 @@
 //! A command of a target file that runs to its end: one that brings a dead target back, or one that
-//! says whether the target has crashed.
+//! reports whether the target has crashed.
 //!
 //! What it does (a power switch, a virtual machine, a service manager) is its own business; when to
 //! call it is the run's ([`crate::run`]).
@@ -33,7 +33,7 @@ impl LocalCommand {
     /// nothing.
     ///
     /// # Errors
-    /// It does not start, its status is not 0, or it does not end; the text says which.
+    /// It does not start, its status is not 0, or it does not end; the text names the fault.
     pub(crate) async fn run(&self, limit: Duration) -> Result<(), String> {
         let child = self.command().stdout(std::io::stderr()).spawn();
         self.wait(Running(child.map_err(|error| self.failed(&error))?), limit).await
@@ -50,7 +50,7 @@ impl LocalCommand {
         let reader = std::thread::spawn(move || last_lines(output));
         let ended = self.wait(Running(child), limit).await;
         let until = Instant::now() + LOOK * 10;
-        // A program that it left behind may have the pipe.
+        // A program that it started and that still runs may have the pipe.
         while !reader.is_finished() && Instant::now() < until {
             tokio::time::sleep(LOOK).await;
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_status_is_told() {
+    async fn reports_its_status() {
         let minute = Duration::from_secs(60);
         assert_eq!(shell("exit 0").run(minute).await, Ok(()));
         assert_eq!(shell("exit 3").run(minute).await.unwrap_err(), "/bin/sh: exit status: 3");
@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_not_waited_for_without_end() {
-        let told = shell("exec cat /dev/zero >/dev/null").run(Duration::from_millis(1)).await;
-        assert_eq!(told.unwrap_err(), "/bin/sh: no end within 0 s");
+        let outcome = shell("exec cat /dev/zero >/dev/null").run(Duration::from_millis(1)).await;
+        assert_eq!(outcome.unwrap_err(), "/bin/sh: no end within 0 s");
     }
 }

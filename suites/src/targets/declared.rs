@@ -1,7 +1,7 @@
-//! What a target's file declares, beside what its agent's device says of itself. Judges nothing:
+//! What a target's file declares, beside what its agent's device reports. It judges nothing:
 //! the one or the other may be right.
 //!
-//! What is left out: capabilities of which no device tells (CRCs, markers, revisions of MPA).
+//! Left out are capabilities that no device reports (CRCs, markers, revisions of MPA).
 
 use std::sync::Arc;
 
@@ -13,17 +13,18 @@ use crate::stage::Stage;
 
 /// Where the two differ, in words.
 pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<String> {
-    let told = [(Capability::Atomics, "Atomic Operations", device.atomics)];
-    let differ = told.into_iter().filter_map(|(capability, what, has)| match (declared.contains(&capability), has) {
-        (true, false) => Some(format!("{capability} is declared, and the device {} has no {what}", device.name)),
-        (false, true) => Some(format!("the device {} has {what}, and {capability} is not declared", device.name)),
-        _ => None,
-    });
+    let reported = [(Capability::Atomics, "Atomic Operations", device.atomics)];
+    let differ =
+        reported.into_iter().filter_map(|(capability, what, has)| match (declared.contains(&capability), has) {
+            (true, false) => Some(format!("{capability} is declared, and the device {} has no {what}", device.name)),
+            (false, true) => Some(format!("the device {} has {what}, and {capability} is not declared", device.name)),
+            _ => None,
+        });
     differ.collect()
 }
 
 /// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases
-/// tell of that.
+/// report that.
 pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
     if target.remote().is_none_or(|remote| remote.agent.is_none()) {
         return Ok(Vec::new());
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_one_of_them_has_is_told() {
+    fn reports_what_only_one_of_them_has() {
         let device = |atomics| Device { name: "siw0".to_owned(), atomics, ..Device::default() };
         let declared = [Capability::Atomics, Capability::Crc];
         assert_eq!(

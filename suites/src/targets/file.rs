@@ -1,5 +1,5 @@
 //! Reads the TOML file that describes a target: its fields ([`TargetFile`]) make sense together, or
-//! the error says what does not.
+//! the error names the fault.
 
 use std::io::Read;
 use std::path::Path;
@@ -22,11 +22,11 @@ impl Target {
     /// Reads a target file.
     ///
     /// # Errors
-    /// It cannot be read, or its fields are wrong; the error says where.
+    /// It cannot be read, or its fields are wrong; the error names the place.
     pub fn from_file(path: &Path) -> Result<Self, TargetError> {
         let file = path.display().to_string();
         let failed = |error| TargetError::Read { file: file.clone(), error };
-        // What is no plain file, a device say, does not tell its length beforehand.
+        // A device, for example, has no length in advance.
         let mut octets = Vec::new();
         std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
         if octets.len() as u64 > MAX_FILE {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_initiator_says_where_it_comes_to_and_how() {
+    fn an_initiator_has_an_address_and_a_command() {
         let target = Target::from_toml("t.toml", INITIATOR).unwrap();
         assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0");
         let text = format!("{INITIATOR}start = [\"rping\", \"-c\", \"-a\", \"{{address}}\"]\nservice = \"rping\"\n");
@@ -271,19 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_told_in_words() {
+    fn explains_why_a_file_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |name: &str| Target::resolve(name).unwrap_err().to_string();
+        let message = |name: &str| Target::resolve(name).unwrap_err().to_string();
         assert_eq!(
-            told("bulitin"),
+            message("bulitin"),
             "bulitin: there is no such file, and no target of that name; did you mean builtin?"
         );
         assert!(
-            told(&folder.path().display().to_string())
+            message(&folder.path().display().to_string())
                 .ends_with("is a directory; name a TOML file that describes a target")
         );
         // It has no length and no end.
-        assert!(told("/dev/zero").ends_with("expected at most 1048576 octets"));
+        assert!(message("/dev/zero").ends_with("expected at most 1048576 octets"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What is known about implementations before one of them is met: defaults for a target file, and
-//! remarks for whoever writes one.
+//! remarks for its author.
 //!
 //! Behaviour of public drivers at connection time, no verdicts: nothing here makes a case pass.
 
@@ -40,10 +40,10 @@ pub const PRESETS: [Preset; 4] = [
         remarks: &[
             "asks for no CRC by itself and answers C=1 with C=1; without CRC its CRC fields are zero",
             "does not send markers: M=1 is rejected",
-            "leaves octets lying that arrive right behind its Reply, hence settle_ms",
+            "does not process octets that arrive directly after its Reply, hence settle_ms",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
-            "as initiator a Reply with more than 256 octets of private data, or with S=1 and none, stops its kernel: say how to `restart` it",
+            "as initiator a Reply with more than 256 octets of private data, or with S=1 and none, stops its kernel: configure `restart`",
         ],
     },
     Preset {
@@ -55,7 +55,7 @@ pub const PRESETS: [Preset; 4] = [
         time_scale: 5.0,
         private_data: 256,
         remarks: &[
-            "asks for CRC; asks for no markers and sends them when asked",
+            "requests CRC; does not request markers and sends them on request",
             "as initiator comes again with revision 1 when its revision 2 Request is answered by a reset, not by FIN",
             "in revision 1 its peer-to-peer setting sends a zero-length Read that nobody agreed to",
             "offers the one ready-to-receive message that it is configured for",

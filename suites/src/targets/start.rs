@@ -19,8 +19,8 @@ use weft_peer::{Deviations, Settings};
 
 use super::Service;
 
-/// What stands for where the target shall connect, in a command line; and for the port mapper that
-/// it shall ask, where it does.
+/// The placeholders of a command line: where the target connects to, and the port mapper that it
+/// queries.
 const PLACEHOLDERS: [&str; 4] = ["{address}", "{port}", "{mapper_address}", "{mapper_port}"];
 const WHERE_TO_CONNECT: usize = 2;
 
@@ -38,10 +38,10 @@ pub(crate) enum Start {
     Asker { client: PmClient, deviations: Deviations },
     /// weft's own initiator, over TCP.
     Builtin { settings: Box<Settings>, service: Service, awaiting: Awaiting },
-    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall
-    /// connect, `{mapper_address}` and `{mapper_port}` for the port mapper that it shall ask.
+    /// A program and its arguments, with `{address}` and `{port}` for where it
+    /// connects, `{mapper_address}` and `{mapper_port}` for the port mapper that it queries.
     Command { argv: Vec<String>, awaiting: Option<Awaiting> },
-    /// Somebody is told.
+    /// A person starts it on request.
     Person { name: String },
 }
 
@@ -58,7 +58,7 @@ impl Start {
     /// Starts it: it shall connect to `there`, and where there is a `mapper` ask that one how.
     ///
     /// # Errors
-    /// The command does not start; the text says why.
+    /// The command does not start; the text has the reason.
     pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
             Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
@@ -209,8 +209,8 @@ fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec
     argv.iter().map(fill).collect()
 }
 
-/// Asks for a service, connects where that leads, and speaks SDP there or says a few plain words,
-/// until the other side closes.
+/// Queries the port mapper for a service, connects to the address, and speaks SDP there or sends a few
+/// plain octets, until the other side closes.
 async fn ask(
     client: &PmClient,
     deviations: Deviations,
@@ -234,7 +234,7 @@ async fn ask(
     Ok(())
 }
 
-/// What it says where there is no SDP.
+/// What it sends without SDP.
 const WORDS: &[u8] = b"plain words\n";
 
 #[cfg(test)]
@@ -259,12 +259,12 @@ mod tests {
 
     #[test]
     fn a_slip_in_a_placeholder_is_found() {
-        let told = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()], false);
+        let fault = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()], false);
         for slip in ["{adress}", "-a{Address}", "{address} {prot}", "{ip-address}"] {
-            assert!(told(slip).is_some_and(|told| told.contains("{address} and {port}")), "{slip}");
+            assert!(fault(slip).is_some_and(|fault| fault.contains("{address} and {port}")), "{slip}");
         }
         for right in ["{address}:{port}", "${HOME}/x", "{}", "{ print $1 }", "{1,2}", "{", "}{"] {
-            assert_eq!(told(right), None, "{right}");
+            assert_eq!(fault(right), None, "{right}");
         }
         let asks = ["{mapper_address}:{mapper_port}".to_owned()];
         assert!(wrong_placeholder(&asks, true).is_none() && wrong_placeholder(&asks, false).is_some());

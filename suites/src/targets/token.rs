@@ -28,7 +28,7 @@ impl EnvironmentToken {
     /// The token for this agent, if it is meant for it. A command of a target file gets none.
     ///
     /// # Errors
-    /// An agent on another host needs a token, and this one is not for it; the text says what to
+    /// An agent on another host needs a token, and this one is not for it; the text explains what to
     /// do.
     pub(super) fn for_agent(self, way: &Way) -> Result<Option<String>, String> {
         let (Some(token), Way::Tcp(address)) = (self.token, way) else { return Ok(None) };

@@ -55,7 +55,7 @@ async fn a_silent_target_is_given_up() {
     server.abort();
     assert_eq!((report.results.len(), taken.load(Relaxed)), (16, 3));
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
-    let is_given_up = |result: &&CaseResult| result.explanation.contains("says nothing: 3 cases waited");
+    let is_given_up = |result: &&CaseResult| result.explanation.contains("sends nothing: 3 cases waited");
     assert_eq!(report.results.iter().filter(is_given_up).count(), 13);
 }
 
@@ -172,7 +172,7 @@ async fn a_dead_target_is_restarted() {
             result.steps
         );
         assert!(
-            result.explanation.ends_with("The target was dead behind it, and was restarted."),
+            result.explanation.ends_with("The target was dead after it, and was restarted."),
             "{}",
             result.explanation
         );
@@ -197,7 +197,7 @@ async fn a_target_that_does_not_come_back_is_given_up() {
     server.abort();
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
     let first = &report.results[0].explanation;
-    assert!(first.ends_with("behind it, and does not come back: /bin/false: exit status: 1."), "{first}");
+    assert!(first.ends_with("after it, and does not come back: /bin/false: exit status: 1."), "{first}");
     let is_given_up =
         |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
     assert_eq!(report.results.iter().filter(is_given_up).count(), 15);

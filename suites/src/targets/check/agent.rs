@@ -29,7 +29,7 @@ impl Looker {
         let why = decision.map(|it| it.actual.clone().unwrap_or_else(|| it.explanation.clone())).unwrap_or_default();
         match &device {
             Ok(Done::Device(device)) => {
-                self.add("its agent", Some(true), told(device));
+                self.add("its agent", Some(true), text_of(device));
                 for line in differences(self.target.capabilities(), device) {
                     self.add("device differs", None, line);
                 }
@@ -45,7 +45,7 @@ impl Looker {
 }
 
 /// What cases ask of a device, in a line.
-fn told(device: &Device) -> String {
+fn text_of(device: &Device) -> String {
     let Device { name, driver, firmware, max_ird, max_ord, max_shared, max_windows, max_parts, .. } = device;
     let driver = driver.as_deref().unwrap_or("an unknown driver");
     let has = |count: u32, what: &str| if count == 0 { format!("no {what}") } else { what.to_owned() };

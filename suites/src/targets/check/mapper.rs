@@ -1,4 +1,4 @@
-//! A port mapper, over UDP: is the service mapped that its file says is, and is the other one not?
+//! A port mapper, over UDP: does it map the service that its file declares, and not the other one?
 
 use std::net::SocketAddr;
 
@@ -11,15 +11,15 @@ impl Looker {
     /// What it answers for each service that the target's file names.
     pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
         let (mapped, unmapped) = (self.target.description.mapper.mapped, self.target.description.mapper.unmapped);
-        self.asked("a service that it maps", mapped, true).await?;
-        self.asked("one that it does not map", unmapped, false).await?;
+        self.query("a service that it maps", mapped, true).await?;
+        self.query("one that it does not map", unmapped, false).await?;
         if let Some((_, service)) = self.target.description.mapper.v6 {
-            self.asked("one over IPv6", service, true).await?;
+            self.query("one over IPv6", service, true).await?;
         }
         Ok(())
     }
 
-    async fn asked(&mut self, what: &'static str, service: SocketAddr, maps: bool) -> Result<(), OpenError> {
+    async fn query(&mut self, what: &'static str, service: SocketAddr, maps: bool) -> Result<(), OpenError> {
         let within = self.answer_time();
         let mut stage = self.stage()?;
         let answer = stage.mapper_server().query(service, within).await;
@@ -28,14 +28,14 @@ impl Looker {
             Err(_) => (false, "was not reached".to_owned()),
             Ok(None) => (false, format!("no answer for {service} within {} s", within.as_secs_f64())),
             Ok(Some(Err(other))) => (false, other),
-            Ok(Some(Ok(message))) => told(&message, service, maps),
+            Ok(Some(Ok(message))) => text_of(&message, service, maps),
         };
         self.add(what, Some(works), text);
         Ok(())
     }
 }
 
-fn told(answer: &Message, service: SocketAddr, maps: bool) -> (bool, String) {
+fn text_of(answer: &Message, service: SocketAddr, maps: bool) -> (bool, String) {
     match answer.message_type {
         MessageType::PM_ACCEPT => {
             let address = SocketAddr::new(answer.addresses.accepting(), answer.ap_port);

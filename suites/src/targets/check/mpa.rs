@@ -55,7 +55,7 @@ impl Looker {
                 }
             };
             self.add(what, None, text);
-            // Who says nothing to two of them says nothing to the others, and each costs time.
+            // A target that answers neither of two will not answer the others, and each costs time.
             if !speaks_mpa && silent == 2 {
                 break;
             }
@@ -73,7 +73,7 @@ impl Looker {
         Ok(())
     }
 
-    /// Tells what it can do, as was seen, that its file says nothing of.
+    /// Reports capabilities that it showed and that its file does not declare.
     fn undeclared(&mut self, mut shown: BTreeSet<Capability>) {
         shown.retain(|capability| !self.target.capabilities().contains(capability));
         if !shown.is_empty() {

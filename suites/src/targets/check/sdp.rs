@@ -7,10 +7,10 @@ use super::Looker;
 use crate::stage::SdpStart;
 use crate::targets::{OpenError, Service};
 
-/// Seconds in which a socket that has something to say begins.
+/// Seconds in which a socket that sends first begins.
 const QUIET_SECONDS: f64 = 1.0;
 
-/// Each way to begin, as a target file says it.
+/// Each start-up profile, as a target file names it.
 const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
     (SdpStart::Swapped, FieldOrder::Figure, "start = \"swapped\""),
     (SdpStart::Bare, FieldOrder::Figure, "start = \"bare\""),
@@ -55,7 +55,7 @@ impl Looker {
         Ok(())
     }
 
-    /// There is no SDP as its file says: some other way, or none.
+    /// SDP does not start as its file declares: some other profile, or none.
     async fn other_start(&mut self) -> Result<(), OpenError> {
         if self.profiles().await? {
             return Ok(());
@@ -70,19 +70,19 @@ impl Looker {
         Ok(())
     }
 
-    /// Tries each way to begin SDP, and tells those that are answered by HelloAck; is there one?
+    /// Tries each start-up profile of SDP, and reports those that a HelloAck answers; is there one?
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
-        let (mut found, mut heard) = (false, false);
+        let (mut found, mut has_answered) = (false, false);
         for (start, order, what) in STARTS {
             // What looks like nothing in one order may be a HelloAck in the other; silence is
             // silence.
-            if order == FieldOrder::Mirrored && (found || !heard) {
+            if order == FieldOrder::Mirrored && (found || !has_answered) {
                 break;
             }
             let mut stage = self.stage()?;
             let answer = stage.probe_sdp_start(start, order, self.try_time()).await;
             stage.leave().await;
-            heard |= stage.connections.has_responded;
+            has_answered |= stage.connections.has_responded;
             if let Ok(Ok(hello_ack)) = answer {
                 found = true;
                 self.add(what, None, format!("is answered: {}", hello_ack.describe()));
