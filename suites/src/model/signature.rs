@@ -1,21 +1,20 @@
-//! What of a text is the same in every run: the signature of a failure has nothing else in it.
+//! The signature of a failure: the part of its text that is the same in every run.
 //!
-//! A failure is told with the values that were there: an STag that the target drew, a time, a port,
-//! the number of a frame. They are other ones each time, so they are left out, and `…` stands in
-//! their place. Left are the words, and the small numbers that say what it was: revisions, error
-//! codes, opcodes, counts of octets.
+//! The text has values that differ in each run: an STag that the target chose, a time, a port, the
+//! number of a frame. The signature has `…` in their place. It keeps the words, and the small
+//! numbers that identify the failure: revisions, error codes, opcodes, counts of octets.
 
 /// The text in place of a value.
 const LEFT_OUT: &str = "…";
-/// Hexadecimal digits behind `0x` from which a value is one of its run: opcodes, flags and error
-/// codes are shorter.
+/// Hexadecimal digits after `0x` from which a value belongs to its run: opcodes, flags and error codes
+/// are shorter.
 const LONG_HEX: usize = 4;
-/// Digits from which a decimal number is one of its run.
+/// Digits from which a decimal number belongs to its run.
 const LONG_DECIMAL: usize = 7;
-/// Words in front of a number that depends on what went before, and on how fast.
+/// Words before a number that depends on the earlier traffic and its pace.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
 /// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's
-/// control say what it is.
+/// control identify the error.
 const MANY_OCTETS: usize = 4;
 
 /// The text without what changes from run to run.

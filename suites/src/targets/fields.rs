@@ -170,8 +170,8 @@ pub struct EnhancedTable {
     pub ird: u16,
     /// ORD of the Request, 0 to 16383. Default 1.
     pub ord: u16,
-    /// The ready-to-receive messages that are offered; with any, the peer-to-peer model is asked
-    /// for. Default none.
+    /// The ready-to-receive messages that are offered. With any, the Request is for the peer-to-peer
+    /// model. Default none.
     pub rtr: Vec<RtrKind>,
 }
 

@@ -107,7 +107,7 @@ impl Target {
             )));
         }
         if initiates && fields.portmap != MapperTable::default() {
-            return Err(wrong("portmap: an initiator asks for services of the tester's".into()));
+            return Err(wrong("portmap: an initiator queries the tester's services".into()));
         }
         let most = preset.private_data;
         let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };

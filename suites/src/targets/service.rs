@@ -8,8 +8,7 @@ use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// What its agent is asked to do. A target's file does not say so: cases that need the agent
-    /// have it.
+    /// The verbs of its agent. A target file cannot name it: cases that need the agent have it.
     #[serde(skip)]
     Agent,
     /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server

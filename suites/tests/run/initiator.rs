@@ -107,7 +107,7 @@ async fn a_user_who_starts_a_client_gets_the_address_of_the_port_mapper() {
     let text =
         "name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\nservice = \"port-mapper\"\n";
     let target = Target::from_toml("nic.toml", text).unwrap();
-    assert_eq!(target.info().reached_by, "it asks at UDP 127.0.0.1:0");
+    assert_eq!(target.info().reached_by, "it sends port mapper requests to UDP 127.0.0.1:0");
     let prompts = Arc::new(Mutex::new(Vec::new()));
     let into = prompts.clone();
     let client = PmClient::bind(ClientSettings::default(), None).unwrap();

@@ -9,7 +9,7 @@ use weft_peer::driver::{Awaiting, Desk, Link, TcpLink};
 
 use super::super::description::MapperFacts;
 use super::super::live::{CONNECT_SECONDS, OpenError};
-use super::super::{Description, MapperTable, Service, Start, Target, TargetFile, start};
+use super::super::{Description, Service, Start, Target, TargetFile, start};
 use super::remote::Remote;
 use super::{Connector, Facts, Kind, Opening, Reach, Reached};
 use crate::model::Role;
@@ -82,9 +82,6 @@ fn read(file: &TargetFile) -> Result<Facts, String> {
         }
         None => MapperFacts { made: None, v6: None, ..MapperFacts::builtin() },
     };
-    if initiates && file.portmap != MapperTable::default() {
-        return Err("portmap: an initiator asks for services of the tester's".into());
-    }
     if let Side::Initiator { listen, .. } = &side
         && is_mapper
         && listen.ip().is_unspecified()
@@ -116,7 +113,7 @@ impl Reach for Tcp {
             Side::Responder { address } if is_mapper => format!("UDP {address}"),
             Side::Responder { address } => format!("TCP {address}"),
             Side::Initiator { listen, start } => {
-                let does = if is_mapper { "asks at UDP" } else { "connects to TCP" };
+                let does = if is_mapper { "sends port mapper requests to UDP" } else { "connects to TCP" };
                 match start.join(" ") {
                     start if start.is_empty() => format!("it {does} {listen}"),
                     start => format!("it {does} {listen}, started by: {start}"),
