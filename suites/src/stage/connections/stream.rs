@@ -36,14 +36,27 @@ impl Connections {
                 return Ok(if is_wanted { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            match (self.receive(number, deadline, at).await?, partial) {
-                (Arrival::Octets, _) => {}
-                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
-                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
-                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
-                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            if let Err(missing) = self.receive_more(number, deadline, at, partial).await? {
+                return Ok(Err(missing));
             }
         }
+    }
+
+    /// Waits for more octets of an incomplete frame, of which `partial` describes the octets so far.
+    async fn receive_more(
+        &mut self,
+        number: u32,
+        deadline: weft_peer::Instant,
+        at: Option<&SourceLocation>,
+        partial: Option<String>,
+    ) -> Result<Result<(), NoFrame>, Stop> {
+        Ok(match (self.receive(number, deadline, at).await?, partial) {
+            (Arrival::Octets, _) => Ok(()),
+            (_, Some(partial)) => Err(NoFrame::Other(partial)),
+            (Arrival::Fin, None) => Err(NoFrame::Fin),
+            (Arrival::Reset, None) => Err(NoFrame::Reset),
+            (Arrival::TimedOut, None) => Err(NoFrame::TimedOut),
+        })
     }
 
     /// Takes one complete FPDU from the stream.
@@ -63,12 +76,8 @@ impl Connections {
                 return Ok(Ok(fpdu));
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            match (self.receive(number, deadline, at).await?, partial) {
-                (Arrival::Octets, _) => {}
-                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
-                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
-                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
-                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            if let Err(missing) = self.receive_more(number, deadline, at, partial).await? {
+                return Ok(Err(missing));
             }
         }
     }
