@@ -7,7 +7,8 @@
 use std::io::IoSlice;
 
 use super::batch::PayloadOf;
-use super::llp::{Fin, Llp, LlpSettings, ReceivedUlpdu, Sent};
+use super::llp::{Fin, Llp, ReceivedUlpdu, Sent};
+use super::llp_settings::LlpSettings;
 use super::qp::outbound::Step;
 use super::qp::{Context, WireEvent};
 use super::rnic::Rnic;
