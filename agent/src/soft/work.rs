@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use weft_core::wire::rdmap::AtomicOperation;
 use weft_peer::Instant;
-use weft_peer::hostile::{Fate, conceals};
+use weft_peer::hostile::{Fate, conceals_fate};
 use weft_peer::memory::{Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
     CompletionStatus, CqHandle, Fence, Notification, NotifyKind, Operation as Verb, Payload, ReceiveWr, RemoteAddress,
@@ -171,7 +171,7 @@ impl Inner {
         }
         self.report_ended(now);
         let deviations = &self.settings.deviations;
-        self.events.retain(|(_, event)| fate(event).is_none_or(|fate| !conceals(deviations, fate)));
+        self.events.retain(|(_, event)| fate(event).is_none_or(|fate| !conceals_fate(deviations, fate)));
     }
 }
 

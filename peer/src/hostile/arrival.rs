@@ -7,7 +7,7 @@
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
-use super::segment::{
+use super::context::segment::{
     EXTENSIONS, MO, PAYLOAD, SENDS, TO, WORD, change_word, has_payload, is_last, is_tagged, octet, opcode, set_word,
     word,
 };

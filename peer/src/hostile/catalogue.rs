@@ -1,80 +1,8 @@
-//! The list of deviations, and sets of them.
+//! The list of deviations, and how to find one by its name.
 
 use std::fmt;
 
-use weft_core::RequirementId;
-use weft_core::error::Layer;
-
-use super::hook::Hook;
-
-/// One named violation.
-#[derive(Debug)]
-pub struct Deviation {
-    /// Stable name: the layer, a dot, what the endpoint then does.
-    pub name: &'static str,
-    /// The layer whose rule is broken.
-    pub layer: Layer,
-    /// The requirements that are broken, the main one first; never empty.
-    pub breaks: &'static [RequirementId],
-    /// What the endpoint does wrong, as a phrase that begins with a verb: `sends ...`, `ignores
-    /// ...`.
-    pub description: &'static str,
-    /// Where it does it.
-    pub(crate) hooks: &'static [Hook],
-}
-
-impl Deviation {
-    /// It is in what an MPA Initiator sends at start-up, so an endpoint that listens never commits
-    /// it.
-    #[must_use]
-    pub fn is_of_initiator(&self) -> bool {
-        self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))
-    }
-
-    /// It is in what a PM Client sends or does, so a PM Server never commits it.
-    #[must_use]
-    pub fn is_of_pm_client(&self) -> bool {
-        const CONDUCT: [&str; 16] = [
-            "pm.acknowledges-again",
-            "pm.acknowledges-deny",
-            "pm.connects-after-deny",
-            "pm.heeds-deny-port",
-            "pm.ignores-deny",
-            "pm.ignores-reset",
-            "pm.keeps-asked-address",
-            "pm.keeps-denials",
-            "pm.keeps-for-ever",
-            "pm.keeps-once",
-            "pm.never-falls-back",
-            "pm.never-repeats",
-            "pm.never-stops",
-            "pm.repeats-otherwise",
-            "pm.takes-later-reply",
-            "pm.takes-unasked",
-        ];
-        self.name.starts_with("pm.request-") || self.name.starts_with("pm.ack-") || CONDUCT.contains(&self.name)
-    }
-}
-
-/// The layer that a name begins with.
-pub(super) const fn layer_of(name: &str) -> Layer {
-    match name.as_bytes() {
-        [b'd', b'd', b'p', ..] => Layer::Ddp,
-        [b'r', b'd', b'm', b'a', b'p', ..] => Layer::Rdmap,
-        [b's', b'd', b'p', b'.', ..] => Layer::Sdp,
-        [b'p', b'm', b'.', ..] => Layer::SdpPm,
-        _ => Layer::Mpa,
-    }
-}
-
-/// Names identify deviations.
-impl PartialEq for Deviation {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Deviation {}
+use super::{Deviation, Deviations};
 
 /// Every deviation, sorted by name.
 pub fn all() -> impl Iterator<Item = &'static Deviation> {
@@ -134,14 +62,7 @@ impl fmt::Display for UnknownDeviation {
 
 impl std::error::Error for UnknownDeviation {}
 
-/// The deviations that one endpoint commits; none by default.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Deviations(Vec<&'static Deviation>);
-
 impl Deviations {
-    /// The correct endpoint's set.
-    pub const NONE: Deviations = Deviations(Vec::new());
-
     /// The set of these names.
     ///
     /// # Errors
@@ -152,42 +73,6 @@ impl Deviations {
             set.insert(by_name(name)?);
         }
         Ok(set)
-    }
-
-    /// Adds one; adding it twice changes nothing.
-    pub fn insert(&mut self, deviation: &'static Deviation) {
-        if !self.contains(deviation) {
-            self.0.push(deviation);
-        }
-    }
-
-    /// Is it in the set?
-    #[must_use]
-    pub fn contains(&self, deviation: &Deviation) -> bool {
-        self.0.contains(&deviation)
-    }
-
-    /// Is this the correct endpoint's set?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The deviations, in the order they were added.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Deviation> {
-        self.0.iter().copied()
-    }
-}
-
-impl From<&'static Deviation> for Deviations {
-    fn from(deviation: &'static Deviation) -> Self {
-        Deviations(vec![deviation])
-    }
-}
-
-impl fmt::Debug for Deviations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.iter().map(|deviation| deviation.name)).finish()
     }
 }
 

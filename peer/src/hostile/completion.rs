@@ -3,66 +3,12 @@
 
 use weft_core::wire::rdmap::Immediate;
 
-use super::conduct::Conduct;
+use super::context::completion::is_receive;
+use super::context::conduct::Conduct;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
-
-/// One right completion, and the completions that are reported instead.
-#[derive(Debug)]
-pub(crate) struct Completed<'a> {
-    out: Vec<WorkCompletion>,
-    /// Completions to report later.
-    held: &'a mut Vec<WorkCompletion>,
-}
-
-impl<'a> Completed<'a> {
-    pub(super) fn right(completion: WorkCompletion, held: &'a mut Vec<WorkCompletion>) -> Self {
-        Completed { out: vec![completion], held }
-    }
-
-    pub(super) fn into_reported(self) -> Vec<WorkCompletion> {
-        self.out
-    }
-
-    /// Changes each of a receive that succeeded.
-    fn received(&mut self, change: impl Fn(&mut WorkCompletion)) {
-        self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
-    }
-
-    /// Reports the completions that `swapped` selects in pairs, the second one first.
-    fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
-        for completion in std::mem::take(&mut self.out) {
-            match self.held.pop() {
-                held if !swapped(&completion) => {
-                    self.held.extend(held);
-                    self.out.push(completion);
-                }
-                None => self.held.push(completion),
-                Some(first) => self.out.extend([completion, first]),
-            }
-        }
-    }
-
-    /// Reports the completions that `late` selects after the next receive that it does not select.
-    fn delay(&mut self, late: impl Fn(&WorkCompletion) -> bool) {
-        for completion in std::mem::take(&mut self.out) {
-            if late(&completion) {
-                self.held.push(completion);
-                continue;
-            }
-            self.out.push(completion);
-            if is_receive(&completion) {
-                self.out.append(self.held);
-            }
-        }
-    }
-}
 
 /// Octets of a Send that is not short: one that no other follows would be held back for ever.
 const SHORT: u32 = 8;
-
-fn is_receive(completion: &WorkCompletion) -> bool {
-    completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Receive
-}
 
 fn is_atomic(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Atomic

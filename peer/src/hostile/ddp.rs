@@ -2,7 +2,7 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use super::segment::{
+use super::context::segment::{
     Kept, MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged, make_tagged,
     make_untagged, octet, opcode, set_word, word,
 };

@@ -2,7 +2,9 @@
 
 use weft_core::wire::rdmap::{AtomicOperation, Opcode};
 
-use super::segment::{EXTENSIONS, PAYLOAD, QN, WORD, change_word, is_last, make_tagged, octet, opcode, set_word};
+use super::context::segment::{
+    EXTENSIONS, PAYLOAD, QN, WORD, change_word, is_last, make_tagged, octet, opcode, set_word,
+};
 
 const IMMEDIATE: &[Opcode] = &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE];
 const REQUEST: &[Opcode] = &[Opcode::ATOMIC_REQUEST];

@@ -12,92 +12,22 @@ use weft_core::wire::portmap::Message as PmMessage;
 use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 use weft_core::wire::sdp::FieldOrder;
 
-use super::completion::Completed;
-use super::fpdu::SentFpdu;
-pub(crate) use super::portmap::PmSide;
-use super::portmap::{PmConduct, PmSent};
-use super::sdp::{SdpArrived, SdpConduct, SdpOut, SdpTwin};
-use super::segment::{Kept, SentSegment};
-use super::user::Fate;
-use super::{Conduct, Deviations};
+use super::context::completion::Completed;
+use super::context::conduct::Conduct;
+use super::context::fate::Fate;
+use super::context::fpdu::SentFpdu;
+use super::context::port_mapper::{PmConduct, PmSent, PmSide};
+use super::context::sdp::{SdpArrived, SdpOut, is_counted};
+use super::context::sdp_conduct::SdpConduct;
+use super::context::sdp_twin::SdpTwin;
+use super::context::segment::{Kept, SentSegment};
+use super::deviation::{Deviations, Hook};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
 use crate::portmap::Datagram;
 use crate::rdmap::Fault;
 use crate::sdp::{Output, Violation};
 use crate::verbs::{EventId, WorkCompletion};
-
-/// A place, and what the deviation does there.
-#[derive(Debug)]
-pub(crate) enum Hook {
-    /// The octets that have arrived of the peer's start-up frame, before they are judged.
-    Arrived(fn(Role, &mut [u8])),
-    /// An Atomic Operation, before it is done.
-    Atomic(fn(&mut AtomicOperation)),
-    /// A completion, before it is reported to the user.
-    Completion(fn(&mut Completed<'_>)),
-    /// An asynchronous event: hide it from the user?
-    Conceals(fn(EventId) -> bool),
-    /// The outcome of a connection: hide it from the user?
-    ConcealsFate(fn(Fate) -> bool),
-    /// What the connection does and leaves out.
-    Conduct(fn(&mut Conduct)),
-    /// ORD and IRD of a Queue Pair.
-    Depths(fn(&mut u32, &mut u32)),
-    /// An FPDU in place of the right one.
-    Fpdu(fn(&mut SentFpdu<'_>)),
-    /// The octets of this side's start-up frame.
-    Frame(fn(&mut Vec<u8>)),
-    /// What FPDUs sent, and FPDUs received, look like.
-    Framing(fn(&mut Framing, &mut Framing)),
-    /// The longest ULPDU that is sent.
-    Mulpdu(fn(&mut u16)),
-    /// What start-up settled.
-    Negotiated(fn(&mut Negotiated)),
-    /// ULPDUs with which an Initiator of the peer-to-peer model begins.
-    Opening(fn(&mut Vec<Vec<u8>>)),
-    /// A fault that was found: overlook it? The segment is passed by then.
-    Overlooks(fn(Fault, &mut Kept) -> bool),
-    /// The octets of a port mapper's datagram that arrived, before they are judged; none when it is
-    /// to be lost.
-    PmArrived(fn(PmSide, &mut Vec<u8>)),
-    /// What a port mapper does and leaves out.
-    PmConduct(fn(&mut PmConduct)),
-    /// A PMReq, as the client holds and sends it.
-    PmRequest(fn(&mut PmMessage)),
-    /// A port mapper's datagram on its way out.
-    PmSent(fn(&mut PmSent<'_>)),
-    /// The words of an accepting Reply, with which the Initiator reckons.
-    Reckons(fn(&mut Enhanced)),
-    /// A good FPDU that arrived: refuse it?
-    Refuses(fn(&Fpdu<'_>) -> bool),
-    /// A DDP segment that arrived: what to refuse it for.
-    RefusesSegment(fn(&[u8], &mut Kept) -> Option<Fault>),
-    /// The fields of the Reply to this Request.
-    Reply(fn(&PeerFrame, &mut Startup<'_>)),
-    /// The fields of the Request.
-    Request(fn(&mut Startup<'_>)),
-    /// A message of SDP that arrived, before it is judged.
-    SdpArrived(fn(&mut SdpArrived<'_>)),
-    /// What a machine of SDP does and leaves out.
-    SdpConduct(fn(&mut SdpConduct)),
-    /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the
-    /// connection.
-    SdpOut(fn(&mut SdpOut<'_>)),
-    /// A violation of the peer that was found: overlook it?
-    SdpOverlooks(fn(&Violation) -> bool),
-    /// A DDP segment on its way out.
-    Segment(fn(&mut SentSegment<'_>)),
-    /// The octets of a DDP segment that arrived, before they are judged; none when it is to be
-    /// lost.
-    SegmentArrived(fn(&mut Vec<u8>)),
-    /// The settings of the connection.
-    Settings(fn(&mut Settings)),
-    /// The Terminate.
-    Terminate(fn(&mut Terminate)),
-    /// The peer's start-up frame, as it is reported to the user.
-    ReportedFrame(fn(&mut PeerFrame)),
-}
 
 fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_> {
     deviations.iter().flat_map(|deviation| deviation.hooks)
@@ -168,8 +98,9 @@ pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
 
-/// For each outcome of a connection: is it hidden from the user?
-pub(crate) fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
+/// Do these deviations hide it from the user? For other crates that report connections to users.
+#[must_use]
+pub fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::ConcealsFate(conceals) if conceals(fate)))
 }
 
@@ -177,8 +108,10 @@ pub(crate) fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
 pub(crate) fn settings(settings: &mut Settings) {
     let deviations = settings.deviations.clone();
     for hook in each(&deviations) {
-        if let Hook::Settings(change) = hook {
-            change(settings);
+        match hook {
+            Hook::Mpa(change) => change(&mut settings.mpa),
+            Hook::Timeouts(change) => change(&mut settings.startup_timeout, &mut settings.first_fpdu_timeout),
+            _ => {}
         }
     }
 }
@@ -236,7 +169,7 @@ pub(crate) fn sdp_arrived(
 /// For each output of a machine of SDP: what is done in its place. `sent` is the number of the
 /// message sent last, this one included.
 pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sent: &mut u32) {
-    let right = super::sdp::is_counted(&output, order);
+    let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut twin.kept);
     for hook in each(&twin.deviations) {
         if let Hook::SdpOut(change) = hook {

@@ -8,6 +8,9 @@
 //!
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
+//! The correct code knows `hook`, [`Deviations`] and `context`; the tables know the machines' types.
+//! So imports run in one direction: machines, `hook`, `deviation`, `context`, plain data.
+//!
 //! To add a deviation, add:
 //! - a row in the table of its subject, with its places and what it does there. The subjects are `startup`, `p2p`, `fpdu` and
 //!   `conduct` for MPA; `ddp`, `rdmap`, `extension` for RFC 7306, and `terminate` for what is sent above it; `arrival` for the
@@ -22,10 +25,10 @@ macro_rules! deviations {
         /// The deviations of this subject.
         pub(super) static ALL: &[crate::hostile::Deviation] = &[$(crate::hostile::Deviation {
             name: $name,
-            layer: crate::hostile::catalogue::layer_of($name),
+            layer: crate::hostile::deviation::layer_of($name),
             breaks: &[$(weft_core::requirement!($id)),+],
             description: $description,
-            hooks: &[$(crate::hostile::hook::Hook::$hook($change)),+],
+            hooks: &[$(crate::hostile::deviation::Hook::$hook($change)),+],
         }),+];
     };
 }
@@ -34,7 +37,9 @@ mod arrival;
 mod catalogue;
 mod completion;
 mod conduct;
+mod context;
 mod ddp;
+mod deviation;
 mod extension;
 mod fpdu;
 pub(crate) mod hook;
@@ -44,14 +49,16 @@ mod placement;
 mod portmap;
 mod rdmap;
 mod sdp;
-mod segment;
 mod startup;
 mod terminate;
 mod user;
 
-pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
-pub(crate) use conduct::Conduct;
-pub(crate) use portmap::PmConduct;
-pub(crate) use sdp::{SdpConduct, SdpTwin};
-pub(crate) use segment::Kept;
-pub use user::{Fate, conceals};
+pub use catalogue::{UnknownDeviation, all, by_name};
+pub(crate) use context::conduct::Conduct;
+pub use context::fate::Fate;
+pub(crate) use context::port_mapper::{PmConduct, PmSide};
+pub(crate) use context::sdp_conduct::SdpConduct;
+pub(crate) use context::sdp_twin::SdpTwin;
+pub(crate) use context::segment::Kept;
+pub use deviation::{Deviation, Deviations};
+pub use hook::conceals_fate;

@@ -6,7 +6,7 @@ use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::{FLAG_S, HEADER_LEN, NOT_NEGOTIATED, REPLY_KEY};
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
-use super::segment::{MSN, SENDS, change_word, has_payload, opcode, word};
+use super::context::segment::{MSN, SENDS, change_word, has_payload, opcode, word};
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
 /// Does something to the words of a frame that has them.
@@ -32,14 +32,14 @@ deviations! {
     "p2p.checks-rtr-stag" [Refuses(|fpdu| {
         fpdu.layout().ulpdu_length == 14 && fpdu.ulpdu().flatten().skip(2).take(4).any(|octet| *octet != 0)
     })] ["P2P-9.2-14"] "rejects an empty Write if its STag is not zero";
-    "p2p.closes-enhanced" [Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off)]
+    "p2p.closes-enhanced" [Mpa(|mpa| mpa.enhanced = EnhancedUse::Off)]
         ["P2P-10-2", "P2P-10-9", "P2P-5-2"] "closes on an enhanced Request although it supports enhanced set-up";
     "p2p.counts-without-words" [Frame(|octets| if octets.len() > HEADER_LEN && octets[16] & FLAG_S != 0 {
         octets[19] = octets[19].wrapping_sub(4);
     })] ["P2P-6-10", "P2P-6-2"] "does not count the four bytes of IRD and ORD in PD_Length of an enhanced frame";
-    "p2p.enhanced-without-need" [Settings(|settings| {
-        if settings.mpa.enhanced == EnhancedUse::Answer {
-            settings.mpa.enhanced = EnhancedUse::Ask;
+    "p2p.enhanced-without-need" [Mpa(|mpa| {
+        if mpa.enhanced == EnhancedUse::Answer {
+            mpa.enhanced = EnhancedUse::Ask;
         }
     })] ["P2P-10-1"] "sends an enhanced Request although nothing requires it";
     "p2p.forgets-opening-send" [Segment(|sent| {
@@ -137,7 +137,7 @@ deviations! {
     "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
         ["P2P-6-1", "P2P-6-4"] "sets the bit after S instead of S in enhanced frames";
     "p2p.takes-enhanced-as-unenhanced" [
-        Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off),
+        Mpa(|mpa| mpa.enhanced = EnhancedUse::Off),
         Arrived(|receiver, octets| if receiver == Role::Responder && octets.len() >= HEADER_LEN && octets[17] == 2 {
             octets[16] &= !FLAG_S;
         })

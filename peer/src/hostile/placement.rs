@@ -3,8 +3,8 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use super::conduct::Conduct;
-use super::segment::{TO, change_word, has_payload, opcode};
+use super::context::conduct::Conduct;
+use super::context::segment::{TO, change_word, has_payload, opcode};
 
 deviations! {
     "ddp.keeps-revoked" [Conduct(|conduct: &mut Conduct| conduct.keeps_revoked = true)] [

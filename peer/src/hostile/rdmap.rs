@@ -3,7 +3,7 @@
 use weft_core::wire::mpa::startup::REQUEST_KEY;
 use weft_core::wire::rdmap::Opcode;
 
-use super::segment::{
+use super::context::segment::{
     EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, make_tagged,
     make_untagged, octet, opcode, set_word, word,
 };

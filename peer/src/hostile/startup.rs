@@ -50,7 +50,7 @@ deviations! {
         }
     })] ["MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-7.1.2-22", "MPA-7.1-8"]
         "accepts an MPA Reply whose key is wrong, even that of a Request, as Initiator";
-    "mpa.asks-no-crc" [Settings(|settings| settings.mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
+    "mpa.asks-no-crc" [Mpa(|mpa| mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
         "sends C=0 although CRCs are not switched off";
     "mpa.frame-pd-length-short" [Frame(|octets| if let Some(header) = header(octets) {
         let length = u16::from_be_bytes([header[18], header[19]]).saturating_sub(1);
@@ -69,25 +69,25 @@ deviations! {
         let crc = weft_core::crc::to_octets(weft_core::crc::crc32c(octets));
         octets.extend(crc);
     })] ["MPA-7.1-5", "MPA-7.1.1-25", "MPA-7.1.1-24", "MPA-7.1-1", "MPA-7.1-2"] "sends a CRC after the start-up frame";
-    "mpa.never-times-out-fpdu" [Settings(|settings| settings.first_fpdu_timeout = NEVER)]
+    "mpa.never-times-out-fpdu" [Timeouts(|_, first_fpdu| *first_fpdu = NEVER)]
         ["P2P-mail.6-1"] "waits for the first FPDU without a timeout as Responder";
-    "mpa.never-times-out-startup" [Settings(|settings| settings.startup_timeout = NEVER)]
+    "mpa.never-times-out-startup" [Timeouts(|startup, _| *startup = NEVER)]
         ["MPA-7.1.2-28", "MPA-7.1.2-23"] "waits for the peer's start-up frame without a timeout";
     "mpa.rdmac-reply-without-markers" [
-        Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
+        Mpa(|mpa| mpa.rnic = Rnic::Rdmac),
         Reply(|_, reply| reply.markers = false)
     ] ["MPA-C.2.5-1", "MPA-C.1-1"] "sends M=0 in its Reply as an endpoint of the RDMA Consortium";
     "mpa.rdmac-request-without-markers" [
-        Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
+        Mpa(|mpa| mpa.rnic = Rnic::Rdmac),
         Request(|request| request.markers = false)
     ] ["MPA-C.2.4-1", "MPA-C.1-1"] "sends M=0 in its Request as an endpoint of the RDMA Consortium";
     "mpa.rdmac-version-1" [
-        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Negotiated(|settled| if settled.peer_revision == 0 { settled.version = 1; })
     ] ["MPA-C.1-5", "MPA-C.1-3", "MPA-C.2.3-1", "MPA-C.2.4-2", "MPA-C.2.5-2", "MPA-C.1-7"]
         "uses DDP and RDMAP version 1 with a peer of revision 0, as a permissive endpoint";
     "mpa.rdmac-without-crc" [
-        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Framing(|sent, _| sent.crc = false)
     ] ["MPA-C.1-8", "MPA-C.2.5-2"] "sends no CRCs, even to a peer of revision 0, as a permissive endpoint";
     "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { spoil(octets) })]
@@ -131,7 +131,7 @@ deviations! {
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
         set_key(octets, REQUEST_KEY);
     })] ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
-    "mpa.reply-markers-not-asked" [Settings(|settings| settings.mpa.markers = false), Negotiated(|settled| {
+    "mpa.reply-markers-not-asked" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
         settled.markers_received = true;
     })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in what it receives";
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
@@ -141,7 +141,7 @@ deviations! {
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
         "sends a Reply with revision 3";
     "mpa.reply-to-rdmac-without-markers" [
-        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Reply(|request, reply| if request.revision == 0 { reply.markers = false; })
     ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "sends M=0 in its Reply to revision 0 as a permissive Responder";
     "mpa.request-key" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) { octets[9] = b'Q'; })]

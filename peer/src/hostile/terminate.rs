@@ -3,7 +3,7 @@
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, Terminate, TerminateError};
 
-use super::segment::{MSN, PAYLOAD, QN, change_word, is_tagged, make_tagged, octet, opcode, set_word, word};
+use super::context::segment::{MSN, PAYLOAD, QN, change_word, is_tagged, make_tagged, octet, opcode, set_word, word};
 
 const TERMINATE: &[Opcode] = &[Opcode::TERMINATE];
 /// Offsets of HdrCt and of the parts after the fixed one.

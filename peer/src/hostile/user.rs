@@ -3,25 +3,8 @@
 //!
 //! Those in completions and asynchronous events are in `completion`.
 
-use super::{Deviations, hook};
+use super::Fate;
 use crate::mpa::{PeerFrame, PrivateData};
-
-/// The outcome of a connection, as a connection manager reports it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It was established, and has ended.
-    Disconnected,
-    /// It was not established.
-    Failed,
-    /// The peer rejected it.
-    Rejected,
-}
-
-/// Do these deviations hide it from the user? For other crates that report connections to users.
-#[must_use]
-pub fn conceals(deviations: &Deviations, fate: Fate) -> bool {
-    hook::conceals_fate(deviations, fate)
-}
 
 /// Octets of a Reply's private data that InfiniBand's connection manager reports, however many the
 /// peer sent.

@@ -20,8 +20,7 @@ use super::Datagram;
 use super::ask::{Ask, AskError, Fallback, Resolution};
 use super::cache::Cache;
 use super::message::{self, Discarded};
-use crate::hostile::hook::{self, PmSide};
-use crate::hostile::{Deviations, PmConduct};
+use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
 /// Transactions that are remembered after their reply, if that is configured.

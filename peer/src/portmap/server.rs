@@ -20,8 +20,7 @@ use super::message::{self, Discarded};
 use super::rate::Rate;
 use super::requests::{FourTuple, Held, Phase, Requests};
 use super::table::{Given, Table};
-use crate::hostile::hook::{self, PmSide};
-use crate::hostile::{Deviations, PmConduct};
+use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
 /// Events that wait to be polled; the oldest go first.

@@ -125,7 +125,7 @@ impl Connection {
             None => self.message(now, buffer, octets, arrival),
         };
         if let Err(violation) = judged
-            && !self.twin.as_ref().is_some_and(|twin| twin.overlooks(&violation))
+            && !self.twin.as_ref().is_some_and(|twin| hook::sdp_overlooks(&twin.deviations, &violation))
         {
             self.begin_abort(now, Some(violation));
         }

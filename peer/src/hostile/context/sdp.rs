@@ -5,53 +5,28 @@
 //! none. Messages that are added or left out do not break the numbers of those after them, unless
 //! that is the deviation.
 
-use std::collections::VecDeque;
-
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
-use crate::hostile::Deviations;
-use crate::hostile::segment::{set_word, word};
-use crate::sdp::{Output, Piece, Violation};
+use crate::hostile::context::segment::{set_word, word};
+use crate::sdp::{Output, Piece};
 use crate::verbs::RemoteAddress;
 
 /// MinV and MajV of a Hello and a HelloAck.
-pub(super) const VERSION: usize = 19;
-
-/// The hostile side of one connection.
-#[derive(Debug)]
-pub(crate) struct SdpTwin {
-    pub(crate) deviations: Deviations,
-    pub(crate) kept: SdpKept,
-    /// What is done before the machine is polled again.
-    pub(crate) out: VecDeque<Output>,
-}
-
-impl SdpTwin {
-    /// `None` for the correct endpoint.
-    pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
-        let twin = |deviations| Box::new(SdpTwin { deviations, kept: SdpKept::default(), out: VecDeque::new() });
-        (!deviations.is_empty()).then(|| twin(deviations))
-    }
-
-    /// A violation of the peer that is overlooked.
-    pub(crate) fn overlooks(&self, violation: &Violation) -> bool {
-        super::super::hook::sdp_overlooks(&self.deviations, violation)
-    }
-}
+pub(in crate::hostile) const VERSION: usize = 19;
 
 /// What a connection's deviations remember.
 #[derive(Debug, Default)]
 pub(crate) struct SdpKept {
     /// A number, from 0 on.
-    pub(super) count: u32,
+    pub(in crate::hostile) count: u32,
     /// STags that the peer advertised.
-    pub(super) stags: Vec<u32>,
+    pub(in crate::hostile) stags: Vec<u32>,
     /// Where the last SinkAvail that arrived lets the peer write.
-    pub(super) sink: Option<RemoteAddress>,
+    pub(in crate::hostile) sink: Option<RemoteAddress>,
     /// Octets that went out in a message.
-    pub(super) piece: Option<Piece>,
+    pub(in crate::hostile) piece: Option<Piece>,
     /// What is to go out later.
-    pub(super) held: Option<Output>,
+    pub(in crate::hostile) held: Option<Output>,
     /// The header of the message that went out last.
     head: Vec<u8>,
 }
@@ -59,20 +34,20 @@ pub(crate) struct SdpKept {
 /// One right output, and what is done in its place.
 #[derive(Debug)]
 pub(crate) struct SdpOut<'a> {
-    pub(super) order: FieldOrder,
-    pub(super) out: Vec<Output>,
-    pub(super) kept: &'a mut SdpKept,
+    pub(in crate::hostile) order: FieldOrder,
+    pub(in crate::hostile) out: Vec<Output>,
+    pub(in crate::hostile) kept: &'a mut SdpKept,
 }
 
 /// A message on its way out. Places are those of the draft's figures, counted from the start of the
 /// message.
-pub(super) struct OutMessage<'a> {
+pub(in crate::hostile) struct OutMessage<'a> {
     order: FieldOrder,
     /// All headers; payload may follow them, too.
-    pub(super) head: &'a mut Vec<u8>,
-    pub(super) payload: &'a mut Option<Piece>,
-    pub(super) solicited: &'a mut bool,
-    pub(super) invalidate: &'a mut Option<u32>,
+    pub(in crate::hostile) head: &'a mut Vec<u8>,
+    pub(in crate::hostile) payload: &'a mut Option<Piece>,
+    pub(in crate::hostile) solicited: &'a mut bool,
+    pub(in crate::hostile) invalidate: &'a mut Option<u32>,
 }
 
 impl<'a> SdpOut<'a> {
@@ -102,12 +77,12 @@ impl<'a> SdpOut<'a> {
     }
 
     /// The MID of the right message; `None` where it is none.
-    pub(super) fn mid(&self) -> Option<Mid> {
+    pub(in crate::hostile) fn mid(&self) -> Option<Mid> {
         mid_of(self.out.first()?, self.order)
     }
 
     /// Changes each message.
-    pub(super) fn each(&mut self, mut change: impl FnMut(&mut OutMessage<'_>)) {
+    pub(in crate::hostile) fn each(&mut self, mut change: impl FnMut(&mut OutMessage<'_>)) {
         let order = self.order;
         for output in &mut self.out {
             match output {
@@ -124,7 +99,7 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Changes each message of these MIDs.
-    pub(super) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut OutMessage<'_>)) {
+    pub(in crate::hostile) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut OutMessage<'_>)) {
         self.each(|message| {
             if message.mid().is_some_and(|mid| mids.contains(&mid)) {
                 change(message);
@@ -133,13 +108,13 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Does not send messages of this MID.
-    pub(super) fn lose(&mut self, lost: Mid) {
+    pub(in crate::hostile) fn lose(&mut self, lost: Mid) {
         let order = self.order;
         self.out.retain(|output| mid_of(output, order) != Some(lost));
     }
 
     /// Sends `more` after the right output if it is a message of this MID that `picks` selects.
-    pub(super) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
+    pub(in crate::hostile) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         if picks(head) {
             let like = head.clone();
@@ -149,37 +124,37 @@ impl<'a> SdpOut<'a> {
     }
 
     /// A message of this MID after the one that was sent last.
-    pub(super) fn compose(&self, mid: Mid, rest: &[u8]) -> Output {
+    pub(in crate::hostile) fn compose(&self, mid: Mid, rest: &[u8]) -> Output {
         let like = if self.kept.head.is_empty() { &[0; 16] } else { &self.kept.head[..] };
         message(like, self.order, mid, rest)
     }
 
     /// Is this the first call?
-    pub(super) fn once(&mut self) -> bool {
+    pub(in crate::hostile) fn once(&mut self) -> bool {
         std::mem::replace(&mut self.kept.count, 1) == 0
     }
 
     /// The word of a ModeChange.
-    pub(super) fn mch(&self, mode: Mode, s: bool) -> Vec<u8> {
+    pub(in crate::hostile) fn mch(&self, mode: Mode, s: bool) -> Vec<u8> {
         let mut octets = Vec::new();
         weft_core::wire::sdp::ModeChange { mode, s }.to_raw().append(self.order, &mut octets);
         octets
     }
 
     /// Is the right message a ModeChange of its sender's half to this Mode?
-    pub(super) fn is_change_to(&self, mode: Mode) -> bool {
+    pub(in crate::hostile) fn is_change_to(&self, mode: Mode) -> bool {
         let Some(Output::Send { head, .. }) = self.out.first() else { return false };
         self.mid() == Some(Mid::MODE_CHANGE) && head.get(16..) == Some(&self.mch(mode, false)[..])
     }
 }
 
 impl OutMessage<'_> {
-    pub(super) fn mid(&self) -> Option<Mid> {
+    pub(in crate::hostile) fn mid(&self) -> Option<Mid> {
         mid(self.head, self.order)
     }
 
     /// Changes the octet at this place.
-    pub(super) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
+    pub(in crate::hostile) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
         let place = self.order.place(figure..figure + 1);
         if let Some(octet) = self.head.get_mut(place.start) {
             change(octet);
@@ -188,7 +163,7 @@ impl OutMessage<'_> {
 
     /// Puts MinV and MajV, whose halves of the octet the mirrored order exchanges, into that of a
     /// Hello or HelloAck.
-    pub(super) fn version(&mut self, minv: u8, majv: u8) {
+    pub(in crate::hostile) fn version(&mut self, minv: u8, majv: u8) {
         let version = match self.order {
             FieldOrder::Figure => minv << 4 | majv,
             FieldOrder::Mirrored => majv << 4 | minv,
@@ -197,7 +172,7 @@ impl OutMessage<'_> {
     }
 
     /// Puts 16 bits at this place.
-    pub(super) fn half(&mut self, figure: usize, value: u16) {
+    pub(in crate::hostile) fn half(&mut self, figure: usize, value: u16) {
         let place = self.order.place(figure..figure + 2);
         if let Some(field) = self.head.get_mut(place) {
             field.copy_from_slice(&value.to_be_bytes());
@@ -205,19 +180,19 @@ impl OutMessage<'_> {
     }
 
     /// The 16 bits at this place.
-    pub(super) fn half_at(&self, figure: usize) -> u16 {
+    pub(in crate::hostile) fn half_at(&self, figure: usize) -> u16 {
         let field = self.head.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
     }
 
     /// Changes the 32 bits at this place.
-    pub(super) fn word(&mut self, at: usize, change: impl FnOnce(u32) -> u32) {
+    pub(in crate::hostile) fn word(&mut self, at: usize, change: impl FnOnce(u32) -> u32) {
         let right = word(self.head, at);
         set_word(self.head, at, change(right));
     }
 
     /// Changes Rsvd, Mode and S of a ModeChange.
-    pub(super) fn mode_change(&mut self, change: impl FnOnce(u32, u8, bool) -> (u32, u8, bool)) {
+    pub(in crate::hostile) fn mode_change(&mut self, change: impl FnOnce(u32, u8, bool) -> (u32, u8, bool)) {
         let Some((raw, _)) = self.head.get(16..).and_then(|rest| RawModeChange::read(rest, self.order)) else { return };
         let (rsvd, mode, s) = change(raw.rsvd(), raw.mode(), raw.s());
         self.head.truncate(16);
@@ -225,7 +200,7 @@ impl OutMessage<'_> {
     }
 
     /// Makes the headers longer or shorter, and Len with them.
-    pub(super) fn resize(&mut self, len: usize) {
+    pub(in crate::hostile) fn resize(&mut self, len: usize) {
         self.head.resize(len, 0);
         let payload = self.payload.map_or(0, |piece| piece.len);
         self.word(4, |_| u32::try_from(len).unwrap_or(u32::MAX).saturating_add(payload));
@@ -273,16 +248,16 @@ pub(crate) struct SdpArrived<'a> {
 }
 
 impl SdpArrived<'_> {
-    pub(super) fn is(&self, wanted: Mid) -> bool {
+    pub(in crate::hostile) fn is(&self, wanted: Mid) -> bool {
         mid(&self.octets, self.order) == Some(wanted)
     }
 
     /// The octet at this place of the draft's figures.
-    pub(super) fn octet(&self, figure: usize) -> u8 {
+    pub(in crate::hostile) fn octet(&self, figure: usize) -> u8 {
         self.octets.get(self.order.place(figure..figure + 1).start).copied().unwrap_or(0)
     }
 
-    pub(super) fn set_octet(&mut self, figure: usize, value: u8) {
+    pub(in crate::hostile) fn set_octet(&mut self, figure: usize, value: u8) {
         let place = self.order.place(figure..figure + 1).start;
         if let Some(octet) = self.octets.get_mut(place) {
             *octet = value;
@@ -290,12 +265,12 @@ impl SdpArrived<'_> {
     }
 
     /// The 16 bits at this place.
-    pub(super) fn half(&self, figure: usize) -> u16 {
+    pub(in crate::hostile) fn half(&self, figure: usize) -> u16 {
         let field = self.octets.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
     }
 
-    pub(super) fn set_half(&mut self, figure: usize, value: u16) {
+    pub(in crate::hostile) fn set_half(&mut self, figure: usize, value: u16) {
         let place = self.order.place(figure..figure + 2);
         if let Some(field) = self.octets.get_mut(place) {
             field.copy_from_slice(&value.to_be_bytes());
@@ -303,22 +278,22 @@ impl SdpArrived<'_> {
     }
 
     /// Is it a ModeChange of its sender's half to this Mode?
-    pub(super) fn is_change_to(&self, mode: Mode) -> bool {
+    pub(in crate::hostile) fn is_change_to(&self, mode: Mode) -> bool {
         let rest = self.octets.get(RawBsdh::LEN..).unwrap_or_default();
         let change = RawModeChange::read(rest, self.order).filter(|_| self.is(Mid::MODE_CHANGE));
         change.is_some_and(|(raw, _)| !raw.s() && Mode::from_value(raw.mode()) == Some(mode))
     }
 
-    pub(super) fn word(&self, at: usize) -> u32 {
+    pub(in crate::hostile) fn word(&self, at: usize) -> u32 {
         word(&self.octets, at)
     }
 
-    pub(super) fn set_word(&mut self, at: usize, value: u32) {
+    pub(in crate::hostile) fn set_word(&mut self, at: usize, value: u32) {
         set_word(&mut self.octets, at, value);
     }
 
     /// Remembers the STag of an advertisement of this MID.
-    pub(super) fn note(&mut self, mid: Mid) {
+    pub(in crate::hostile) fn note(&mut self, mid: Mid) {
         if self.is(mid) {
             let stag = self.word(20);
             self.kept.stags.push(stag);
@@ -326,7 +301,7 @@ impl SdpArrived<'_> {
     }
 
     /// Nothing of it counts but Bufs, MSeq and MSeqAck.
-    pub(super) fn ignore(&mut self) {
+    pub(in crate::hostile) fn ignore(&mut self) {
         self.octets.truncate(16);
         self.set_octet(2, 0);
         self.set_octet(3, Mid::DATA.0);
@@ -335,7 +310,7 @@ impl SdpArrived<'_> {
     }
 
     /// It ends the connection.
-    pub(super) fn refuse(&mut self) {
+    pub(in crate::hostile) fn refuse(&mut self) {
         match mid(&self.octets, self.order) {
             // MajV.
             Some(Mid::HELLO | Mid::HELLO_ACK) => self.set_octet(19, 0x12),

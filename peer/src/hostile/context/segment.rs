@@ -10,48 +10,48 @@ use weft_core::wire::rdmap::Opcode;
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// Segments that were held back.
-    pub(super) held: Vec<Vec<u8>>,
+    pub(in crate::hostile) held: Vec<Vec<u8>>,
     /// A number, from 0 on.
-    pub(super) count: u32,
+    pub(in crate::hostile) count: u32,
     /// As many more.
-    pub(super) numbers: [u32; 3],
+    pub(in crate::hostile) numbers: [u32; 3],
 }
 
 /// One right segment, and what goes out in its place.
 #[derive(Debug)]
 pub(crate) struct SentSegment<'a> {
-    pub(super) out: Vec<Vec<u8>>,
-    pub(super) kept: &'a mut Kept,
+    pub(in crate::hostile) out: Vec<Vec<u8>>,
+    pub(in crate::hostile) kept: &'a mut Kept,
 }
 
 impl<'a> SentSegment<'a> {
-    pub(super) fn right(octets: Vec<u8>, kept: &'a mut Kept) -> Self {
+    pub(in crate::hostile) fn right(octets: Vec<u8>, kept: &'a mut Kept) -> Self {
         SentSegment { out: vec![octets], kept }
     }
 
     /// Does the segment continue the message of the previous one?
-    pub(super) fn goes_on(&mut self) -> bool {
+    pub(in crate::hostile) fn goes_on(&mut self) -> bool {
         let open = self.out.first().is_some_and(|octets| !is_last(octets));
         std::mem::replace(&mut self.kept.count, u32::from(open)) != 0
     }
 
     /// Changes each segment.
-    pub(super) fn each(&mut self, change: impl Fn(&mut Vec<u8>)) {
+    pub(in crate::hostile) fn each(&mut self, change: impl Fn(&mut Vec<u8>)) {
         self.out.iter_mut().for_each(change);
     }
 
     /// Changes each segment of these opcodes.
-    pub(super) fn of(&mut self, opcodes: &[Opcode], change: impl Fn(&mut Vec<u8>)) {
+    pub(in crate::hostile) fn of(&mut self, opcodes: &[Opcode], change: impl Fn(&mut Vec<u8>)) {
         self.out.iter_mut().filter(|octets| opcodes.contains(&opcode(octets))).for_each(change);
     }
 
     /// Does not send the segments that `lost` picks.
-    pub(super) fn lose(&mut self, lost: impl Fn(&[u8]) -> bool) {
+    pub(in crate::hostile) fn lose(&mut self, lost: impl Fn(&[u8]) -> bool) {
         self.out.retain(|octets| !lost(octets));
     }
 
     /// Sends the segments that `swapped` selects in pairs, the second one first.
-    pub(super) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
+    pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
             match self.kept.held.pop() {
                 _ if !swapped(&octets) => self.out.push(octets),
@@ -62,7 +62,7 @@ impl<'a> SentSegment<'a> {
     }
 
     /// Sends this before each segment for which there is something.
-    pub(super) fn precede(&mut self, before: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    pub(in crate::hostile) fn precede(&mut self, before: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
             self.out.extend(before(&octets));
             self.out.push(octets);
@@ -70,7 +70,7 @@ impl<'a> SentSegment<'a> {
     }
 
     /// Sends the result of `next`, if any, after each segment.
-    pub(super) fn follow(&mut self, next: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    pub(in crate::hostile) fn follow(&mut self, next: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
             let more = next(&octets);
             self.out.push(octets);
@@ -80,75 +80,75 @@ impl<'a> SentSegment<'a> {
 }
 
 /// RDMAP's opcode.
-pub(super) fn opcode(octets: &[u8]) -> Opcode {
+pub(in crate::hostile) fn opcode(octets: &[u8]) -> Opcode {
     Opcode(octets.get(1).copied().unwrap_or_default() & 0xf)
 }
 
 /// The T bit.
-pub(super) fn is_tagged(octets: &[u8]) -> bool {
+pub(in crate::hostile) fn is_tagged(octets: &[u8]) -> bool {
     octets.first().is_some_and(|octet| octet & 0x80 != 0)
 }
 
 /// The L bit.
-pub(super) fn is_last(octets: &[u8]) -> bool {
+pub(in crate::hostile) fn is_last(octets: &[u8]) -> bool {
     octets.first().is_some_and(|octet| octet & 0x40 != 0)
 }
 
 /// Octets of the DDP header.
-pub(super) fn header_len(octets: &[u8]) -> usize {
+pub(in crate::hostile) fn header_len(octets: &[u8]) -> usize {
     if is_tagged(octets) { 14 } else { 18 }.min(octets.len())
 }
 
 /// Does payload follow its header?
-pub(super) fn has_payload(octets: &[u8]) -> bool {
+pub(in crate::hostile) fn has_payload(octets: &[u8]) -> bool {
     octets.len() > header_len(octets)
 }
 
 /// The opcodes of Sends.
-pub(super) const SENDS: &[Opcode] =
+pub(in crate::hostile) const SENDS: &[Opcode] =
     &[Opcode::SEND, Opcode::SEND_INVALIDATE, Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE];
 /// Those of RFC 7306.
-pub(super) const EXTENSIONS: &[Opcode] =
+pub(in crate::hostile) const EXTENSIONS: &[Opcode] =
     &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE, Opcode::ATOMIC_REQUEST, Opcode::ATOMIC_RESPONSE];
 
 /// Offsets of the fields of an untagged header.
-pub(super) const WORD: usize = 2;
-pub(super) const QN: usize = 6;
-pub(super) const MSN: usize = 10;
-pub(super) const MO: usize = 14;
+pub(in crate::hostile) const WORD: usize = 2;
+pub(in crate::hostile) const QN: usize = 6;
+pub(in crate::hostile) const MSN: usize = 10;
+pub(in crate::hostile) const MO: usize = 14;
 /// Offsets of those of a tagged one.
-pub(super) const STAG: usize = 2;
-pub(super) const TO: usize = 6;
+pub(in crate::hostile) const STAG: usize = 2;
+pub(in crate::hostile) const TO: usize = 6;
 /// Offset of the payload of an untagged segment.
-pub(super) const PAYLOAD: usize = 18;
+pub(in crate::hostile) const PAYLOAD: usize = 18;
 
 /// The 32 bits at `at`; 0 where there are none.
-pub(super) fn word(octets: &[u8], at: usize) -> u32 {
+pub(in crate::hostile) fn word(octets: &[u8], at: usize) -> u32 {
     octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
 /// Puts 32 bits at `at`, where there are any.
-pub(super) fn set_word(octets: &mut [u8], at: usize, value: u32) {
+pub(in crate::hostile) fn set_word(octets: &mut [u8], at: usize, value: u32) {
     if let Some(word) = octets.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *word = value.to_be_bytes();
     }
 }
 
 /// Changes the 32 bits at `at`, where there are any.
-pub(super) fn change_word(octets: &mut [u8], at: usize, change: impl FnOnce(u32) -> u32) {
+pub(in crate::hostile) fn change_word(octets: &mut [u8], at: usize, change: impl FnOnce(u32) -> u32) {
     let right = word(octets, at);
     set_word(octets, at, change(right));
 }
 
 /// Changes the octet at `at`, where there is one.
-pub(super) fn octet(octets: &mut [u8], at: usize, change: impl FnOnce(&mut u8)) {
+pub(in crate::hostile) fn octet(octets: &mut [u8], at: usize, change: impl FnOnce(&mut u8)) {
     if let Some(octet) = octets.get_mut(at) {
         change(octet);
     }
 }
 
 /// An untagged segment as a tagged one of the same opcode, of STag 0 and TO 0.
-pub(super) fn make_tagged(octets: &mut Vec<u8>) {
+pub(in crate::hostile) fn make_tagged(octets: &mut Vec<u8>) {
     if !is_tagged(octets) && octets.len() >= PAYLOAD {
         octet(octets, 0, |control| *control |= 0x80);
         octets.splice(2..PAYLOAD, [0; 12]);
@@ -156,7 +156,7 @@ pub(super) fn make_tagged(octets: &mut Vec<u8>) {
 }
 
 /// A tagged segment as an untagged one of the same opcode, the first of queue 0.
-pub(super) fn make_untagged(octets: &mut Vec<u8>) {
+pub(in crate::hostile) fn make_untagged(octets: &mut Vec<u8>) {
     if is_tagged(octets) && octets.len() >= 14 {
         octet(octets, 0, |control| *control &= !0x80);
         octets.splice(2..14, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);

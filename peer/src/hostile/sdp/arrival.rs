@@ -2,8 +2,8 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
-use super::output::VERSION;
-use crate::hostile::sdp::SdpArrived;
+use crate::hostile::context::sdp::SdpArrived;
+use crate::hostile::context::sdp::VERSION;
 use crate::sdp::Violation;
 
 /// Offsets of fields of Hello and HelloAck.

@@ -2,8 +2,8 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 
-use super::output::OutMessage;
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::OutMessage;
+use crate::hostile::context::sdp::SdpOut;
 
 fn turn(out: &mut SdpOut<'_>, mid: Mid) {
     out.of(&[mid], |message| *message.solicited ^= true);

@@ -2,8 +2,8 @@
 
 use weft_core::wire::sdp::Mid;
 
-use super::output::OutMessage;
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::OutMessage;
+use crate::hostile::context::sdp::SdpOut;
 
 /// Offset of the first word of an extended header; in SrcAH and SinkAH it is Len.
 const FIRST: usize = 16;

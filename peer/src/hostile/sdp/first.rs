@@ -2,8 +2,8 @@
 
 use weft_core::wire::sdp::Mid;
 
-use super::output::OutMessage;
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::OutMessage;
+use crate::hostile::context::sdp::SdpOut;
 
 /// Offsets of the fields that both have.
 const MAX_ADVERTS: usize = 16;

@@ -2,8 +2,8 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 
-use super::output::OutMessage;
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::OutMessage;
+use crate::hostile::context::sdp::SdpOut;
 
 /// Changes each message after start-up.
 fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {

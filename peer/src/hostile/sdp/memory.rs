@@ -5,8 +5,8 @@
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
-use crate::hostile::sdp::SdpOut;
-use crate::hostile::segment::{is_tagged, opcode, word};
+use crate::hostile::context::sdp::SdpOut;
+use crate::hostile::context::segment::{is_tagged, opcode, word};
 use crate::rdmap::Fault;
 use crate::sdp::{Event, Output};
 

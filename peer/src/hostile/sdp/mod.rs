@@ -4,8 +4,6 @@
 //! for what continues although it has ended), the processing of messages that arrive (`arrival`),
 //! the options of a peer among them (`permitted`), and the reaction to them (`reaction`), Private
 //! Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
-//!
-//! [`output`] has what the hooks work on.
 
 mod arrival;
 mod carrier;
@@ -14,16 +12,11 @@ mod extension;
 mod first;
 mod header;
 mod memory;
-mod output;
 mod permitted;
 mod reaction;
 mod sequence;
 mod suspend;
 mod too_late;
-
-pub(crate) use conduct::SdpConduct;
-pub(super) use output::is_counted;
-pub(crate) use output::{SdpArrived, SdpOut, SdpTwin};
 
 /// The deviations of all these subjects.
 pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {

@@ -3,8 +3,8 @@
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
-use crate::hostile::sdp::{SdpArrived, SdpOut};
-use crate::hostile::segment::word;
+use crate::hostile::context::sdp::{SdpArrived, SdpOut};
+use crate::hostile::context::segment::word;
 use crate::sdp::Output;
 
 const BUFS: usize = 0;

@@ -3,7 +3,7 @@
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
-use crate::hostile::sdp::{SdpArrived, SdpOut};
+use crate::hostile::context::sdp::{SdpArrived, SdpOut};
 use crate::sdp::{OpId, Output};
 
 /// Offset of Len, DesSz, or the first word of any extended header.
@@ -71,7 +71,7 @@ deviations! {
     ] ["SDP-9.5.5-13"] "loses the payload of the first Data after its own SinkAvailCancel, and makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
-            out.kept.count = crate::hostile::segment::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
+            out.kept.count = crate::hostile::context::segment::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
         }),
         SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
             make_send_sm(arrived);

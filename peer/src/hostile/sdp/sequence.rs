@@ -3,7 +3,7 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::SdpOut;
 use crate::sdp::{OpId, Output};
 
 /// SrcAH of an STag that is nobody's, for 100 octets; and SinkAH, for 2^20.

@@ -3,7 +3,7 @@
 
 use weft_core::wire::sdp::Mid;
 
-use crate::hostile::sdp::SdpOut;
+use crate::hostile::context::sdp::SdpOut;
 use crate::sdp::{Event, OpId, Output};
 use crate::verbs::RemoteAddress;
 

@@ -3,7 +3,7 @@
 
 use weft_core::wire::mpa::Framing;
 use weft_peer::Deviations;
-use weft_peer::hostile::{Fate, conceals};
+use weft_peer::hostile::{Fate, conceals_fate};
 use weft_peer::mpa::{
     AfterReply, AfterRequest, Deframer, Depth, EnhancedUse, MpaSettings, PeerFrame, PrivateData, WaitReply, WaitRequest,
 };
@@ -38,8 +38,8 @@ fn concluded(deviations: &Deviations, words: [u8; 4]) -> AfterReply {
 const WITH_WORDS: &[u8] = b"\x50\x02\0\x06\0\x03\0\x05hi";
 
 pub(crate) const CHECKS: &[Check] = &[
-    ("mpa.conceals-end", |d| conceals(d, Fate::Disconnected)),
-    ("mpa.conceals-failure", |d| conceals(d, Fate::Failed) && conceals(d, Fate::Rejected)),
+    ("mpa.conceals-end", |d| conceals_fate(d, Fate::Disconnected)),
+    ("mpa.conceals-failure", |d| conceals_fate(d, Fate::Failed) && conceals_fate(d, Fate::Rejected)),
     ("mpa.conceals-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 0),
     ("mpa.pads-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 196),
     ("mpa.passes-trailer", |d| {

@@ -1,0 +1,112 @@
+//! What the hooks of FPDUs work on.
+
+use weft_core::crc;
+use weft_core::wire::mpa::fpdu::{Piece, pad_len};
+use weft_core::wire::mpa::{Framing, Layout};
+
+/// An FPDU on its way out; its hook changes `octets`.
+pub(crate) struct SentFpdu<'a> {
+    pub(in crate::hostile) position: u64,
+    pub(in crate::hostile) ulpdu: &'a [u8],
+    pub(in crate::hostile) framing: Framing,
+    pub(in crate::hostile) octets: Vec<u8>,
+}
+
+impl<'a> SentFpdu<'a> {
+    /// The right FPDU, for a ULPDU of any length that `ULPDU_Length` can express.
+    pub(in crate::hostile) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
+        let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };
+        fpdu.octets = fpdu.compose(ulpdu, framing.phase(), right_marker, 0);
+        fpdu
+    }
+
+    pub(in crate::hostile) fn layout(&self) -> Layout {
+        Layout::new(self.position, u16::try_from(self.ulpdu.len()).unwrap_or(u16::MAX), self.framing.phase())
+    }
+
+    /// An FPDU along a layout with markers in this phase, with these markers and PAD octets, and a
+    /// CRC over all of it.
+    pub(in crate::hostile) fn compose(
+        &self,
+        ulpdu: &[u8],
+        phase: Option<u16>,
+        marker: fn([u8; 2]) -> [u8; 4],
+        pad: u8,
+    ) -> Vec<u8> {
+        let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+        let layout = Layout::new(self.position, length, phase);
+        let body = [&length.to_be_bytes()[..], ulpdu, &[pad; 3][..pad_len(length)]].concat();
+        let (mut rest, mut octets) = (&body[..], Vec::new());
+        for piece in layout.pieces() {
+            match piece {
+                Piece::Body(stretch) => {
+                    let wanted = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
+                    let (now, later) = rest.split_at(wanted.min(rest.len()));
+                    octets.extend_from_slice(now);
+                    rest = later;
+                }
+                Piece::Marker { fpduptr, .. } => octets.extend(marker(fpduptr.to_be_bytes())),
+            }
+        }
+        let value = if self.framing.crc { crc::crc32c(&octets) } else { 0 };
+        octets.extend(crc::to_octets(value));
+        octets
+    }
+
+    /// The same with other markers; without markers it stays as it is.
+    pub(in crate::hostile) fn mark(&mut self, marker: fn([u8; 2]) -> [u8; 4]) {
+        self.octets = self.compose(self.ulpdu, self.framing.phase(), marker, 0);
+    }
+
+    /// Is it the first one?
+    pub(in crate::hostile) fn begins_stream(&self) -> bool {
+        self.position == 0
+    }
+
+    /// Puts the CRC of these octets into the CRC field.
+    pub(in crate::hostile) fn seal(&mut self, covered: &[u8]) {
+        let value = if self.framing.crc { crc::crc32c(covered) } else { 0 };
+        let at = self.octets.len().saturating_sub(4);
+        self.octets.truncate(at);
+        self.octets.extend(crc::to_octets(value));
+    }
+
+    /// Changes the octets before the CRC field, and gives them the CRC that fits.
+    pub(in crate::hostile) fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
+        let at = self.octets.len().saturating_sub(4);
+        self.octets.truncate(at);
+        change(&mut self.octets);
+        let covered = self.octets.clone();
+        self.octets.extend([0; 4]);
+        self.seal(&covered);
+    }
+
+    /// Offset of `ULPDU_Length`.
+    pub(in crate::hostile) fn header(&self) -> usize {
+        let layout = self.layout();
+        usize::try_from(layout.header - layout.start).unwrap_or(0)
+    }
+
+    /// Its octets before the CRC field, without markers that `left_out` names by their place in it.
+    pub(in crate::hostile) fn without_markers(&self, left_out: impl Fn(&Layout, u64) -> bool) -> Vec<u8> {
+        let layout = self.layout();
+        let mut octets = Vec::new();
+        let mut at = 0;
+        for piece in layout.pieces() {
+            let length = match &piece {
+                Piece::Body(stretch) => usize::try_from(stretch.end - stretch.start).unwrap_or(0),
+                Piece::Marker { .. } => 4,
+            };
+            let out = matches!(piece, Piece::Marker { position, .. } if left_out(&layout, position));
+            if !out {
+                octets.extend_from_slice(self.octets.get(at..at + length).unwrap_or_default());
+            }
+            at += length;
+        }
+        octets
+    }
+}
+
+pub(in crate::hostile) fn right_marker([high, low]: [u8; 2]) -> [u8; 4] {
+    [0, 0, high, low]
+}

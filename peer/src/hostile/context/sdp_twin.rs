@@ -1,0 +1,24 @@
+//! The hostile side of one SDP connection.
+
+use std::collections::VecDeque;
+
+use super::sdp::SdpKept;
+use crate::hostile::Deviations;
+use crate::sdp::Output;
+
+/// The hostile side of one connection.
+#[derive(Debug)]
+pub(crate) struct SdpTwin {
+    pub(crate) deviations: Deviations,
+    pub(crate) kept: SdpKept,
+    /// What is done before the machine is polled again.
+    pub(crate) out: VecDeque<Output>,
+}
+
+impl SdpTwin {
+    /// `None` for the correct endpoint.
+    pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
+        let twin = |deviations| Box::new(SdpTwin { deviations, kept: SdpKept::default(), out: VecDeque::new() });
+        (!deviations.is_empty()).then(|| twin(deviations))
+    }
+}
