@@ -1,8 +1,11 @@
 //! What arrives: streaming octets, messages, completions, the end of TCP, and time.
 
-use super::connection::{Arrival, Connection, Op, Phase, Role};
+use super::connection::{Arrival, Connection};
+use super::control::Control;
 use super::hello::{self, Agreed, Refusal};
-use super::next::Control;
+use super::op::Op;
+use super::phase::Phase;
+use super::role::Role;
 use super::startup::Progress;
 use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;

@@ -5,62 +5,30 @@ use std::collections::VecDeque;
 
 use weft_core::wire::sdp::{FieldOrder, Mode};
 
-use super::close::Closing;
+use super::closing::Closing;
+use super::control::Control;
 use super::credits::Credits;
-use super::next::Control;
 use super::nudge::Nudge;
+use super::op::Op;
+use super::phase::Phase;
 use super::pool::Pool;
 use super::resize::Resize;
 use super::sink::Sink;
 use super::source::Source;
 use super::startup::Startup;
-use super::suspend::Suspension;
+use super::suspension::Suspension;
 use super::urgent::Urgent;
 use super::{
-    Event, Exposed, Half, Moved, OpId, Output, PrivateBuffer, ReceiveEnd, Region, SendId, Settings, Violation,
+    Event, Exposed, Half, Moved, OpId, Output, PrivateBuffer, ReceiveEnd, Region, Role, SendId, Settings, Violation,
 };
 use crate::hostile::{Deviations, SdpTwin, hook};
 use crate::time::Instant;
-
-/// The part that a side plays in SDP's start-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Sends Hello.
-    Connecting,
-    /// Answers by HelloAck.
-    Accepting,
-}
 
 /// How a message arrived: of the receive's Work Completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// The STag that it invalidated.
     pub invalidated: Option<u32>,
-}
-
-/// What a completion is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
-    Payload,
-    Read,
-    Write,
-    DisConn,
-    AbortConn,
-    SuspCommAck,
-}
-
-/// The state of the connection.
-#[derive(Debug)]
-pub(super) enum Phase {
-    /// Streaming mode.
-    Starting(Box<Startup>),
-    /// Connecting, in iWARP: HelloAck is to come.
-    WaitHelloAck,
-    Open,
-    /// Between two LLP connections (section 13).
-    Suspended,
-    /// The LLP connection is ended by this side, or gone.
-    Over,
 }
 
 /// One SDP connection.

@@ -2,9 +2,10 @@
 
 use weft_core::wire::sdp::{Body, Message, Mid, Mode, RawBsdh, RawHeader};
 
-use super::connection::{Arrival, Connection, Phase};
+use super::connection::{Arrival, Connection};
+use super::control::Control;
 use super::moved::is_answer;
-use super::next::Control;
+use super::phase::Phase;
 use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
 use crate::time::Instant;
 

@@ -6,55 +6,15 @@ use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
 };
 
-use super::connection::{Connection, Op};
+use super::connection::Connection;
+use super::control::{Carrier, Control, is_solicited};
 use super::moved::is_answer;
-use super::sink::{Answer, Revoke};
+use super::op::Op;
+use super::sink::Revoke;
 use super::source::{Plan, Room, payload_room};
-use super::{Event, Exposed, Half, OpId, Output, Piece, Region};
+use super::{Event, Exposed, Half, Output, Piece, Region};
 use crate::time::Instant;
 use crate::verbs::RemoteAddress;
-
-/// A message that something arrived has made due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Control {
-    SendSm,
-    RdmaRdCompl {
-        len: u32,
-        last: Option<u32>,
-    },
-    RdmaWrCompl {
-        len: u32,
-        stag: u32,
-    },
-    /// A SrcAvailCancel is through.
-    SrcCanceled {
-        send_sm: bool,
-    },
-    SinkCancelAck,
-    AbortConn,
-    /// Data without payload.
-    Update,
-}
-
-impl From<Answer> for Control {
-    fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::RdmaRdCompl { len, last } => Control::RdmaRdCompl { len, last },
-            Answer::SendSm => Control::SendSm,
-            Answer::Canceled { send_sm } => Control::SrcCanceled { send_sm },
-        }
-    }
-}
-
-/// How a message is sent.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Carrier {
-    pub(super) payload: Option<Piece>,
-    pub(super) urgent: bool,
-    pub(super) req_pipe: bool,
-    pub(super) op: Option<OpId>,
-    pub(super) invalidate: Option<u32>,
-}
 
 /// Registers memory for the peer.
 type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
@@ -393,21 +353,4 @@ impl Connection {
         let solicited = is_solicited(message.mid()) || message.mid() == Mid::DATA && (urgent || oob_pend);
         self.out.push_back(Output::Send { op, head, payload, solicited, invalidate });
     }
-}
-
-/// Section 14.2.
-pub(crate) fn is_solicited(mid: Mid) -> bool {
-    matches!(
-        mid,
-        Mid::ABORT_CONN
-            | Mid::SUSP_COMM
-            | Mid::SUSP_COMM_ACK
-            | Mid::SEND_SM
-            | Mid::SRC_AVAIL_CANCEL
-            | Mid::SINK_AVAIL_CANCEL
-            | Mid::HELLO_ACK
-            | Mid::RDMA_WR_COMPL
-            | Mid::RDMA_RD_COMPL
-            | Mid::SINK_CANCEL_ACK
-    )
 }

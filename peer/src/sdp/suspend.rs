@@ -18,47 +18,16 @@
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
 use super::command::Refused;
-use super::connection::{Connection, Op, Phase, Role};
+use super::connection::Connection;
+use super::control::{Carrier, Control};
 use super::credits::Credits;
-use super::next::{Carrier, Control};
 use super::nudge::Nudge;
+use super::op::Op;
+use super::phase::Phase;
 use super::startup::Startup;
-use super::{Event, Half, Output, Settings, Violation};
+use super::suspension::Suspension;
+use super::{Event, Half, Output, Role, Settings, Violation};
 use crate::time::Instant;
-
-/// The state of a suspension.
-#[derive(Debug, Default)]
-pub(super) struct Suspension {
-    /// The user wants it; where the peer shall connect to.
-    wanted: Option<u16>,
-    /// SuspComm is sent.
-    sent: bool,
-    /// The peer's SuspComm is to be answered; its port.
-    answers: Option<u16>,
-    /// SuspCommAck is sent.
-    answered: bool,
-    /// TCP has ended, and what this side is to do next.
-    next: Option<Role>,
-    /// It has happened.
-    pub(super) restarted: bool,
-}
-
-impl Suspension {
-    /// Nothing new is begun.
-    pub(super) fn is_halting(&self) -> bool {
-        self.wanted.is_some() || self.answers.is_some()
-    }
-
-    /// Nothing more is sent on this TCP connection (SDP-13.1.1-8, SDP-13.1.1-12).
-    pub(super) fn is_mute(&self) -> bool {
-        self.answered || self.sent && self.answers.is_none()
-    }
-
-    /// The peer gives no credit any more: only reports of Reads and Writes are still sent.
-    pub(super) fn is_answering(&self) -> bool {
-        self.answers.is_some()
-    }
-}
 
 /// Commands.
 impl Connection {

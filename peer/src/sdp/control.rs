@@ -1,0 +1,65 @@
+//! Messages that are due, and how a message is sent.
+
+use weft_core::wire::sdp::Mid;
+
+use super::sink::Answer;
+use super::{OpId, Piece};
+
+/// A message that something arrived has made due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    SendSm,
+    RdmaRdCompl {
+        len: u32,
+        last: Option<u32>,
+    },
+    RdmaWrCompl {
+        len: u32,
+        stag: u32,
+    },
+    /// A SrcAvailCancel is through.
+    SrcCanceled {
+        send_sm: bool,
+    },
+    SinkCancelAck,
+    AbortConn,
+    /// Data without payload.
+    Update,
+}
+
+impl From<Answer> for Control {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::RdmaRdCompl { len, last } => Control::RdmaRdCompl { len, last },
+            Answer::SendSm => Control::SendSm,
+            Answer::Canceled { send_sm } => Control::SrcCanceled { send_sm },
+        }
+    }
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Carrier {
+    pub(super) payload: Option<Piece>,
+    pub(super) urgent: bool,
+    pub(super) req_pipe: bool,
+    pub(super) op: Option<OpId>,
+    pub(super) invalidate: Option<u32>,
+}
+
+/// Section 14.2.
+pub(crate) fn is_solicited(mid: Mid) -> bool {
+    matches!(
+        mid,
+        Mid::ABORT_CONN
+            | Mid::SUSP_COMM
+            | Mid::SUSP_COMM_ACK
+            | Mid::SEND_SM
+            | Mid::SRC_AVAIL_CANCEL
+            | Mid::SINK_AVAIL_CANCEL
+            | Mid::HELLO_ACK
+            | Mid::RDMA_WR_COMPL
+            | Mid::RDMA_RD_COMPL
+            | Mid::SINK_CANCEL_ACK
+    )
+}
