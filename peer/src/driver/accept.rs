@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::link::LinkError;
-use super::serve::is_of_one_connection;
+use super::accept_error::is_of_one_connection;
+use super::clock::Clock;
+use super::link_error::LinkError;
 use super::tape::Tape;
-use super::tcp::{Clock, SEND_TIMEOUT, TcpTester, reset};
+use super::tcp::{SEND_TIMEOUT, TcpTester, reset};
 use crate::time::Instant;
 
 /// An address where targets are waited for. Clones wait at the same one.

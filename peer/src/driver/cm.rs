@@ -14,8 +14,8 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use super::accept_error::{ACCEPT_PAUSE, is_of_one_connection};
 use super::device::Device;
-use super::serve::is_of_one_connection;
 use super::stream::{Opener, Stream};
 use crate::mpa::{
     AfterReply, AfterRequest, EnhancedUse, Model, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
@@ -206,10 +206,6 @@ const BACKLOG: u32 = 1024;
 /// Start-ups that go on, or are over and wait for the user, at the same time; the connections of
 /// more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
-/// A listener that has run out of descriptors or memory tries again after this time: no event
-/// reports when some are free.
-pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 impl Listener {
     /// Listens on `address`; port 0 picks a free one.
     ///

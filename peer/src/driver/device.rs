@@ -26,9 +26,9 @@ pub use self::polling::BusyPoll;
 use self::polling::Places;
 use self::state::{After, Driven, On, State};
 use self::waiters::{Ticket, Waiters};
+use super::clock::Clock;
 use super::stream::{Opener, Stream};
 use super::tape::Tape;
-use super::tcp::Clock;
 use crate::hostile::mangle::Mangling;
 use crate::verbs::{
     CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, NotifyKind,

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::clock::Clock;
 use super::run::{drive, prepare};
-use super::tcp::Clock;
 use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};

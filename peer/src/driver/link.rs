@@ -6,8 +6,7 @@
 //! [`Tape`].
 //!
 //! ```
-//! use core::time::Duration;
-//! use weft_peer::driver::{Link, LinkError, Received, VirtualLink};
+//! //! use weft_peer::driver::{Link, LinkError, Received, VirtualLink};
 //! use weft_peer::Settings;
 //!
 //! # async fn case() -> Result<(), LinkError> {
@@ -35,21 +34,20 @@
 //! it as a process that ends would: with FIN, or with a reset when octets of the target were not
 //! read.
 
-use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
 use super::accept::AcceptLink;
+use super::datagram_socket::DatagramSocket;
+use super::link_error::LinkError;
 use super::mapper_link::{MapperCall, MapperLink};
 use super::tape::{Direction, Tape, What};
 use super::tcp::TcpLink;
 use super::tester::TesterConnection;
-use super::virtual_asker::{VirtualAsker, VirtualCall};
-use super::virtual_link::VirtualLink;
+use super::virtual_link::{VirtualCall, VirtualLink};
 use crate::time::Instant;
 
 /// A way to one target. See the [module](self).
@@ -65,20 +63,7 @@ pub enum Link {
     Virtual(VirtualLink),
 }
 
-/// What waiting gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
-    /// Octets of the stream, at least one; where they are cut means nothing.
-    Octets(Bytes),
-    /// The target closed its half. Further calls return the same.
-    Fin,
-    /// The connection was reset. Further calls return the same.
-    Reset,
-    /// The deadline came first.
-    TimedOut,
-}
-
-/// a message or connection of a target that queries a port mapper.
+/// A message or connection of a target that queries a port mapper.
 #[derive(Debug)]
 pub enum Call {
     /// A datagram.
@@ -96,58 +81,6 @@ pub enum Call {
         to: SocketAddr,
         /// It.
         connection: Box<TesterConnection>,
-    },
-}
-
-/// Why the tester could not do a step. What a target does to a connection is [`Received`], not an
-/// error; only a [`Reset`](LinkError::Reset) during sending is reported here too.
-#[derive(Debug, thiserror::Error)]
-pub enum LinkError {
-    /// No connection came about.
-    #[error("cannot connect to {address}: {source}")]
-    Connect {
-        /// The target.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// The target is an initiator: it connects itself.
-    #[error("the target is an initiator: it is waited for, and not connected to")]
-    Initiator,
-    /// The target is a responder: nobody comes.
-    #[error("{address} is a responder: it is connected to, and not waited for")]
-    Responder {
-        /// The target.
-        address: SocketAddr,
-    },
-    /// The target did not answer the connection attempt in time.
-    #[error("cannot connect to {address}: no answer within {} s", .after.as_secs_f32())]
-    ConnectTimeout {
-        /// The target.
-        address: SocketAddr,
-        /// How long was waited.
-        after: Duration,
-    },
-    /// The tester closed its half before, or reset the connection.
-    #[error("the tester has closed this connection")]
-    Finished,
-    /// The machine failed.
-    #[error("{doing}: {source}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// The connection was reset while octets were sent. [`TesterConnection::receive`] reports it
-    /// again.
-    #[error("the target reset the connection")]
-    Reset,
-    /// The target took no more octets for so long.
-    #[error("the target took no octets for {} s", .after.as_secs_f32())]
-    SendTimeout {
-        /// How long was waited.
-        after: Duration,
     },
 }
 
@@ -287,7 +220,7 @@ impl Link {
     #[must_use]
     pub fn desk(&self, v6: bool) -> SocketAddr {
         match self {
-            Link::Virtual(_) => VirtualAsker::desk(v6, false),
+            Link::Virtual(_) => VirtualLink::tester_mapper(v6, false),
             other => other.target(),
         }
     }
@@ -335,7 +268,7 @@ impl Link {
     pub async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
         let from = match self {
             Link::Virtual(link) => {
-                let from = VirtualAsker::desk(to.is_ipv6(), aside);
+                let from = VirtualLink::tester_mapper(to.is_ipv6(), aside);
                 link.answer(from, to, octets);
                 from
             }
@@ -463,32 +396,5 @@ impl Link {
     #[must_use]
     pub fn is_virtual(&self) -> bool {
         matches!(self, Link::Virtual(_))
-    }
-}
-
-/// A socket of the tester's for datagrams.
-#[derive(Debug)]
-pub struct DatagramSocket {
-    /// Its own address.
-    pub tester: SocketAddr,
-    /// The target's port mapper.
-    pub target: SocketAddr,
-    udp: Option<UdpSocket>,
-}
-
-impl DatagramSocket {
-    fn in_process(tester: SocketAddr, target: SocketAddr) -> Self {
-        DatagramSocket { tester, target, udp: None }
-    }
-
-    pub(super) fn real(tester: SocketAddr, target: SocketAddr, udp: UdpSocket) -> Self {
-        DatagramSocket { tester, target, udp: Some(udp) }
-    }
-
-    /// Whatever port the port mapper has, the record names that of the specification, by which
-    /// readers know it.
-    fn named(&self, address: SocketAddr) -> SocketAddr {
-        let port = if address == self.target { UDP_PORT } else { address.port() };
-        SocketAddr::new(address.ip(), port)
     }
 }

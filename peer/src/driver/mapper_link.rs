@@ -12,10 +12,11 @@ use tokio::io::ReadBuf;
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::link::LinkError;
-use super::serve::is_of_one_connection;
+use super::accept_error::is_of_one_connection;
+use super::clock::Clock;
+use super::link_error::LinkError;
 use super::tape::Tape;
-use super::tcp::{Clock, SEND_TIMEOUT, TcpTester};
+use super::tcp::{SEND_TIMEOUT, TcpTester};
 use crate::time::Instant;
 
 /// Connections that TCP holds ready for each place.

@@ -10,12 +10,17 @@
 //! - [`soak`]: mangled connections between two RNICs, one after the other.
 
 mod accept;
+mod accept_error;
+mod clock;
 pub mod cm;
+mod datagram_socket;
 pub mod device;
 pub mod initiate;
 pub mod link;
+mod link_error;
 mod mapper_link;
 pub mod portmap;
+mod received;
 mod run;
 pub mod sdp;
 pub mod serve;
@@ -24,15 +29,16 @@ mod stream;
 mod tape;
 mod tcp;
 mod tester;
-mod virtual_asker;
 mod virtual_link;
-mod virtual_mapper;
 
 pub use accept::{AcceptLink, Awaiting};
+pub use datagram_socket::DatagramSocket;
 pub use device::Device;
 pub use initiate::initiate;
-pub use link::{Call, DatagramSocket, Link, LinkError, Received};
+pub use link::{Call, Link};
+pub use link_error::LinkError;
 pub use mapper_link::{Desk, MapperLink};
+pub use received::Received;
 pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;
 pub use tester::TesterConnection;

@@ -8,8 +8,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
+use super::clock::Clock;
 use super::tape::{Direction, Track, What};
-use super::tcp::{self, Clock, is_reset};
+use super::tcp::{self, is_reset};
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::{Service, deliver_events};

@@ -22,10 +22,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::cm::ACCEPT_PAUSE;
+use super::accept_error::{ACCEPT_PAUSE, is_of_one_connection};
+use super::clock::Clock;
 use super::run::{drive, prepare};
 use super::tape::{Direction, Tape, What};
-use super::tcp::Clock;
 use crate::connection::{Closed, Connection, Event, Settings};
 use crate::hostile::mangle::Mangling;
 use crate::mpa::Negotiated;
@@ -221,10 +221,4 @@ impl Server {
         drop(self.listener);
         while tasks.join_next().await.is_some() {}
     }
-}
-
-/// Errors of `accept` that concern the connection that was to be accepted, not the listener.
-pub(super) fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

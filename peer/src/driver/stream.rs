@@ -14,8 +14,8 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
+use super::clock::Clock;
 use super::tape::{Direction, Tape, Track, What};
-use super::tcp::Clock;
 use crate::connection::Transmit;
 use crate::hostile::mangle::Mangler;
 use crate::time::Instant;

@@ -9,29 +9,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::link::{DatagramSocket, LinkError, Received};
+use super::clock::Clock;
+use super::datagram_socket::DatagramSocket;
+use super::link_error::LinkError;
+use super::received::Received;
 use super::tape::Tape;
 use crate::time::Instant;
-
-/// The clock of drivers that live in real time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Clock(tokio::time::Instant);
-
-impl Clock {
-    pub(super) fn start() -> Self {
-        Clock(tokio::time::Instant::now())
-    }
-
-    pub(super) fn now(self) -> Instant {
-        Instant::ORIGIN + self.0.elapsed()
-    }
-
-    /// The runtime's time at `at`; a year from now at most, which no wait outlasts.
-    pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
-        let year = Duration::from_secs(365 * 24 * 3600);
-        self.0 + at.since_origin().min(self.0.elapsed() + year)
-    }
-}
 
 /// How long a target may take no octets by default.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
-use super::link::{LinkError, Received};
+use super::link_error::LinkError;
+use super::received::Received;
 use super::tape::{Direction, Tape, What};
 use super::tcp::TcpTester;
 use super::virtual_link::VirtualTester;

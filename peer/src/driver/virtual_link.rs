@@ -7,24 +7,27 @@
 //! other. Each way takes [`VirtualLink::LATENCY`].
 
 mod end;
+mod network;
+mod pm_client;
+mod pm_server;
 mod world;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use weft_core::wire::portmap::UDP_PORT;
 
 pub(super) use self::end::VirtualTester;
-use self::world::{Machine, World};
-use super::link::LinkError;
+use self::pm_client::PmClient;
+pub(super) use self::pm_client::VirtualCall;
+use self::pm_server::PmServer;
+use self::world::{Machine, World, lock};
+use super::link_error::LinkError;
 use super::tape::Tape;
-use super::virtual_asker::{VirtualAsker, VirtualCall};
-use super::virtual_mapper::VirtualMapper;
 use crate::connection::{Connection, Settings};
 use crate::hostile::Deviations;
 use crate::hostile::mangle::Mangling;
@@ -53,33 +56,25 @@ pub struct VirtualLink {
 
 impl VirtualLink {
     /// Time from an end to the other.
-    pub const LATENCY: Duration = Duration::from_micros(20);
+    pub const LATENCY: Duration = network::LATENCY;
     /// The address of the target.
-    pub const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
-    /// Where the target's port mapper is; another port of it when it strays.
-    #[must_use]
-    pub fn mapper(v6: bool, aside: bool) -> SocketAddr {
-        let ip: IpAddr = if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into() } else { Self::TARGET.ip() };
-        SocketAddr::new(ip, if aside { 40_404 } else { UDP_PORT })
-    }
-
-    /// The tester's addresses, of each family.
-    pub(super) fn tester_ip(v6: bool) -> IpAddr {
-        if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(192, 0, 2, 2).into() }
-    }
-
-    /// Another one of each.
-    pub(super) fn other_ip(v6: bool) -> IpAddr {
-        if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 3).into() } else { Ipv4Addr::new(192, 0, 2, 3).into() }
-    }
-
+    pub const TARGET: SocketAddr = network::TARGET;
     /// Most connections that are open at a time.
     pub const MAX_CONNECTIONS: usize = 1024;
     /// Octets in flight to an end that does not read, before the other is held back, as TCP's
     /// window would.
-    pub const WINDOW: usize = 1 << 20;
-    /// How long a tester's send waits for a target that does not read.
-    pub const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+    pub const WINDOW: usize = network::WINDOW;
+
+    /// Where the target's port mapper is; another port of it when it strays.
+    #[must_use]
+    pub fn mapper(v6: bool, aside: bool) -> SocketAddr {
+        network::mapper(v6, aside)
+    }
+
+    /// The tester's port mapper; another port of it when `aside`.
+    pub(super) fn tester_mapper(v6: bool, aside: bool) -> SocketAddr {
+        network::tester_mapper(v6, aside)
+    }
 
     /// A target that has `factory` make the machine of each new connection.
     pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
@@ -92,8 +87,12 @@ impl VirtualLink {
     /// A target that has `factory` make whatever a new connection is driven by; `None`: it has no
     /// room for one.
     pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
-        let world =
-            Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None, asker: None }));
+        let world = Arc::new(Mutex::new(World {
+            now: Instant::ORIGIN,
+            machines: BTreeMap::new(),
+            pm_server: None,
+            pm_client: None,
+        }));
         VirtualLink {
             world,
             tape: Tape::default(),
@@ -146,7 +145,7 @@ impl VirtualLink {
     /// A PM Server, too, at the target's addresses and UDP port 3935.
     #[must_use]
     pub fn with_mapper(self, settings: ServerSettings, table: Table) -> Self {
-        lock(&self.world).mapper = Some(VirtualMapper::new(Server::new(settings, table)));
+        lock(&self.world).pm_server = Some(PmServer::new(Server::new(settings, table)));
         self
     }
 
@@ -157,29 +156,29 @@ impl VirtualLink {
     /// There is no RNIC for its SDP socket.
     pub fn asking(deviations: Deviations) -> Result<Self, WorkloadError> {
         let link = Self::serving(|_| None);
-        lock(&link.world).asker = Some(VirtualAsker::new(deviations)?);
+        lock(&link.world).pm_client = Some(PmClient::new(deviations)?);
         Ok(VirtualLink { target_opens: true, ..link })
     }
 
-    fn asker<R>(&self, look: impl FnOnce(Instant, &mut VirtualAsker) -> R) -> Option<R> {
+    fn with_pm_client<R>(&self, look: impl FnOnce(Instant, &mut PmClient) -> R) -> Option<R> {
         let mut world = lock(&self.world);
         let now = world.now;
-        world.asker.as_mut().map(|asker| look(now, asker))
+        world.pm_client.as_mut().map(|client| look(now, client))
     }
 
-    /// See [`VirtualAsker::place`]; `None` where the target does not ask.
+    /// See [`PmClient::place`]; `None` where the target does not ask.
     pub(super) fn place(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
-        self.asker(|_, asker| asker.place(v6, other, listens))
+        self.with_pm_client(|_, client| client.place(v6, other, listens))
     }
 
     /// Has the target ask for `service`.
     pub(super) fn ask(&self, service: SocketAddr) -> Result<(), AskError> {
-        self.asker(|now, asker| asker.ask(now, service)).unwrap_or(Ok(()))
+        self.with_pm_client(|now, client| client.ask(now, service)).unwrap_or(Ok(()))
     }
 
     /// A datagram of the tester's port mapper.
     pub(super) fn answer(&self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
-        self.asker(|now, asker| asker.send(now + Self::LATENCY, from, to, octets));
+        self.with_pm_client(|now, client| client.send(now + Self::LATENCY, from, to, octets));
     }
 
     /// What comes from a target that asks next.
@@ -187,11 +186,11 @@ impl VirtualLink {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
         loop {
-            let due = world.asker.as_ref().and_then(VirtualAsker::due);
+            let due = world.pm_client.as_ref().and_then(PmClient::due);
             match (due, world.next()) {
                 (Some(at), next) if at <= deadline.max(world.now) && next.is_none_or(|next| at < next) => {
                     world.now = world.now.max(at);
-                    return world.asker.as_mut().and_then(VirtualAsker::take);
+                    return world.pm_client.as_mut().and_then(PmClient::take);
                 }
                 (_, Some(next)) if next <= deadline => {
                     world.now = world.now.max(next);
@@ -216,7 +215,7 @@ impl VirtualLink {
         let given = {
             let mut world = lock(&self.world);
             let now = world.now;
-            world.mapper.as_mut().and_then(|mapper| mapper.connected(now, from, address))
+            world.pm_server.as_mut().and_then(|server| server.connected(now, from, address))
         };
         if address != Self::TARGET && given.is_none() {
             return Err(LinkError::Connect { address, source: io::ErrorKind::ConnectionRefused.into() });
@@ -232,15 +231,15 @@ impl VirtualLink {
     /// The address of a new socket for datagrams.
     pub(super) fn datagram_address(&mut self, v6: bool) -> SocketAddr {
         self.sockets = self.sockets.wrapping_add(1);
-        SocketAddr::new(Self::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
+        SocketAddr::new(network::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
     }
 
     /// A datagram of the tester's, to the port mapper of that family.
     pub(super) fn send_datagram(&mut self, from: SocketAddr, octets: &[u8]) {
         let mut world = lock(&self.world);
         let arrival = world.now + Self::LATENCY;
-        if let Some(mapper) = &mut world.mapper {
-            mapper.to_target.push_back((arrival, from, octets.to_vec()));
+        if let Some(server) = &mut world.pm_server {
+            server.to_target.push_back((arrival, from, octets.to_vec()));
         }
     }
 
@@ -249,11 +248,11 @@ impl VirtualLink {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
         loop {
-            let due = world.mapper.as_ref().and_then(|mapper| mapper.due(to));
+            let due = world.pm_server.as_ref().and_then(|server| server.due(to));
             match (due, world.next()) {
                 (Some(at), next) if at <= deadline && next.is_none_or(|next| at < next) => {
                     world.now = world.now.max(at);
-                    return world.mapper.as_mut().and_then(|mapper| mapper.take(to));
+                    return world.pm_server.as_mut().and_then(|server| server.take(to));
                 }
                 (_, Some(next)) if next <= deadline => {
                     world.now = world.now.max(next);
@@ -398,10 +397,5 @@ const FIRST_SOCKET: u16 = 33_332;
 fn tester_address(number: u32) -> SocketAddr {
     // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
     let port = 49_152 + u16::try_from(number % 16_384).unwrap_or(0);
-    SocketAddr::new(VirtualLink::tester_ip(false), port)
-}
-
-fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
-    // A service that panicked did so between two happenings; the world is consistent.
-    world.lock().unwrap_or_else(PoisonError::into_inner)
+    SocketAddr::new(network::tester_ip(false), port)
 }

@@ -10,9 +10,9 @@ use tokio::time::sleep_until;
 
 use super::socket::{LONGEST, Role, Socket};
 use super::watch::{Event, Watches};
+use crate::driver::clock::Clock;
 use crate::driver::device::random_seed;
 use crate::driver::tape::Tape;
-use crate::driver::tcp::Clock;
 use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution, Resolved, Transaction};
 
 /// Questions that wait for the client's task.

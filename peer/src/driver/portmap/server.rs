@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use super::socket::{LONGEST, Role, Socket};
+use crate::driver::clock::Clock;
 use crate::driver::tape::Tape;
-use crate::driver::tcp::Clock;
 use crate::portmap::{Datagram, Server, ServerEvent, ServerSettings, Table};
 
 /// Events that wait for their reader; more are dropped.

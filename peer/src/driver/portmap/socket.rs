@@ -8,8 +8,8 @@ use socket2::{Domain, Protocol, SockRef, Type};
 use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
+use crate::driver::clock::Clock;
 use crate::driver::tape::{Direction, Tape, What};
-use crate::driver::tcp::Clock;
 use crate::portmap::Datagram;
 
 /// Longer than any message: what does not fit is no message.

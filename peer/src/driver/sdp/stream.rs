@@ -16,8 +16,8 @@ use super::engine::Engine;
 use super::failover::{Ends, go_on};
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
+use crate::driver::clock::Clock;
 use crate::driver::stream::Stream;
-use crate::driver::tcp::Clock;
 use crate::sdp::{Half, Policy, Refused, Role, Start};
 use crate::verbs::{CqHandle, QpModify, QpState};
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::world::{Item, World};
-use super::{VirtualLink, lock};
-use crate::driver::link::{LinkError, Received};
+use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
+use super::world::{Item, World, lock};
+use crate::driver::link_error::LinkError;
+use crate::driver::received::Received;
 use crate::driver::tape::Tape;
 use crate::time::Instant;
 
@@ -31,16 +32,16 @@ impl VirtualTester {
     /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         let mut world = lock(&self.world);
-        for wait in [VirtualLink::LATENCY, VirtualLink::SEND_TIMEOUT] {
+        for wait in [LATENCY, SEND_TIMEOUT] {
             let unread = world.machines.get(&self.number).map_or(0, |machine| machine.unread);
-            if unread <= VirtualLink::WINDOW {
+            if unread <= WINDOW {
                 break;
             }
             let until = world.now + wait;
             world.run_until(until, None);
         }
-        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > VirtualLink::WINDOW) {
-            return Err(LinkError::SendTimeout { after: VirtualLink::SEND_TIMEOUT });
+        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > WINDOW) {
+            return Err(LinkError::SendTimeout { after: SEND_TIMEOUT });
         }
         drop(world);
         self.put(Item::Octets(Bytes::copy_from_slice(octets)))
@@ -56,7 +57,7 @@ impl VirtualTester {
 
     fn put(&mut self, item: Item) -> Result<(), LinkError> {
         let mut world = lock(&self.world);
-        let arrival = world.now + VirtualLink::LATENCY;
+        let arrival = world.now + LATENCY;
         match world.machines.get_mut(&self.number) {
             Some(machine) => {
                 if let Item::Octets(octets) = &item {
@@ -84,7 +85,7 @@ impl VirtualTester {
 impl Drop for VirtualTester {
     fn drop(&mut self) {
         let mut world = lock(&self.world);
-        let arrival = world.now + VirtualLink::LATENCY;
+        let arrival = world.now + LATENCY;
         if let Some(machine) = world.machines.get_mut(&self.number) {
             machine.abandoned = true;
             let item = if machine.to_tester.is_empty() { Item::Fin } else { Item::Reset };

@@ -2,14 +2,15 @@
 //! clock, which jumps from one happening to the next.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::VirtualLink;
+use super::network::{LATENCY, WINDOW};
+use super::pm_client::PmClient;
+use super::pm_server::PmServer;
 use crate::connection::Transmit;
-use crate::driver::link::Received;
-use crate::driver::virtual_asker::VirtualAsker;
-use crate::driver::virtual_mapper::VirtualMapper;
+use crate::driver::received::Received;
 use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::Served;
 use crate::time::Instant;
@@ -18,8 +19,8 @@ use crate::time::Instant;
 pub(super) struct World {
     pub(super) now: Instant,
     pub(super) machines: BTreeMap<u32, Machine>,
-    pub(super) mapper: Option<VirtualMapper>,
-    pub(super) asker: Option<VirtualAsker>,
+    pub(super) pm_server: Option<PmServer>,
+    pub(super) pm_client: Option<PmClient>,
 }
 
 /// One connection: the target's machine, and what is in flight both ways.
@@ -31,7 +32,7 @@ pub(super) struct Machine {
     /// Octets in `to_target`.
     pub(super) unread: usize,
     /// Octets in `to_tester`.
-    on_the_way: usize,
+    in_flight: usize,
     /// The tester dropped its end: nobody reads.
     pub(super) abandoned: bool,
 }
@@ -50,7 +51,7 @@ impl Machine {
             to_target: VecDeque::new(),
             to_tester: VecDeque::new(),
             unread: 0,
-            on_the_way: 0,
+            in_flight: 0,
             abandoned: false,
         }
     }
@@ -85,7 +86,7 @@ impl Machine {
 
     /// The tester does not read.
     fn is_held_back(&self) -> bool {
-        self.on_the_way >= VirtualLink::WINDOW
+        self.in_flight >= WINDOW
     }
 
     fn is_over(&self) -> bool {
@@ -105,7 +106,7 @@ impl Machine {
             let item = match next_transmit(now, || self.served.poll_transmit(now), self.mangler.as_mut()) {
                 None => return,
                 Some(Transmit::Octets(octets)) => {
-                    self.on_the_way += octets.len();
+                    self.in_flight += octets.len();
                     Item::Octets(octets)
                 }
                 Some(Transmit::Fin) => Item::Fin,
@@ -118,9 +119,9 @@ impl Machine {
                 }
             };
             if self.abandoned {
-                self.on_the_way = 0;
+                self.in_flight = 0;
             } else {
-                self.to_tester.push_back((now + VirtualLink::LATENCY, item));
+                self.to_tester.push_back((now + LATENCY, item));
             }
         }
     }
@@ -187,8 +188,8 @@ impl World {
 
     /// When something happens at the target next.
     pub(super) fn next(&self) -> Option<Instant> {
-        let mapper = self.mapper.as_ref().and_then(VirtualMapper::next);
-        let asker = self.asker.as_ref().and_then(VirtualAsker::next);
+        let mapper = self.pm_server.as_ref().and_then(PmServer::next);
+        let asker = self.pm_client.as_ref().and_then(PmClient::next);
         self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
     }
 
@@ -217,10 +218,10 @@ impl World {
 
     pub(super) fn happen(&mut self) {
         let now = self.now;
-        if let Some(mapper) = &mut self.mapper {
+        if let Some(mapper) = &mut self.pm_server {
             mapper.handle(now);
         }
-        for (number, served) in self.asker.as_mut().map(|asker| asker.handle(now)).unwrap_or_default() {
+        for (number, served) in self.pm_client.as_mut().map(|asker| asker.handle(now)).unwrap_or_default() {
             let mut machine = Machine::new(served, None);
             machine.serve(now);
             self.machines.insert(number, machine);
@@ -247,7 +248,7 @@ impl World {
         let Some((_, item)) = machine.to_tester.pop_front_if(|(at, _)| *at <= now) else { return Received::TimedOut };
         match item {
             Item::Octets(octets) => {
-                machine.on_the_way = machine.on_the_way.saturating_sub(octets.len());
+                machine.in_flight = machine.in_flight.saturating_sub(octets.len());
                 machine.serve(now);
                 Received::Octets(octets)
             }
@@ -255,4 +256,10 @@ impl World {
             Item::Reset => Received::Reset,
         }
     }
+}
+
+/// The world of a link.
+pub(super) fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
+    // A service that panicked did so between two happenings; the world is consistent.
+    world.lock().unwrap_or_else(PoisonError::into_inner)
 }

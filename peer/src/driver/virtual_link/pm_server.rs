@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
-use super::virtual_link::VirtualLink;
+use super::network::{LATENCY, mapper};
 use crate::portmap::Server;
 use crate::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::time::Instant;
 const MOST: usize = 1 << 16;
 
 /// The server and what is in flight.
-pub(super) struct VirtualMapper {
+pub(super) struct PmServer {
     server: Server,
     /// When it arrives, who sent it, its octets.
     pub(super) to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
@@ -21,9 +21,9 @@ pub(super) struct VirtualMapper {
     to_tester: VecDeque<(Instant, SocketAddr, SocketAddr, Bytes)>,
 }
 
-impl VirtualMapper {
+impl PmServer {
     pub(super) fn new(server: Server) -> Self {
-        VirtualMapper { server, to_target: VecDeque::new(), to_tester: VecDeque::new() }
+        PmServer { server, to_target: VecDeque::new(), to_tester: VecDeque::new() }
     }
 
     /// When something happens at the server next.
@@ -36,10 +36,10 @@ impl VirtualMapper {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.server.handle_datagram(now, from, &octets);
             while let Some(datagram) = self.server.poll_datagram() {
-                let source = VirtualLink::mapper(from.is_ipv6(), datagram.aside);
+                let source = mapper(from.is_ipv6(), datagram.aside);
                 if self.to_tester.len() < MOST {
                     let octets = Bytes::from(datagram.octets);
-                    self.to_tester.push_back((now + VirtualLink::LATENCY, datagram.to, source, octets));
+                    self.to_tester.push_back((now + LATENCY, datagram.to, source, octets));
                 }
             }
         }

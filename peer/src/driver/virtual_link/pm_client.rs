@@ -1,16 +1,15 @@
 //! A PM Client in process, for the virtual link, and the connection that it opens where it was
 //! sent: with SDP, or by plain TCP.
 //!
-//! It does what [`follow`](super::portmap::follow) does over real TCP. What is absent: a program
+//! It does what [`follow`](crate::driver::portmap::follow) does over real TCP. What is absent: a program
 //! that wants a service; the tester decides which one is wanted.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use weft_core::wire::portmap::UDP_PORT;
 
-use super::virtual_link::VirtualLink;
+use super::network::{self, LATENCY};
 use crate::hostile::Deviations;
 use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution};
 use crate::sdp::Role;
@@ -25,8 +24,6 @@ const FIRST_HANDLE: u64 = 0x5eed_0000_0000_0001;
 /// The port below those that its connections come from, and the one that it asks from.
 const BELOW_PORTS: u16 = 40_000;
 const ASKS_FROM: u16 = 33_331;
-/// A port of the tester's that is not a port mapper's.
-const ASIDE: u16 = 40_404;
 /// The port below those where the tester listens.
 const BELOW_PLACES: u16 = 20_000;
 
@@ -46,7 +43,7 @@ struct Attempt {
 
 /// What comes to the tester.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum VirtualCall {
+pub(in crate::driver) enum VirtualCall {
     /// A datagram to a socket of the tester's.
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
     /// A connection to a place where the tester listens; the number of its machine.
@@ -54,7 +51,7 @@ pub(super) enum VirtualCall {
 }
 
 /// The client, what is in flight, and where the tester is.
-pub(super) struct VirtualAsker {
+pub(super) struct PmClient {
     client: Client,
     sdp: SdpServer,
     listening: Vec<SocketAddr>,
@@ -69,13 +66,13 @@ pub(super) struct VirtualAsker {
     connections: u32,
 }
 
-impl VirtualAsker {
+impl PmClient {
     /// A client that deviates so.
     pub(super) fn new(deviations: Deviations) -> Result<Self, WorkloadError> {
         let sdp = SdpServer::new(SdpUser::Echo, Role::Connecting, deviations.clone());
         drop(sdp.start(Instant::ORIGIN)?);
         let settings = ClientSettings { deviations, ..ClientSettings::default() };
-        Ok(VirtualAsker {
+        Ok(PmClient {
             client: Client::new(settings, FIRST_HANDLE),
             sdp,
             listening: Vec::new(),
@@ -88,15 +85,10 @@ impl VirtualAsker {
         })
     }
 
-    /// The tester's port mapper; another port of it when `aside`.
-    pub(super) fn desk(v6: bool, aside: bool) -> SocketAddr {
-        SocketAddr::new(VirtualLink::tester_ip(v6), if aside { ASIDE } else { UDP_PORT })
-    }
-
     /// A new address of the tester's; nobody listens there, unless `listens`.
     pub(super) fn place(&mut self, v6: bool, other: bool, listens: bool) -> SocketAddr {
         self.places += 1;
-        let ip = if other { VirtualLink::other_ip(v6) } else { VirtualLink::tester_ip(v6) };
+        let ip = if other { network::other_ip(v6) } else { network::tester_ip(v6) };
         let place = SocketAddr::new(ip, BELOW_PLACES.saturating_add(self.places));
         if listens {
             self.listening.push(place);
@@ -107,14 +99,14 @@ impl VirtualAsker {
     /// Somebody wants a connection to `service`.
     pub(super) fn ask(&mut self, now: Instant, service: SocketAddr) -> Result<(), AskError> {
         let connecting = self.next_end(service.is_ipv6());
-        self.client.ask(now, Ask { mapper: Self::desk(service.is_ipv6(), false), service, connecting })?;
+        self.client.ask(now, Ask { mapper: network::tester_mapper(service.is_ipv6(), false), service, connecting })?;
         self.drain(now);
         Ok(())
     }
 
     fn next_end(&mut self, v6: bool) -> SocketAddr {
         self.ports += 1;
-        SocketAddr::new(VirtualLink::mapper(v6, false).ip(), BELOW_PORTS.saturating_add(self.ports))
+        SocketAddr::new(network::mapper(v6, false).ip(), BELOW_PORTS.saturating_add(self.ports))
     }
 
     /// A datagram of the tester's, at `arrival`; nobody gets one that goes elsewhere.
@@ -160,7 +152,7 @@ impl VirtualAsker {
             return None;
         }
         if !self.listening.contains(&to) {
-            self.attempts.push_back(Attempt { at: now + VirtualLink::LATENCY, refused: true, ..attempt });
+            self.attempts.push_back(Attempt { at: now + LATENCY, refused: true, ..attempt });
             return None;
         }
         // There was memory for one before.
@@ -175,11 +167,11 @@ impl VirtualAsker {
     fn drain(&mut self, now: Instant) {
         while let Some(datagram) = self.client.poll_datagram() {
             let v6 = datagram.to.is_ipv6();
-            let from = if datagram.aside { VirtualLink::mapper(v6, true) } else { asks_from(v6) };
-            let somebody = [false, true].iter().any(|aside| datagram.to == Self::desk(v6, *aside));
+            let from = if datagram.aside { network::mapper(v6, true) } else { asks_from(v6) };
+            let somebody = [false, true].iter().any(|aside| datagram.to == network::tester_mapper(v6, *aside));
             if somebody && self.calls.len() < MOST {
                 let call = VirtualCall::Datagram { to: datagram.to, from, octets: Bytes::from(datagram.octets) };
-                self.calls.push_back((now + VirtualLink::LATENCY, call));
+                self.calls.push_back((now + LATENCY, call));
             }
         }
         while let Some(resolved) = self.client.poll_event() {
@@ -190,7 +182,7 @@ impl VirtualAsker {
 
     fn connect(&mut self, now: Instant, ask: Ask, from: SocketAddr, resolution: Resolution, again: bool) {
         let sdp = matches!(resolution, Resolution::Sdp { .. });
-        let at = now + VirtualLink::LATENCY;
+        let at = now + LATENCY;
         self.attempts.push_back(Attempt { at, ask, from, to: resolution.address(), sdp, again, refused: false });
     }
 
@@ -209,5 +201,5 @@ impl VirtualAsker {
 
 /// Where the client's datagrams come from.
 fn asks_from(v6: bool) -> SocketAddr {
-    SocketAddr::new(VirtualLink::mapper(v6, false).ip(), ASKS_FROM)
+    SocketAddr::new(network::mapper(v6, false).ip(), ASKS_FROM)
 }

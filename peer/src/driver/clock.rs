@@ -1,0 +1,25 @@
+//! Real time for the machines.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// The clock of drivers in real time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock(tokio::time::Instant);
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Clock(tokio::time::Instant::now())
+    }
+
+    pub(super) fn now(self) -> Instant {
+        Instant::ORIGIN + self.0.elapsed()
+    }
+
+    /// The runtime's time at `at`; a year from now at most, which no wait outlasts.
+    pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
+        let year = Duration::from_secs(365 * 24 * 3600);
+        self.0 + at.since_origin().min(self.0.elapsed() + year)
+    }
+}
