@@ -8,8 +8,9 @@ use libc::c_int;
 use weft_peer::shim::{Answer, By, Failure, Names, Request, Rules, Unreachable, is_here};
 
 use crate::agent::{Agent, PATIENCE, SHORTLY};
+use crate::errno::{errno, set_errno};
 use crate::rules::{Known, report, rules};
-use crate::socket::{self, Room, errno, set_errno};
+use crate::socket::{self, Room};
 
 /// connect(2) to a service: the result if a rule matches, otherwise `None`.
 pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {

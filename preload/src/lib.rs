@@ -36,6 +36,7 @@
 
 mod agent;
 mod calls;
+mod errno;
 mod real;
 mod rules;
 mod socket;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{RTLD_NEXT, c_int, c_void, sockaddr, socklen_t};
 
-use crate::socket::set_errno;
+use crate::errno::set_errno;
 
 /// A function's address, looked up once.
 struct Symbol {

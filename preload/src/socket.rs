@@ -214,19 +214,3 @@ pub(crate) fn send(fd: c_int, octets: &[u8]) -> isize {
     // SAFETY: there are that many octets.
     unsafe { libc::send(fd, octets.as_ptr().cast::<c_void>(), octets.len(), libc::MSG_NOSIGNAL) }
 }
-
-/// `errno`.
-pub(crate) fn errno() -> c_int {
-    // SAFETY: it is a location of this thread.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: and it always exists.
-    unsafe { *place }
-}
-
-/// Sets `errno`.
-pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: it is a location of this thread.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: and it always exists.
-    unsafe { *place = number };
-}
