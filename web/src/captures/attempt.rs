@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::shelf;
+use super::id::id;
 use super::source::Source;
 
 /// The prefix of the names of these files; the id of the capture follows.
@@ -22,7 +22,7 @@ pub(super) struct Attempt(PathBuf);
 impl Attempt {
     /// Marks the capture; `None` if the folder is not writable.
     pub(super) fn begin(source: &Source) -> Option<Self> {
-        let path = source.path.with_file_name(format!("{BEGUN}{}", shelf::id(source.path.file_name()?)));
+        let path = source.path.with_file_name(format!("{BEGUN}{}", id(source.path.file_name()?)));
         std::fs::write(&path, state(source)).ok()?;
         Some(Attempt(path))
     }

@@ -16,6 +16,7 @@
 mod attempt;
 mod cache;
 pub(crate) mod follow;
+mod id;
 mod memory;
 pub(crate) mod read;
 pub(crate) mod shelf;

@@ -3,15 +3,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
-
 use super::attempt::{self, BEGUN};
+use super::id::id;
 use super::source::Source;
 
 /// The maximum number of names that are read from the folder.
@@ -109,15 +107,6 @@ pub(super) fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     !name.starts_with('.') && name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
-}
-
-/// The id of the file with that name.
-pub(super) fn id(name: &OsStr) -> String {
-    let digest = Sha256::digest(name.as_encoded_bytes());
-    digest.iter().take(8).fold(String::new(), |mut id, octet| {
-        let _ = write!(id, "{octet:02x}");
-        id
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::id::id;
 use super::read;
 use super::shelf::{self, Shelf, UNFINISHED};
 
@@ -132,7 +133,7 @@ fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String
     for number in 1..=MOST_NAMESAKES {
         let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
         match stored.persist_noclobber(folder.join(&name)) {
-            Ok(_) => return Ok(shelf::id(OsStr::new(&name))),
+            Ok(_) => return Ok(id(OsStr::new(&name))),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => stored = error.file,
             Err(error) => return Err(error.error.into()),
         }

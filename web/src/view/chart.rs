@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
+use weft_suites::model::{Counts, Verdict};
 use weft_suites::store::RunRecord;
 
-use super::target::shown;
 use super::{time, url};
 
 /// In units of the drawing.
@@ -60,4 +60,9 @@ impl Chart {
     pub(super) fn svg(self) -> String {
         self.0
     }
+}
+
+/// The verdicts that a chart shows.
+fn shown(of: &Counts) -> [(Verdict, u64); 4] {
+    [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::Error].map(|verdict| (verdict, of.of(verdict)))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use weft_suites::model::{Counts, RunStatus, Score, Tier, Verdict};
+use weft_suites::model::{RunStatus, Score, Tier};
 use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
 use weft_suites::targets::Target;
 
@@ -170,9 +170,4 @@ fn line<'a>(record: &'a RunRecord, before: Option<&RunRecord>, scores: &BTreeMap
         partial: partial(record),
         compare: before.filter(|before| is_done(before)).map(|before| url::compare(&before.info.id, &info.id)),
     }
-}
-
-/// The verdicts that a chart shows.
-pub(super) fn shown(of: &Counts) -> [(Verdict, u64); 4] {
-    [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::Error].map(|verdict| (verdict, of.of(verdict)))
 }

@@ -8,6 +8,7 @@ use weft_suites::model::CaseResult;
 
 use super::control::{Again, Start};
 use super::model::{Accepted, Baseline, Cases, Matrix, Pairs, Run, Runs, Sections, Targets, Trend};
+use super::openapi::{json_of, parameter, path, problem_answer, refusals};
 use super::{MOST_RUNS, RUNS};
 use crate::failure::Problem;
 
@@ -92,29 +93,6 @@ pub(super) fn document() -> Value {
     })
 }
 
-pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) -> Value {
-    json!({"name": name, "in": place, "description": about, "required": place == "path", "schema": schema})
-}
-
-/// A resource that can be read. `is_named`: its path names a thing that may not exist.
-pub(super) fn path<T: JsonSchema>(
-    made: &mut SchemaGenerator,
-    problem: &Schema,
-    about: &str,
-    parameters: &[Value],
-    is_named: bool,
-) -> Value {
-    let mut answers = refusals(problem);
-    answers["200"] = json!({"description": about, "content": json_of(&made.subschema_for::<T>())});
-    if is_named {
-        answers["404"] = problem_answer(problem, "Not found");
-    }
-    if parameters.iter().any(|parameter| parameter["in"] == "query") {
-        answers["400"] = problem_answer(problem, "The query is invalid");
-    }
-    json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
-}
-
 /// The export of a run.
 fn zip(problem: &Schema, parameters: &[Value]) -> Value {
     let about = "Returns the report, evidence and hashes of a run as a zip file";
@@ -156,26 +134,4 @@ fn stop(problem: &Schema, parameters: &[Value]) -> Value {
     answers["404"] = problem_answer(problem, "There is no such target");
     answers["409"] = problem_answer(problem, "The run is over");
     json!({"delete": {"summary": about, "parameters": parameters, "responses": answers}})
-}
-
-/// Errors that every resource may return.
-fn refusals(problem: &Schema) -> Value {
-    json!({
-        "401": problem_answer(problem, "The token is missing or not valid"),
-        "403": problem_answer(problem, "Only an operator may do that, or a page of another site sent the request"),
-        "429": {
-            "description": "Too many wrong tokens came from this address",
-            "headers": {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}},
-            "content": json_of(problem),
-        },
-    })
-}
-
-/// An answer whose document is a [`Problem`].
-pub(super) fn problem_answer(problem: &Schema, about: &str) -> Value {
-    json!({"description": about, "content": json_of(problem)})
-}
-
-fn json_of(schema: &Schema) -> Value {
-    json!({"application/json": {"schema": schema}})
 }

@@ -7,6 +7,7 @@ mod control;
 mod describe;
 mod failure;
 mod model;
+mod openapi;
 mod over;
 
 use axum::extract::State;

@@ -4,7 +4,7 @@ use schemars::Schema;
 use schemars::generate::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::super::describe::{parameter, path, problem_answer};
+use super::super::openapi::{parameter, path, problem_answer};
 use super::model::{Capture, Captures, FilterRead, Findings, Made, Packet, Packets};
 use super::{LINES, MOST_LINES, TYPES};
 

@@ -1,0 +1,51 @@
+//! The parts of which the description of the API is made: parameters, resources and errors.
+
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+/// A parameter of a path or query.
+pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) -> Value {
+    json!({"name": name, "in": place, "description": about, "required": place == "path", "schema": schema})
+}
+
+/// A resource that can be read. `is_named`: its path names a thing that may not exist.
+pub(super) fn path<T: JsonSchema>(
+    made: &mut SchemaGenerator,
+    problem: &Schema,
+    about: &str,
+    parameters: &[Value],
+    is_named: bool,
+) -> Value {
+    let mut answers = refusals(problem);
+    answers["200"] = json!({"description": about, "content": json_of(&made.subschema_for::<T>())});
+    if is_named {
+        answers["404"] = problem_answer(problem, "Not found");
+    }
+    if parameters.iter().any(|parameter| parameter["in"] == "query") {
+        answers["400"] = problem_answer(problem, "The query is invalid");
+    }
+    json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
+}
+
+/// Errors that every resource may return.
+pub(super) fn refusals(problem: &Schema) -> Value {
+    json!({
+        "401": problem_answer(problem, "The token is missing or not valid"),
+        "403": problem_answer(problem, "Only an operator may do that, or a page of another site sent the request"),
+        "429": {
+            "description": "Too many wrong tokens came from this address",
+            "headers": {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}},
+            "content": json_of(problem),
+        },
+    })
+}
+
+/// An answer whose document is a [`Problem`].
+pub(super) fn problem_answer(problem: &Schema, about: &str) -> Value {
+    json!({"description": about, "content": json_of(problem)})
+}
+
+pub(super) fn json_of(schema: &Schema) -> Value {
+    json!({"application/json": {"schema": schema}})
+}
