@@ -4,8 +4,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::capture::sheet::Kind;
+use crate::capture::lines::Kind;
 use crate::entry::Purpose;
+use crate::motion::Motion;
 
 /// A command of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,17 +50,6 @@ pub(crate) enum Command {
     Stop,
     /// Open an input line.
     Type(Purpose),
-}
-
-/// Up or down, and how far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Motion {
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    First,
-    Last,
 }
 
 /// The help for the keys of both screens.

@@ -20,12 +20,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
+mod byte_columns;
 mod capture;
 mod command;
 mod complete;
 mod entry;
 mod error;
 mod list;
+mod motion;
 mod mouse;
 mod run;
 mod terminal;

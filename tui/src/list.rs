@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::command::Motion;
+use crate::motion::Motion;
 
 /// The selected line, and the line at the top of the panel.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::command::Motion;
+use crate::motion::Motion;
 
 /// Lines that the wheel scrolls.
 pub(crate) const WHEEL: usize = 3;

@@ -3,17 +3,17 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ratatui::Frame;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEvent};
 use ratatui::crossterm::execute;
 
 use crate::command::{Command, command};
 use crate::mouse::{Mouse, mouse};
+use crate::view::Draw;
 
 /// How often to look for keys and new data. Without keys, the screen is drawn at most this often.
 const TICK: Duration = Duration::from_millis(40);
 
-/// A screen: state that takes commands and draws itself.
+/// A screen: state that takes commands.
 pub(crate) trait Screen {
     /// Takes a bounded number of messages of background threads; `true` if there were any.
     fn poll(&mut self) -> bool;
@@ -23,11 +23,10 @@ pub(crate) trait Screen {
     fn mouse(&mut self, mouse: Mouse);
     /// Executes a command; `false` ends the screen.
     fn command(&mut self, command: Command) -> bool;
-    fn draw(&mut self, frame: &mut Frame<'_>);
 }
 
 /// Shows `screen` until it ends. Restores the terminal in any case, also after a panic.
-pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
+pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let restore = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

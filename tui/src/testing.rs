@@ -6,7 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
-use crate::terminal::Screen;
+use crate::view::Draw;
 
 /// A capture of the source tree.
 pub(crate) fn capture_path(name: &str) -> PathBuf {
@@ -14,7 +14,7 @@ pub(crate) fn capture_path(name: &str) -> PathBuf {
 }
 
 /// Draws `screen` on a terminal of this size.
-pub(crate) fn drawn(screen: &mut dyn Screen, width: u16, height: u16) -> Buffer {
+pub(crate) fn drawn(screen: &mut impl Draw, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| screen.draw(frame)).unwrap();
     terminal.backend().buffer().clone()

@@ -22,6 +22,7 @@ pub(crate) mod fields;
 pub(crate) mod filtered;
 mod hunt;
 pub(crate) mod indexer;
+pub(crate) mod lines;
 mod places;
 mod pointed;
 pub(crate) mod recording;
@@ -33,18 +34,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::TryRecvError;
 
-use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{OwnedRow, PackedIndex};
 
-use crate::command::{Command, Motion};
+use crate::command::Command;
 use crate::entry::{self, Entry, Given};
 use crate::error::Error;
 use crate::list::List;
+use crate::motion::Motion;
 use crate::mouse::Mouse;
+use crate::terminal;
 use crate::theme::Theme;
-use crate::{terminal, view};
 use details::{Details, Request};
 use feed::FAILED;
 use fields::Fields;
@@ -434,10 +435,6 @@ impl terminal::Screen for Screen {
             Command::PreviousMarked => self.jump(PackedIndex::previous_marked),
         }
         true
-    }
-
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        view::capture::draw(self, frame.area(), frame.buffer_mut());
     }
 }
 

@@ -3,10 +3,11 @@
 use ratatui::layout::Position;
 
 use super::{Panel, Screen};
-use crate::command::{Command, Motion};
+use crate::byte_columns::octet_at;
+use crate::command::Command;
+use crate::motion::Motion;
 use crate::mouse::{Mouse, WHEEL};
 use crate::terminal::Screen as _;
-use crate::view::octets::octet_at;
 
 impl Screen {
     pub(super) fn pointed(&mut self, mouse: Mouse) {

@@ -3,8 +3,6 @@
 //!
 //! The list of findings grows while the capture is read. The others need another pass ([`study`]).
 
-use weft_core::requirement::Severity;
-
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -12,41 +10,13 @@ use weft_dissector::browse::packed::ListedFinding;
 use weft_dissector::output::ladder::Ladder;
 
 use super::feed::FAILED;
+use super::lines::{Kind, Line};
 use super::recording::Recording;
 use super::study::{self, Studied};
 use crate::list::List;
 
 /// The minimum time between two passes for the list of a growing capture.
 const ANEW: Duration = Duration::from_secs(1);
-
-/// The kind of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Findings,
-    /// Connections with the numbers of their findings.
-    Connections,
-    /// The messages of both endpoints of a connection, in order.
-    Ladder,
-    /// Reads and atomic operations with their latency.
-    Operations,
-    /// The output of `weft stats`.
-    Statistics,
-    /// The messages of a connection with their bytes, as in `weft follow`.
-    Messages,
-    /// Only the payload of these messages.
-    Payload,
-}
-
-/// One line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) text: String,
-    /// The frame that it links to.
-    pub(crate) frame: Option<u64>,
-    /// The connection that it describes.
-    pub(crate) stream: Option<u32>,
-    pub(crate) severity: Option<Severity>,
-}
 
 /// The list.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use weft_dissector::output::story::{self, Story};
 use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::Stats;
 
+use super::lines::{Kind, Line};
 use super::recording::Recording;
-use super::sheet::{Kind, Line};
 
 /// The maximum number of rows of a ladder.
 const MOST_ROWS: usize = 20_000;

@@ -180,7 +180,7 @@ fn draws_every_size_and_the_help() {
 fn escape_goes_back_and_never_quits() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
-    commands(&mut screen, &[Command::Help, Command::Back, Command::Open(sheet::Kind::Findings), Command::Back]);
+    commands(&mut screen, &[Command::Help, Command::Back, Command::Open(lines::Kind::Findings), Command::Back]);
     assert!(!screen.help && screen.sheet.is_none() && screen.filtered.is_some());
     let number = screen.row().unwrap().number;
     commands(&mut screen, &[Command::Back]);
@@ -221,7 +221,7 @@ fn frames_that_are_not_read_are_reported() {
     let remark = format!("not read: {packets} frames of IPsec ESP (encrypted)");
     let shown = text(&drawn(&mut screen, 80, 24));
     assert!(shown.lines().last().unwrap().contains(&remark), "{shown}");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
     assert!(screen.sheet.as_ref().unwrap().lines.iter().any(|line| line.text == remark));
 }
 
@@ -261,7 +261,7 @@ fn a_thread_that_fails_is_reported_and_blocks_nothing() {
     screen.follow_entry(crate::entry::Entry { text: "frame.number < 3".to_owned(), ..entry });
     wait(&mut screen, &|screen| screen.filtered.as_ref().is_some_and(|filtered| !filtered.is_reading));
     assert_eq!((screen.listed(), screen.notice.as_deref()), (2, Some(FAILED)));
-    screen.command(Command::Open(sheet::Kind::Statistics));
+    screen.command(Command::Open(lines::Kind::Statistics));
     wait(&mut screen, &|screen| !screen.sheet.as_ref().unwrap().is_reading());
     assert_eq!(screen.sheet.as_ref().unwrap().note, FAILED);
 }
@@ -365,7 +365,7 @@ fn text_of(screen: &mut Screen) -> String {
 #[test]
 fn the_list_of_findings_leads_to_their_frames() {
     let mut screen = settled("rping-crc.pcap");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Findings)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Findings)]);
     assert!(text_of(&mut screen).contains("none so far"));
     commands(&mut screen, &[Command::Quit]);
     let severity = weft_core::requirement::Severity::Error;
@@ -376,7 +376,7 @@ fn the_list_of_findings_leads_to_their_frames() {
     }
     type_in(&mut screen, Purpose::Frame, "9");
     // These findings are not in the file, so the threads must not be awaited.
-    screen.command(Command::Open(sheet::Kind::Findings));
+    screen.command(Command::Open(lines::Kind::Findings));
     assert_eq!(screen.sheet.as_ref().unwrap().list.selected, 1, "the next after frame 9");
     insta::assert_snapshot!(text_of(&mut screen));
     screen.command(DOWN);
@@ -396,10 +396,10 @@ fn the_list_of_findings_leads_to_their_frames() {
 #[test]
 fn a_ladder_begins_at_the_frame_and_leads_to_others() {
     let mut screen = settled("rping-crc.pcap");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     assert!(screen.sheet.is_none() && screen.notice.is_some(), "frame 1 is an ARP request");
     type_in(&mut screen, Purpose::Frame, "16");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     insta::assert_snapshot!(text_of(&mut screen));
     let (before, wide) = (screen.sheet.as_ref().unwrap().lines.clone(), text(&drawn(&mut screen, 120, 24)));
     let drawn_anew = &screen.sheet.as_ref().unwrap().lines;
@@ -411,16 +411,16 @@ fn a_ladder_begins_at_the_frame_and_leads_to_others() {
 #[test]
 fn connections_operations_and_statistics() {
     let mut screen = settled("rping-crc.pcap");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Connections)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Connections)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 6)));
     // The ladder of the connection that the list selects.
-    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     assert!(text_of(&mut screen).contains("Ladder of connection 0"));
-    commands(&mut screen, &[Command::Open(sheet::Kind::Operations)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Operations)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 10)));
-    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 24)));
-    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
     assert!(screen.sheet.is_none());
 }
 
@@ -428,10 +428,10 @@ fn connections_operations_and_statistics() {
 fn a_connection_is_followed() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Frame, "16");
-    commands(&mut screen, &[Command::Open(sheet::Kind::Messages)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Messages)]);
     insta::assert_snapshot!(text_of(&mut screen));
     commands(&mut screen, &[Command::Move(Motion::First)]);
-    commands(&mut screen, &[Command::Open(sheet::Kind::Payload)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Payload)]);
     assert!(text_of(&mut screen).contains("Payload of connection 0"));
     commands(&mut screen, &[Command::Move(Motion::Last), Command::Toggle]);
     // The last message with payload, according to tshark: iwarp_rdma.opcode in {0, 2..6}.
@@ -466,7 +466,7 @@ fn the_mouse_selects_and_opens() {
     let lines = screen.fields.shown().len();
     click(&mut screen, "▸ Frame");
     assert!(screen.fields.shown().len() > lines);
-    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     text_of(&mut screen);
     let first = screen.sheet.as_ref().unwrap().list.selected;
     screen.mouse(Mouse::Scroll(ratatui::layout::Position::new(5, 5), Motion::Down));

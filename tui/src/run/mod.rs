@@ -19,17 +19,17 @@ pub(crate) mod tree;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use weft_suites::model::{CaseKey, Event, Verdict};
 
-use crate::command::{Command, Motion};
+use crate::command::Command;
 use crate::entry::{self, Entry, Given, Purpose, next_place};
 use crate::error::Error;
 use crate::list::List;
+use crate::motion::Motion;
 use crate::mouse::{Mouse, WHEEL};
+use crate::terminal;
 use crate::theme::Theme;
-use crate::{terminal, view};
 use again::Rounds;
 pub use again::{Starter, Wish};
 use progress::{Planned, Progress, State};
@@ -347,10 +347,6 @@ impl terminal::Screen for Screen {
             Command::PreviousMarked => self.jump(true),
         }
         true
-    }
-
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        view::run::draw(self, frame.area(), frame.buffer_mut());
     }
 }
 

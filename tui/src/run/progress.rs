@@ -78,7 +78,7 @@ impl Progress {
                     let place = self.place(key);
                     self.planned[place].state = State::Waiting;
                 }
-                self.counts = super::tree::counts(&self.planned);
+                self.counts = counts(&self.planned);
             }
             Event::TargetWaiting { what, seconds } => {
                 self.waits_for = Some(Waits { what, until: now + Duration::from_secs(seconds) });
@@ -147,4 +147,15 @@ impl Progress {
             (None, None, None) => RunStatus::Planned,
         }
     }
+}
+
+/// The verdicts of these cases so far.
+pub(crate) fn counts(planned: &[Planned]) -> Counts {
+    let mut counts = Counts::default();
+    for case in planned {
+        if let State::Done(result) = &case.state {
+            counts.add(result.verdict);
+        }
+    }
+    counts
 }

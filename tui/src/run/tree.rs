@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use weft_suites::model::{CaseKey, Counts};
+use weft_suites::model::CaseKey;
 
-use super::progress::{Planned, State};
+use super::progress::Planned;
 use crate::list::List;
 
 /// One line of the tree.
@@ -142,17 +142,6 @@ fn parts(key: &CaseKey) -> (Vec<String>, String) {
     }
     let parameters: Vec<String> = key.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (branches, parameters.join(", "))
-}
-
-/// The verdicts of these cases so far.
-pub(crate) fn counts(planned: &[Planned]) -> Counts {
-    let mut counts = Counts::default();
-    for case in planned {
-        if let State::Done(result) = &case.state {
-            counts.add(result.verdict);
-        }
-    }
-    counts
 }
 
 #[cfg(test)]

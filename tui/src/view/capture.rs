@@ -1,16 +1,23 @@
 //! The layout of the capture screen.
 
+use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
-use super::{bar, entry, fields, help, octets, packets, sheet};
+use super::{Draw, bar, entry, fields, help, octets, packets, sheet};
 use crate::capture::indexer::MAX_FRAMES;
 use crate::capture::{Panel, Screen};
 
-pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+impl Draw for Screen {
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        draw(self, frame.area(), frame.buffer_mut());
+    }
+}
+
+fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let rows = [Constraint::Length(1), Constraint::Fill(2), Constraint::Fill(3), Constraint::Length(1)];
     let [header, above, below, footer] = Layout::vertical(rows).areas(area);
     let octets_width = if area.width >= 45 + octets::WIDE { octets::WIDE } else { octets::NARROW };

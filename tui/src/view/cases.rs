@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use weft_suites::model::Verdict;
 
 use super::{line, panel};
-use crate::run::progress::State;
-use crate::run::tree::{Kind, Node, counts};
+use crate::run::progress::{State, counts};
+use crate::run::tree::{Kind, Node};
 use crate::run::{Panel, Screen};
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {

@@ -1,17 +1,18 @@
 //! Drawing: one file for each panel, and two for the layout of the screens. The functions draw the
 //! state, and change only scroll positions.
 
-pub(crate) mod capture;
+mod capture;
 mod case;
 mod cases;
 mod entry;
 mod fields;
 mod help;
-pub(crate) mod octets;
+mod octets;
 mod packets;
-pub(crate) mod run;
+mod run;
 mod sheet;
 
+use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -19,6 +20,12 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Widget};
 
 use crate::theme::Theme;
+
+/// A screen that can be drawn.
+pub(crate) trait Draw {
+    /// Draws the state; changes only scroll positions.
+    fn draw(&mut self, frame: &mut Frame<'_>);
+}
 
 /// Draws the border of a panel and returns the area inside.
 fn panel(title: &str, below: &str, focused: bool, theme: Theme, area: Rect, buf: &mut Buffer) -> Rect {

@@ -2,20 +2,27 @@
 
 use std::time::Duration;
 
+use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use weft_suites::model::{RunStatus, Verdict};
 
-use super::{bar, case, cases, entry, help, line};
+use super::{Draw, bar, case, cases, entry, help, line};
 use crate::run::Screen;
 use crate::wrap::wrap;
 
 /// The maximum number of lines with reasons for the exit code; reports have all of them.
 const MOST_REASONS: usize = 3;
 
-pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+impl Draw for Screen {
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        draw(self, frame.area(), frame.buffer_mut());
+    }
+}
+
+fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let reasons = reasons_lines(screen, area.width);
     let height = u16::try_from(reasons.len()).unwrap_or(u16::MAX);
     let rows = [1, 1, height].map(Constraint::Length).into_iter().chain([Constraint::Fill(1), Constraint::Length(1)]);
