@@ -6,6 +6,7 @@ mod decode;
 mod live;
 mod parts;
 mod places;
+mod quantity;
 mod remarks;
 mod save;
 

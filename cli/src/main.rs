@@ -9,17 +9,22 @@
 mod allocator;
 mod cmd;
 mod colour;
+mod dashboard;
 mod exit;
 mod habit;
 mod input;
 mod linkage;
 mod log;
 mod mangle;
+mod results;
 mod rnic;
 mod runtime;
 mod secrets;
+mod select;
 mod signals;
 mod spool;
+mod suites;
+mod target;
 mod watch;
 
 use std::process::ExitCode;

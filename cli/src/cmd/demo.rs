@@ -13,9 +13,8 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 use weft_suites::model::{CaseResult, Counts, Event, RunReport, Tier, Verdict};
 use weft_suites::{Filter, RunOptions, Schedule};
 
-use crate::cmd::test;
 use crate::exit::{HARNESS, print_line};
-use crate::runtime;
+use crate::{results, runtime, suites, target};
 
 /// A connection of the Linux kernel's siw; `captures/README.md` describes it.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
@@ -34,7 +33,7 @@ pub(crate) struct Arguments {
 
 /// Explains a real capture, then judges a correct and a faulty responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    test::make_folder(&arguments.out)?;
+    results::make_folder(&arguments.out)?;
     print_line!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
     dissect()?;
     print_line!("\n2. Test a responder: weft's own, correct\n");
@@ -102,8 +101,8 @@ fn dissect() -> anyhow::Result<()> {
 fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunReport> {
     let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {
-        target: test::resolve("builtin", &deviate, false)?,
-        suites: test::load(None)?,
+        target: target::resolve("builtin", &deviate, false)?,
+        suites: suites::load(None)?,
         filter: Filter::of(suites.iter().map(|suite| (*suite).to_owned())).tier(Tier::Smoke),
         out: out.to_owned(),
         seed: Some(1),
@@ -111,7 +110,7 @@ fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunRep
     };
     let mut report = None;
     runtime::block_on(async {
-        report = Some(test::record(options, Schedule::default(), Arc::new(|_: &Event| {})).await?);
+        report = Some(results::record(options, Schedule::default(), Arc::new(|_: &Event| {})).await?);
         Ok(ExitCode::SUCCESS)
     })?;
     report.ok_or_else(|| anyhow::anyhow!("the run ended without a report"))

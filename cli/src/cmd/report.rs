@@ -8,9 +8,11 @@ use weft_suites::recover::recover;
 use weft_suites::store::Store;
 use weft_suites::{folder, report};
 
-use crate::cmd::test::{load, resolve, terminal};
 use crate::exit::{BadInput, note, print_line};
+use crate::results::terminal;
 use crate::runtime;
+use crate::suites::load;
+use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]

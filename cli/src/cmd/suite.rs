@@ -4,7 +4,6 @@ mod annotations;
 mod history;
 mod list;
 mod prove;
-pub(super) mod select;
 mod show;
 
 use std::process::ExitCode;

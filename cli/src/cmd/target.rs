@@ -8,7 +8,8 @@ use weft_suites::model::Event;
 use weft_suites::targets::{PRESETS, Target, check};
 
 use crate::exit::{self, print_line};
-use crate::{cmd, runtime};
+use crate::runtime;
+use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -48,7 +49,7 @@ enum What {
 /// Runs the subcommand and prints its results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
-        What::Check { target, no_commands } => look(&cmd::test::resolve(target, &[], *no_commands)?),
+        What::Check { target, no_commands } => look(&resolve(target, &[], *no_commands)?),
         What::Presets => {
             let mut out = io::stdout().lock();
             for preset in &PRESETS {

@@ -4,9 +4,8 @@ mod former;
 mod repeat;
 mod screen;
 
-use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +14,19 @@ use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
-use weft_suites::targets::{OpenError, Target};
+use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, Schedule, folder, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
-use crate::cmd::suite::{self, select};
-use crate::cmd::web;
+use crate::cmd::suite;
+use crate::dashboard;
 use crate::exit::{self, BadInput, print_line};
-use crate::input::refused;
+use crate::results::{make_folder, open_store, record, terminal};
 use crate::runtime;
-use crate::secrets::warn_if_readable;
+use crate::select;
 use crate::signals;
+use crate::suites::load;
+use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -166,25 +167,6 @@ impl Arguments {
     }
 }
 
-/// Does the first word of the command line name a target?
-pub(crate) fn names_target(word: &str) -> bool {
-    Target::is_builtin_name(word) || word.ends_with(".toml")
-}
-
-/// Opens the results store of a URL, or that in the folder `out`.
-pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<store::Store> {
-    Ok(match url {
-        Some(url) => store::Store::connect(url).await?,
-        None => {
-            let file = out.join(store::FILE_NAME);
-            if !file.is_file() {
-                return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
-            }
-            store::Store::open(&file).await?
-        }
-    })
-}
-
 /// Runs the suites.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
@@ -312,7 +294,7 @@ async fn in_browser(
     let (ready, up) = tokio::sync::oneshot::channel();
     let mut stopped = stop.subscribe();
     let announce = move |address| {
-        web::announce(address);
+        dashboard::announce(address);
         // The receiver is gone if the run was abandoned.
         let _ = ready.send(());
     };
@@ -321,66 +303,19 @@ async fn in_browser(
         let _ = stopped.wait_for(|stop| *stop).await;
     }));
     if up.await.is_err() {
-        dashboard.await?.map_err(web::explain)?;
+        dashboard.await?.map_err(dashboard::explain)?;
         anyhow::bail!("the dashboard stopped before the run started");
     }
     let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
     print_line!("the dashboard runs until Ctrl-C");
-    dashboard.await?.map_err(web::explain)?;
+    dashboard.await?.map_err(dashboard::explain)?;
     Ok(report)
 }
 
 /// The seed of a run with --shard and without --seed.
 const SEED_OF_PARTS: u64 = 1;
-
-/// Creates the folder for the run's files, and reports an unusable name as a wrong command line.
-pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
-    let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(out, &error)));
-    Ok(std::fs::create_dir_all(out).map_err(failed)?)
-}
-
-/// The suites of a folder, or the built-in ones.
-pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
-    let loaded = match folder {
-        Some(folder) if !folder.is_dir() => {
-            let words = format!(
-                "{}: there is no such folder of scripts; omit --suites to run the built-in ones",
-                folder.display()
-            );
-            return Err(BadInput(words).into());
-        }
-        Some(folder) => Suites::from_folder(folder),
-        None => Suites::embedded(),
-    };
-    loaded.map_err(|error| BadInput(error.to_string()).into())
-}
-
-/// The target that a command line names; with `no_commands`, rejects one that runs commands on this
-/// machine.
-pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyhow::Result<Target> {
-    let target = Target::resolve(name)
-        .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
-        .map_err(|error| BadInput(error.to_string()))?;
-    if no_commands && let Some((field, command)) = target.commands().first() {
-        let why = format!("{name}: {field} runs a command, and --no-commands forbids that: {command}");
-        return Err(BadInput(why).into());
-    }
-    if target.keeps_token() {
-        // It has just been read, so its mode is readable; and an unknown mode does not prevent the
-        // run.
-        let _ = warn_if_readable(Path::new(name), "the agent's token");
-    }
-    Ok(target)
-}
-
-/// The live lines of a run, in colour on a terminal; `verbose` adds cases that are not tried.
-pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
-    let out = io::stdout();
-    let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    report::Terminal::new(out, colour).verbose(verbose)
-}
 
 /// Runs, writes all reports into the run's folder, and prints the path.
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
@@ -388,32 +323,4 @@ async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSin
     let report = record(options, schedule, sink).await?;
     print_line!("report: {}", out.join("report.html").display());
     Ok(report)
-}
-
-/// Runs and writes all reports into the run's folder, without printing.
-pub(crate) async fn record(
-    options: RunOptions,
-    schedule: Schedule,
-    sink: Arc<dyn EventSink>,
-) -> anyhow::Result<RunReport> {
-    let out = options.out.clone();
-    let report = judged(options, schedule, sink).await?;
-    report::write_all(&report, &out)?;
-    Ok(report)
-}
-
-/// Runs. If the run cannot be resumed or the folder is in use, the user gets a usage error.
-async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
-    weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
-        error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
-            BadInput(error.to_string()).into()
-        }
-        weft_suites::RunError::Store(error) => error.into(),
-        error @ weft_suites::RunError::Target(OpenError::Resolve { .. }) => exit::unreachable(&error),
-        weft_suites::RunError::Write { path, error } => {
-            anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&path, &error))
-        }
-        weft_suites::RunError::Capture(error) => refused(&error),
-        other => other.into(),
-    })
 }

@@ -8,11 +8,14 @@ use std::process::ExitCode;
 
 use weft_suites::store::{self, Store};
 use weft_suites::targets::Target;
-use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
+use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebOptions};
 
-use crate::cmd::test::{load, make_folder, resolve};
-use crate::exit::{BadInput, note, print_line};
-use crate::{allocator, rnic, runtime, secrets, signals};
+use crate::dashboard::{announce, explain};
+use crate::exit::{BadInput, note};
+use crate::results::make_folder;
+use crate::suites::load;
+use crate::target::resolve;
+use crate::{allocator, runtime, secrets, signals};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -95,21 +98,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         weft_web::serve(options, announce, stopped).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// Prints the address of the pages.
-pub(crate) fn announce(address: SocketAddr) {
-    print_line!("dashboard: http://{address}/");
-}
-
-/// Errors that the user can fix become usage errors.
-pub(crate) fn explain(error: WebError) -> anyhow::Error {
-    match error {
-        WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),
-        WebError::Listen { address, error } => rnic::cannot_listen(address, &error).into(),
-        WebError::Store(error) => error.into(),
-        WebError::Random(_) => error.into(),
-    }
 }
 
 /// The URL of the store, and the folder of its runs. If runs may be started, the store may be new,

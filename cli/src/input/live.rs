@@ -18,6 +18,7 @@ use weft_dissector::source::Frame;
 use crate::exit::{BadInput, HARNESS, Unsuccessful, note};
 
 use super::Next;
+use super::quantity::{count, kilobytes, seconds};
 use super::save::{Ring, Saver, Written};
 
 /// Output is flushed after this much time of the capture, on a busy interface too.
@@ -204,22 +205,6 @@ impl Stop {
         }
         Ok(stop)
     }
-}
-
-/// Parses a positive number of seconds, with fractions.
-pub(super) fn seconds(value: &str) -> Option<Duration> {
-    let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-/// Parses a positive number.
-pub(super) fn count(value: &str) -> Option<u64> {
-    value.parse().ok().filter(|count| *count > 0)
-}
-
-/// Parses kilobytes into bytes; as in tshark, 1 kB is 1000 bytes.
-pub(super) fn kilobytes(value: &str) -> Option<u64> {
-    count(value)?.checked_mul(1000)
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

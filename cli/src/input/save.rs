@@ -12,7 +12,7 @@ use weft_dissector::source::Frame;
 
 use crate::exit::{BadInput, unwritable};
 
-use super::live::{count, kilobytes, seconds};
+use super::quantity::{count, kilobytes, seconds};
 
 /// When a new file starts, and how many files are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

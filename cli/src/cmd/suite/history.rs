@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use weft_core::text::visible_in_line;
 use weft_suites::store::Store;
 
-use crate::cmd::test::{open_store, resolve};
 use crate::exit::BadInput;
+use crate::results::open_store;
 use crate::runtime;
+use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]

@@ -8,9 +8,9 @@ use weft_suites::model::Tier;
 use weft_suites::script::Suites;
 use weft_suites::{Filter, Plan};
 
-use super::select;
-use crate::cmd::test::load;
 use crate::exit::BadInput;
+use crate::select;
+use crate::suites::load;
 
 /// The command line.
 #[derive(clap::Args)]

@@ -10,10 +10,11 @@ use weft_suites::model::{CaseResult, Role, Tier};
 use weft_suites::prove::{Cell, prove};
 use weft_suites::script::Suites;
 
-use super::select;
-use crate::cmd::test::{load, make_folder};
 use crate::exit::{BadInput, print_line, unwritable};
+use crate::results::make_folder;
 use crate::runtime;
+use crate::select;
+use crate::suites::load;
 
 /// The command line.
 #[derive(clap::Args)]

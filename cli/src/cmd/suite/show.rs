@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use weft_suites::script::Suites;
 
-use crate::cmd::test::load;
 use crate::exit::BadInput;
+use crate::suites::load;
 
 /// The command line.
 #[derive(clap::Args)]

@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use weft_suites::Filter;
 use weft_suites::script::Suites;
 
-use super::{Arguments, make_folder, names_target, resolve};
+use super::Arguments;
 use crate::cmd::suite;
 use crate::exit;
+use crate::results::make_folder;
 use crate::runtime;
+use crate::target::{names_target, resolve};
 
 /// The options.
 #[derive(clap::Args)]

@@ -43,7 +43,8 @@ pub(super) async fn run(
     while times.most.is_none_or(|most| count < most) {
         count += 1;
         print_line!("-- run {count}");
-        let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal(verbose))).await?;
+        let report =
+            super::play_by(options.clone(), schedule.clone(), Arc::new(crate::results::terminal(verbose))).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
         }

@@ -11,8 +11,8 @@ use weft_suites::model::{CaseKey, ExitCode, RunReport, RunStatus};
 use weft_suites::{Filter, RunOptions, Schedule, report, store};
 use weft_tui::{LiveSink, Starter, Wish};
 
-use super::judged;
 use crate::exit::{BadInput, print_line};
+use crate::results::judged;
 
 /// The folder of repeated cases, below the folder of the run.
 const FOLDER: &str = "again";

@@ -6,8 +6,8 @@ use weft_suites::model::Tier;
 use weft_suites::script::Suites;
 use weft_suites::{Filter, Plan};
 
-use crate::cmd::test::names_target;
 use crate::exit::BadInput;
+use crate::target::names_target;
 
 /// Parses a tier, and offers its names to shell completion.
 pub(crate) fn tier() -> impl TypedValueParser<Value = Tier> {
@@ -32,7 +32,7 @@ pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter 
 }
 
 /// Rejects the name of a target, which `weft test` takes before the selection.
-pub(super) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
+pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     match words.iter().find(|word| names_target(word)) {
         None => Ok(()),
         Some(word) => Err(BadInput(format!("{word} is a target; this command has none, so omit it"))),

@@ -1,0 +1,23 @@
+//! What the user reads about the dashboard when it starts or stops.
+
+use std::net::SocketAddr;
+
+use weft_web::WebError;
+
+use crate::exit::{BadInput, print_line};
+use crate::rnic;
+
+/// Prints the address of the pages.
+pub(crate) fn announce(address: SocketAddr) {
+    print_line!("dashboard: http://{address}/");
+}
+
+/// Errors that the user can fix become usage errors.
+pub(crate) fn explain(error: WebError) -> anyhow::Error {
+    match error {
+        WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),
+        WebError::Listen { address, error } => rnic::cannot_listen(address, &error).into(),
+        WebError::Store(error) => error.into(),
+        WebError::Random(_) => error.into(),
+    }
+}

@@ -1,0 +1,71 @@
+//! The results of a run: its folder, its store, its live lines and its reports.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+
+use weft_suites::model::{EventSink, RunReport};
+use weft_suites::targets::OpenError;
+use weft_suites::{RunOptions, Schedule, report, store};
+
+use crate::exit::{self, BadInput};
+use crate::input::refused;
+
+/// Opens the results store of a URL, or that in the folder `out`.
+pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<store::Store> {
+    Ok(match url {
+        Some(url) => store::Store::connect(url).await?,
+        None => {
+            let file = out.join(store::FILE_NAME);
+            if !file.is_file() {
+                return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
+            }
+            store::Store::open(&file).await?
+        }
+    })
+}
+
+/// Creates the folder for the run's files, and reports an unusable name as a wrong command line.
+pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
+    let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(out, &error)));
+    Ok(std::fs::create_dir_all(out).map_err(failed)?)
+}
+
+/// The live lines of a run, in colour on a terminal; `verbose` adds cases that are not tried.
+pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
+    let out = io::stdout();
+    let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    report::Terminal::new(out, colour).verbose(verbose)
+}
+
+/// Runs and writes all reports into the run's folder, without printing.
+pub(crate) async fn record(
+    options: RunOptions,
+    schedule: Schedule,
+    sink: Arc<dyn EventSink>,
+) -> anyhow::Result<RunReport> {
+    let out = options.out.clone();
+    let report = judged(options, schedule, sink).await?;
+    report::write_all(&report, &out)?;
+    Ok(report)
+}
+
+/// Runs. If the run cannot be resumed or the folder is in use, the user gets a usage error.
+pub(crate) async fn judged(
+    options: RunOptions,
+    schedule: Schedule,
+    sink: Arc<dyn EventSink>,
+) -> anyhow::Result<RunReport> {
+    weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
+        error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
+            BadInput(error.to_string()).into()
+        }
+        weft_suites::RunError::Store(error) => error.into(),
+        error @ weft_suites::RunError::Target(OpenError::Resolve { .. }) => exit::unreachable(&error),
+        weft_suites::RunError::Write { path, error } => {
+            anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&path, &error))
+        }
+        weft_suites::RunError::Capture(error) => refused(&error),
+        other => other.into(),
+    })
+}

@@ -1,0 +1,23 @@
+//! The suites that a command line names.
+
+use std::path::Path;
+
+use weft_suites::script::Suites;
+
+use crate::exit::BadInput;
+
+/// The suites of a folder, or the built-in ones.
+pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
+    let loaded = match folder {
+        Some(folder) if !folder.is_dir() => {
+            let words = format!(
+                "{}: there is no such folder of scripts; omit --suites to run the built-in ones",
+                folder.display()
+            );
+            return Err(BadInput(words).into());
+        }
+        Some(folder) => Suites::from_folder(folder),
+        None => Suites::embedded(),
+    };
+    loaded.map_err(|error| BadInput(error.to_string()).into())
+}
