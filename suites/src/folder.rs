@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::file;
 use crate::model::RunInfo;
-use crate::run::RunError;
+use crate::run::error::RunError;
 use crate::store::FILE_NAME;
 
 /// Number of earlier runs whose files are kept.

@@ -1,79 +1,29 @@
 //! Runs one planned case from link to evidence.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use weft_peer::driver::TapeEvent;
 
-use super::control::Basics;
 use super::excuse::{self, TargetState};
 use super::judge::{self, Judgement};
-use super::standstill::Standstill;
+use super::site::Site;
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
-use crate::model::{
-    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, RequirementVerdict, RunInfo, Verdict,
-};
-use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
+use crate::model::{Capability, CaseInfo, CaseKey, CaseResult, Event, Evidence, RequirementVerdict, Verdict};
+use crate::script::{ScriptFault, SuiteCase, invoke};
 use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
-use crate::targets::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
+use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
 
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;
 
 /// Seconds by which a capture may lag the tester's own record.
 const WIRE_SECONDS: f64 = 1.0;
-
-/// What all cases of a run share.
-pub(super) struct Site {
-    pub(super) run: RunInfo,
-    pub(super) target: Arc<Target>,
-    pub(super) live: Live,
-    /// What is captured while the run lasts.
-    pub(super) wire: Option<evidence::Wire>,
-    pub(super) suites: Suites,
-    pub(super) out: PathBuf,
-    pub(super) sink: Arc<dyn EventSink>,
-    /// Why the target is not there, as the first case found; `None` in it when it is.
-    pub(super) absent: OnceLock<Option<String>>,
-    pub(super) silence: Silence,
-    /// For an implementation under test: a builtin target stops together with the tester.
-    pub(super) standstill: Option<Standstill>,
-    /// Why the target could not be brought back.
-    pub(super) gone: OnceLock<String>,
-    pub(super) basics: Basics,
-}
-
-/// Whether the target has ever done anything but take connections.
-#[derive(Debug, Default)]
-pub(super) struct Silence {
-    has_responded: AtomicBool,
-    cases: AtomicU32,
-}
-
-impl Silence {
-    /// Cases without any answer before weft skips the others, since each costs a time-out.
-    const PATIENCE: u32 = 3;
-
-    fn note(&self, has_responded: bool) {
-        if has_responded {
-            self.has_responded.store(true, Relaxed);
-        } else {
-            self.cases.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// The number of cases without an answer, if no case had one and the number is high enough.
-    fn is_all(&self) -> Option<u32> {
-        let cases = self.cases.load(Relaxed);
-        (cases >= Self::PATIENCE && !self.has_responded.load(Relaxed)).then_some(cases)
-    }
-}
 
 /// A case that has its verdict.
 pub(super) struct Judged {

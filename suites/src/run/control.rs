@@ -3,43 +3,14 @@
 //! If the control fails, too, the case is inconclusive, and its explanation names the basic cases
 //! that failed in this run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::RunError;
-use super::case::Site;
-use crate::model::{CaseKey, CaseResult, Event, EventSink, Verdict};
+use super::error::RunError;
+use super::site::Site;
+use crate::model::{CaseKey, Event, EventSink};
 use crate::script::SuiteCase;
 use crate::stage::Stage;
 use crate::targets::{Start, Target};
-
-/// Cases with this tag come first, and are what other cases rest on.
-pub(super) const BASIC: &str = "basic";
-/// Most basic cases that an explanation names.
-const MOST_NAMED: usize = 3;
-
-/// The basic cases of this run that failed.
-#[derive(Debug, Default)]
-pub(super) struct Basics(Mutex<Vec<String>>);
-
-impl Basics {
-    /// Remembers the case if it is a basic one that failed.
-    pub(super) fn note(&self, case: &SuiteCase, result: &CaseResult) {
-        if result.verdict == Verdict::Fail && case.info.tags.iter().any(|tag| tag == BASIC) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(result.key.to_string());
-        }
-    }
-
-    /// A sentence about them for a case that is inconclusive; empty if none failed.
-    pub(super) fn named(&self) -> String {
-        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match failed.len() {
-            0 => String::new(),
-            1 => format!(" The basic case {} failed.", failed[0]),
-            number if number <= MOST_NAMED => format!(" The basic cases {} failed.", failed.join(", ")),
-            number => format!(" {number} basic cases failed, among them {}.", failed[..MOST_NAMED].join(", ")),
-        }
-    }
-}
 
 impl Site {
     /// If the case failed by a step that deviates, runs its control. Gives a sentence for people.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use weft_core::RequirementId;
 
 use super::RunError;
-use super::case::Site;
 use super::excuse;
+use super::site::Site;
 use crate::model::{CaseInfo, CaseKey, Event, EventSink, ProgramEnd};
 use crate::stage::{EndedProgram, Stage};
 use crate::targets::{CRASHED_SECONDS, Start, Target};

@@ -5,15 +5,18 @@
 //! `cases/<case>/<parameters>/`. Reports are not written here ([`crate::report::write_all`]); they
 //! need nothing but what a run returns.
 
+mod basics;
 mod begin;
 mod case;
 mod control;
 mod death;
+pub(crate) mod error;
 mod excuse;
 mod judge;
 mod plan;
 mod recorder;
 mod seed;
+mod site;
 mod standstill;
 
 use std::collections::VecDeque;
@@ -25,6 +28,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
+pub use error::RunError;
 pub use plan::{Filter, Plan};
 use standstill::Standstill;
 
@@ -33,8 +37,8 @@ use crate::evidence;
 use crate::folder::Held;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
-use crate::store::{self, Store, StoreError};
-use crate::targets::{Live, OpenError, Target, differences_of};
+use crate::store::{self, Store};
+use crate::targets::{Live, Target, differences_of};
 use recorder::{Patience, Recorder, RunClock};
 
 /// How often a run shows in the store that its process lives.
@@ -61,37 +65,6 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Becomes `true` when the run shall stop; finished cases are kept.
     pub cancel: Option<watch::Receiver<bool>>,
-}
-
-/// Why a run could not go on. The target's behaviour is never an error.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The target cannot be had.
-    #[error(transparent)]
-    Target(#[from] OpenError),
-    /// The interface that is to be captured on cannot be had.
-    #[error(transparent)]
-    Capture(#[from] weft_capture::OpenError),
-    /// The results store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// There is no run to go on with, or it was not one of these suites against this target.
-    #[error("{0}")]
-    Resume(String),
-    /// Another run writes there now.
-    #[error("{path}: another run writes into this folder: wait for its end, or choose another folder", path = path.display())]
-    Busy {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file of the run's folder cannot be written.
-    #[error("{path}: {error}", path = path.display())]
-    Write {
-        /// The folder or file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
 }
 
 /// How a run is done, beside what is run. The default is as many cases at a time as are good for
@@ -168,7 +141,7 @@ pub async fn run_with(
     let jobs = live.jobs(schedule.jobs);
     let target = Arc::new(target);
     let known = suites.clone();
-    let site = case::Site {
+    let site = site::Site {
         run: run.clone(),
         target: target.clone(),
         live,
@@ -177,10 +150,10 @@ pub async fn run_with(
         out,
         sink: sink.clone(),
         absent: OnceLock::new(),
-        silence: case::Silence::default(),
+        silence: site::Silence::default(),
         standstill: target.remote().map(|_| Standstill::watch()),
         gone: OnceLock::new(),
-        basics: control::Basics::default(),
+        basics: basics::Basics::default(),
     };
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::control::BASIC;
+use super::basics::BASIC;
 use super::seed;
 use crate::model::{CaseInfo, CaseKey, Tier};
 use crate::script::{Suites, variants};

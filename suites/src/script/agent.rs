@@ -21,10 +21,13 @@
 use mlua::{Lua, LuaSerdeExt, Table, UserData, UserDataFields, UserDataMethods, Value};
 use weft_agent::protocol::{Action, Done, Event, Object, Octets, pattern};
 
-use super::agent_options::{RegionFields, WorkFields};
+use super::agent_objects::{Region, Shared, Window};
+use super::agent_options::RegionFields;
 use super::agent_pair::Pair;
-use super::bind::{Context, surface};
+use super::agent_work::post_receive;
+use super::bind::surface;
 use super::message::startup_from_lua;
+use super::objects::Context;
 use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stage};
 
@@ -32,31 +35,6 @@ use crate::stage::{Expectation, Stage};
 #[derive(Clone)]
 pub(super) struct TargetVerbs {
     pub(super) context: Context,
-}
-
-/// `region`.
-#[derive(Clone)]
-pub(super) struct Region {
-    context: Context,
-    pub(super) object: Object,
-    address: u64,
-    local_key: u32,
-    stag: u32,
-    pub(super) octets: u64,
-}
-
-/// `window`.
-#[derive(Clone)]
-pub(super) struct Window {
-    pub(super) object: Object,
-    stag: u32,
-}
-
-/// `shared`.
-#[derive(Clone)]
-pub(super) struct Shared {
-    context: Context,
-    pub(super) object: Object,
 }
 
 /// Fields that the objects have.
@@ -83,33 +61,6 @@ async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLoca
 /// The end of a case whose agent sent the answer to another request.
 fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
     stage.agent().fail("answers something else", at).into()
-}
-
-/// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
-pub(super) async fn post(
-    stage: &mut Stage,
-    work: &WorkFields,
-    at: Option<&SourceLocation>,
-    action: impl FnOnce(u64) -> Action,
-) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
-    let number = work.work.unwrap_or_else(|| stage.agent().next_work());
-    match stage.agent().stimulate(action(number), at).await? {
-        Ok(done) => Ok((Some(number), done, None)),
-        Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
-        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
-    }
-}
-
-/// Posts a receive on a pair or on a shared receive queue.
-pub(super) async fn post_receive(
-    stage: &mut Stage,
-    on: Object,
-    work: &WorkFields,
-    at: Option<&SourceLocation>,
-) -> mlua::Result<(Option<u64>, Option<String>)> {
-    let parts = work.parts.clone();
-    let (number, _, why) = post(stage, work, at, |work| Action::PostReceive { on, work, parts }).await?;
-    Ok((number, why))
 }
 
 surface! {

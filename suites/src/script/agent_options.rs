@@ -3,7 +3,7 @@
 use mlua::{FromLua, Lua, Table, Value};
 use weft_agent::protocol::{Access, MOST_OCTETS, Object, Operation, Part};
 
-use super::agent::{Region, Shared, Window};
+use super::agent_objects::{Region, Shared, Window};
 use super::fields::Fields;
 use super::options::{Ids, Reader};
 use crate::stage::{CompletionFields, EventFields, Expectation, PairOptions};

@@ -3,10 +3,11 @@
 use mlua::{IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, UserData, UserDataMethods};
 use weft_agent::protocol::{Action, Done, Object, Octets, Operation};
 
-use super::agent::{post, post_receive};
 use super::agent_events::event_table;
 use super::agent_options::WorkFields;
-use super::bind::{Context, surface};
+use super::agent_work::{post, post_receive};
+use super::bind::surface;
+use super::objects::Context;
 use crate::model::SourceLocation;
 use crate::stage::{Stage, parameters};
 

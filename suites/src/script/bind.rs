@@ -25,34 +25,16 @@
 //! - `-> "TYPE"`: what the method returns, in the annotations.
 //! - The value. `?` also accepts a [`Stop`].
 
-use std::sync::Arc;
-
 use mlua::Lua;
-use tokio::sync::Mutex;
-use weft_core::RequirementId;
 
 use super::fields::Fields;
+use super::objects::Context;
 use super::options::Reader;
-use super::surface::Connection;
-use crate::stage::{Stage, Stop};
-use crate::targets::Target;
-
-/// The case that an object of the surface belongs to.
-#[derive(Clone)]
-pub(super) struct Context {
-    pub(super) stage: Arc<Mutex<Stage>>,
-    pub(super) target: Arc<Target>,
-    pub(super) requirements: Arc<Vec<RequirementId>>,
-}
+use crate::stage::Stop;
 
 impl Context {
     pub(super) fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
         Reader { lua, target: &self.target, requirements: &self.requirements }
-    }
-
-    /// A connection of the case, for the script.
-    pub(super) fn connection(&self, number: u32) -> Connection {
-        Connection { context: self.clone(), number }
     }
 }
 

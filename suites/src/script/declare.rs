@@ -7,7 +7,7 @@ use mlua::{Function, Lua, LuaSerdeExt, Table, Value};
 use serde::de::DeserializeOwned;
 use weft_core::RequirementId;
 
-use super::combine::{Combination, Strategy};
+use super::combination::{Combination, Strategy};
 use super::fields::Fields;
 use super::location;
 use super::options::Ids;

@@ -6,9 +6,8 @@ use mlua::{Lua, Table};
 use tokio::sync::Mutex;
 
 use super::agent::TargetVerbs;
-use super::bind::Context;
 use super::load::{self, LoadError, SuiteCase};
-use super::surface::Tester;
+use super::objects::{Context, Tester};
 use super::{Limits, location};
 use crate::model::{Capability, CaseKey, ParameterValue, Parameters, SourceLocation};
 use crate::stage::{Stage, Stop};

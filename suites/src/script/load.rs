@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 use include_dir::{Dir, include_dir};
 use mlua::Lua;
 
-use super::combine::{self, Combination};
+use super::combination::Combination;
+use super::combine;
 use super::declare::{self, Declared};
 use super::{Limits, location, sandbox};
 use crate::model::{CaseInfo, CaseKey, SourceLocation, Tier};

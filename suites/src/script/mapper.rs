@@ -13,9 +13,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
 
-use super::bind::{Context, surface};
-use super::message::{self, Message, portmap_from_lua, portmap_table};
-use super::surface::Tester;
+use super::bind::surface;
+use super::message::{self, portmap_from_lua, portmap_table};
+use super::objects::{Context, Tester};
+use crate::stage::Message;
 
 /// `m`.
 #[derive(Clone)]

@@ -7,10 +7,13 @@
 
 mod agent;
 mod agent_events;
+mod agent_objects;
 mod agent_options;
 mod agent_pair;
+mod agent_work;
 mod annotate;
 mod bind;
+mod combination;
 mod combine;
 mod declare;
 mod fields;
@@ -19,6 +22,7 @@ mod load;
 mod location;
 mod mapper;
 pub(crate) mod message;
+mod objects;
 mod octets;
 mod old_names;
 mod options;

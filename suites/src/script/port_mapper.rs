@@ -16,11 +16,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 
-use super::bind::{Context, surface};
+use super::bind::surface;
 use super::mapper::{AP_IP, CP_IP, fill, or_new};
-use super::message::{self, Message, portmap_from_lua, portmap_table};
-use super::surface::Tester;
-use crate::stage::RepetitionEnd;
+use super::message::{self, portmap_from_lua, portmap_table};
+use super::objects::{Context, Tester};
+use crate::stage::{Message, RepetitionEnd};
 
 /// `m`.
 #[derive(Clone)]

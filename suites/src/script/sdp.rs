@@ -14,11 +14,11 @@ use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use weft_core::RequirementId;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
-use super::bind::{Context, surface};
+use super::bind::surface;
 use super::message;
+use super::objects::{Context, Tester};
 use super::old_names;
 use super::sdp_options::SdpOpen;
-use super::surface::Tester;
 use crate::sdp::{ReceivedMessage, shown};
 use crate::stage::{Carrier, Item};
 

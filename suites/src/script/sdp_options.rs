@@ -10,9 +10,10 @@ use weft_core::wire::sdp::Mid;
 use super::fields::{Fields, wrong};
 use super::message;
 use super::options::{CLOSE_SECONDS, Reader, pause};
-use crate::script::message::Message;
 use crate::sdp::{self, Draft};
-use crate::stage::{Carrier, Ending, Expectation, MapperFields, MessageFields, SdpStart, Value, hello};
+use crate::stage::Message;
+use crate::stage::{Carrier, Ending, Expectation, MapperFields, MessageFields, Value, hello};
+use crate::targets::SdpStart;
 
 /// How a connection is opened.
 pub(super) struct SdpOpen {

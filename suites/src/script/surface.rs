@@ -22,17 +22,12 @@
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
 use weft_core::wire::mpa::StartupKind;
 
-use super::bind::{Context, surface};
-use super::message::{self, Message, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
+use super::bind::surface;
+use super::message::{self, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
+use super::objects::{Connection, Context, Tester};
 use super::options::{self, REPLY_SECONDS, Sending};
 use crate::model::{Role, SourceLocation};
-use crate::stage::{Expectation, Next, Operation, ReplyFields, Stage};
-
-/// `t`.
-#[derive(Clone)]
-pub(super) struct Tester {
-    pub(super) context: Context,
-}
+use crate::stage::{Expectation, Message, Next, Operation, ReplyFields, Stage};
 
 surface! {
     TESTER = Tester, bind_tester |t, stage, at, lua|;
@@ -147,13 +142,6 @@ async fn welcome(
     stage.rdma().await_request(number, at).await?;
     let reply = startup_from_lua(lua, stage.rdma().correct_reply(number, at)?, table)?;
     Ok((number, stage.rdma().operate_as_responder(number, &reply, expectation).await?))
-}
-
-/// `conn`.
-#[derive(Clone)]
-pub(super) struct Connection {
-    pub(super) context: Context,
-    pub(super) number: u32,
 }
 
 surface! {

@@ -9,7 +9,7 @@ use weft_core::RequirementId;
 use super::{Expectation, Operation, Stage, Stop};
 use crate::correct;
 use crate::model::SourceLocation;
-use crate::script::message::Message;
+use crate::stage::Message;
 
 /// Seconds that the target has for its Reply, and again for its echo.
 const ANSWER_SECONDS: f64 = 5.0;

@@ -16,14 +16,18 @@
 mod agent;
 mod connections;
 mod control;
+mod deviation;
 mod expectation;
 mod good_exchange;
+mod memory_share;
+mod message;
 mod open;
 mod port_mapper;
 mod rdma;
 mod recorder;
 mod sdp;
 pub(crate) mod service;
+mod stop;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,8 +38,10 @@ use weft_peer::driver::DatagramSocket;
 pub(crate) use agent::{AgentSide, CompletionFields, EventFields, PairOptions, event_name, parameters};
 use connections::Arrival;
 pub(crate) use connections::{Connections, EndedProgram};
-pub(crate) use control::Deviation;
+pub(crate) use deviation::Deviation;
 pub(crate) use expectation::Expectation;
+pub(crate) use memory_share::MemoryShare;
+pub(crate) use message::Message;
 pub(crate) use port_mapper::client::{DatagramFields, MapperClientSide, RepetitionEnd, SendOptions};
 pub(crate) use port_mapper::server::{MapperFields, MapperServerSide};
 use rdma::NoFrame;
@@ -47,16 +53,11 @@ pub(crate) use rdma::{
 pub(crate) use recorder::Met;
 use recorder::describe;
 pub(crate) use recorder::{Decision, Log, Recorder};
-pub use sdp::SdpStart;
 pub(crate) use sdp::{Carrier, Ending, Item, MessageFields, SdpConnection, SdpSide, Value, hello};
+pub(crate) use stop::Stop;
 
 use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
 use crate::targets::{Reached, Target};
-
-/// The case is decided. The record contains the decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the case is decided")]
-pub(crate) struct Stop;
 
 /// Requirements of RFC 6581 for enhanced Responders only. A Responder without the enhanced set-up
 /// closes on an enhanced Request (P2P-10-4). On the wire, both look the same if the Reply is wrong.

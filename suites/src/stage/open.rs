@@ -5,11 +5,12 @@ use std::time::Duration;
 use weft_core::wire::sdp::FieldOrder;
 
 use super::sdp::{Behaviour, HelloAck};
-use super::{Expectation, SdpStart, Stage, Stop};
+use super::{Expectation, Stage, Stop};
 use crate::correct::StartupFields;
 use crate::model::SourceLocation;
-use crate::script::message::Message;
 use crate::sdp::ReceivedMessage;
+use crate::stage::Message;
+use crate::targets::SdpStart;
 
 impl Stage {
     /// Connects, sends `hello`, and follows the profile until HelloAck arrives.

@@ -11,7 +11,7 @@ use super::Service;
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
-use crate::stage::SdpStart;
+use crate::targets::SdpStart;
 
 /// The ports of a service that the builtin port mapper maps, and of one that it does not.
 pub(crate) const MAPPED: u16 = 5001;

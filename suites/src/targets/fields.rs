@@ -21,7 +21,7 @@ use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use super::{KindName, Service};
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role};
-use crate::stage::SdpStart;
+use crate::targets::SdpStart;
 
 /// The fields of a target file. A field that is not listed here is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

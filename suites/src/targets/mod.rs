@@ -16,6 +16,7 @@ mod kind;
 mod live;
 mod options;
 mod preset;
+mod sdp_start;
 mod service;
 mod start;
 mod token;
@@ -42,8 +43,8 @@ pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role, TargetInfo, Verdict};
-pub use crate::stage::SdpStart;
 use kind::{Builtin, InProcess, Loopback, Reach};
+pub use sdp_start::SdpStart;
 
 /// An implementation under test.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use weft_core::crc;
 use weft_core::marker::{INTERVAL, MARKER_LEN};
 use weft_core::wire::mpa::fpdu::pad_len;
 
-use super::Message;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false`
 /// for a field of zeros, or four octets). The defaults are correct for the ulpdu. With `position`,

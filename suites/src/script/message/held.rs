@@ -5,45 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mlua::Lua;
 
-use super::Message;
+use crate::stage::{MemoryShare, Message};
 
 /// The approximate size of a script's messages in octets.
 pub(super) struct Account(Arc<AtomicUsize>);
-
-/// A part of an account. It ends when the value is dropped.
-#[derive(Debug, Default)]
-pub(super) struct Held(Option<(Arc<AtomicUsize>, usize)>);
-
-impl Held {
-    fn new(account: &Arc<AtomicUsize>, octets: usize) -> Self {
-        account.fetch_add(octets, Ordering::Relaxed);
-        Held(Some((Arc::clone(account), octets)))
-    }
-}
-
-/// A copy is not counted until a script gets it.
-impl Clone for Held {
-    fn clone(&self) -> Self {
-        Held::default()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some((account, octets)) = &self.0 {
-            account.fetch_sub(*octets, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The account is not a part of the message.
-impl PartialEq for Held {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Held {}
 
 /// Opens the account of a script.
 pub(super) fn open(lua: &Lua) {
@@ -65,7 +30,7 @@ pub(super) fn held(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
             return Err(mlua::Error::runtime(format!("the script's messages have more than {} MiB", MOST >> 20)));
         }
     }
-    message.held = Held::new(&account, octets);
+    message.share = MemoryShare::new(&account, octets);
     Ok(message)
 }
 

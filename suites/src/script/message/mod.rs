@@ -6,6 +6,7 @@
 
 mod fpdu;
 mod held;
+mod methods;
 mod portmap;
 mod read;
 mod read_request;
@@ -15,16 +16,15 @@ mod startup;
 mod ulpdu;
 mod write;
 
-use mlua::{IntoLua, Lua, LuaString, MetaMethod, Table, UserData, UserDataMethods, Value};
+use mlua::{IntoLua, Lua, Table, Value};
 
 use weft_core::wire::sdp::Mid;
 
-use super::bind::surface;
 use crate::correct::StartupFields;
-use crate::model::{Mark, MarkKind};
-use crate::sdp::{Counters, Draft};
-use held::{Held, held};
+use crate::stage::Message;
+use held::held;
 
+pub(in crate::script) use methods::MESSAGE;
 pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table};
 pub(crate) use read::{
     FPDU_FIELDS, OPERATION_FIELDS, REPLY_FIELDS, TERMINATE_FIELDS, fpdu_table, operation_table, reply_table,
@@ -32,157 +32,6 @@ pub(crate) use read::{
 };
 pub(crate) use sdp::data as sdp_data;
 pub(crate) use startup::from_lua as startup_from_lua;
-
-/// Maximum length of a message in octets: ten times the longest legal FPDU.
-const MAX_LEN: usize = 1 << 20;
-/// Maximum number of changed pieces of a message, and of octets of its name. Both would double with
-/// each `m .. m`.
-const MOST_MARKS: usize = 1000;
-const LONGEST_NAME: usize = 1000;
-
-/// Octets to be sent, with a name for the transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) name: String,
-    pub(crate) octets: Vec<u8>,
-    pub(crate) marks: Vec<Mark>,
-    /// An SDP message. The connection that sends it may fill in the counters.
-    pub(crate) draft: Option<Box<Draft>>,
-    /// The memory that it uses while a script has it.
-    held: Held,
-}
-
-impl Message {
-    pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
-        Message { name: name.into(), octets, marks: Vec::new(), draft: None, held: Held::default() }
-    }
-
-    /// An SDP message whose octets the connection makes.
-    pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
-        let mut message = Message::new(name, Vec::new());
-        message.draft = Some(Box::new(draft));
-        message
-    }
-
-    /// The message with `octets` from `first`. It grows if they reach beyond its end.
-    fn replaced(&self, first: usize, octets: &[u8]) -> mlua::Result<Self> {
-        let end = first.saturating_add(octets.len());
-        if first > self.octets.len() || end > MAX_LEN {
-            let len = self.octets.len();
-            return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
-        }
-        check_marks(self.marks.len() + 1)?;
-        let mut changed = Message { draft: None, ..self.clone() };
-        changed.octets.resize(end.max(changed.octets.len()), 0);
-        changed.octets[first..end].copy_from_slice(octets);
-        changed.marks.push(Mark {
-            start: first as u64,
-            end: end as u64,
-            label: if octets.len() == 1 { format!("octet {first} changed") } else { "octets changed".to_owned() },
-            kind: MarkKind::Stimulus,
-        });
-        Ok(changed)
-    }
-
-    /// The message with the bits of `mask` (all by default) changed in one octet.
-    fn flipped(&self, at: usize, mask: Option<u8>) -> mlua::Result<Self> {
-        let Some(octet) = self.octets.get(at) else {
-            let len = self.octets.len();
-            return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
-        };
-        self.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
-    }
-
-    /// The first `len` octets.
-    fn truncated(&self, len: usize) -> Self {
-        let mut cut = Message { draft: None, ..self.clone() };
-        cut.octets.truncate(len);
-        cut.name = joined(&self.name, &format!("cut to {} octets", cut.octets.len()));
-        cut
-    }
-}
-
-impl Message {
-    /// Octets `begin..end`, the piece `number`, with their marks.
-    pub(crate) fn piece(&self, number: usize, begin: usize, end: usize) -> Self {
-        let end = end.min(self.octets.len());
-        let begin = begin.min(end);
-        let (from, to) = (begin as u64, end as u64);
-        let marks = self.marks.iter().filter(|mark| mark.start < to && mark.end > from);
-        Message {
-            name: format!("{}, piece {number} ({} octets)", self.name, end - begin),
-            octets: self.octets[begin..end].to_vec(),
-            marks: marks
-                .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
-                .collect(),
-            draft: None,
-            held: Held::default(),
-        }
-    }
-
-    /// The message with the counters of the connection.
-    pub(crate) fn filled(&self, counters: Counters) -> Self {
-        match &self.draft {
-            Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },
-            None => self.clone(),
-        }
-    }
-}
-
-surface! {
-    MESSAGE = Message, bind_message |message, stage, at, lua|;
-
-    /// Returns the message with the bits of `mask` (all by default) changed in one byte. The first
-    /// byte is 0.
-    fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
-        held(lua, message.flipped(octet, mask)?)?;
-
-    /// Returns the message with other bytes from `first`. The first byte is 0.
-    fn replace(first: usize = "integer", octets: LuaString = "string") -> "weft.Message" =>
-        held(lua, message.replaced(first, &octets.as_bytes())?)?;
-
-    /// Returns the first `len` bytes of the message.
-    fn cut(len: usize = "integer") -> "weft.Message" => held(lua, message.truncated(len))?;
-
-    /// Returns the bytes as a string.
-    fn octets() -> "string" => lua.create_string(&message.octets)?;
-}
-
-impl UserData for Message {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        bind_message(methods);
-        // message .. octets: two messages that are sent together.
-        methods.add_meta_function(MetaMethod::Concat, |lua, (a, b): (Value, Value)| {
-            let (mut a, b) = (from_value(a)?, from_value(b)?);
-            if a.octets.len() + b.octets.len() > MAX_LEN {
-                return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
-            }
-            check_marks(a.marks.len() + b.marks.len())?;
-            let first = a.octets.len() as u64;
-            let moved = |mark: Mark| Mark { start: mark.start + first, end: mark.end + first, ..mark };
-            a.marks.extend(b.marks.into_iter().map(moved));
-            a.octets.extend(b.octets);
-            a.draft = None;
-            a.name = joined(&a.name, &format!("then {}", b.name));
-            held(lua, a)
-        });
-        methods.add_meta_method(MetaMethod::Len, |_, message, ()| Ok(message.octets.len()));
-        methods.add_meta_method(MetaMethod::ToString, |_, message, ()| Ok(message.name.clone()));
-    }
-}
-
-/// Rejects a message with too many changed pieces.
-fn check_marks(pieces: usize) -> mlua::Result<()> {
-    if pieces > MOST_MARKS {
-        return Err(mlua::Error::runtime(format!("a message has at most {MOST_MARKS} changed pieces")));
-    }
-    Ok(())
-}
-
-/// The name of a message that was made from a message of this name.
-fn joined(name: &str, more: &str) -> String {
-    if name.len() + more.len() > LONGEST_NAME { name.to_owned() } else { format!("{name}, {more}") }
-}
 
 /// What `conn:send` takes: a message, or a Lua string of raw octets.
 pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {

@@ -7,8 +7,8 @@ use mlua::{Lua, Table};
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::Message;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`,
 /// `reserved`, `ap_port`, `cp_port`, `handle`, `cp_ip` and `ap_ip` (addresses in text, or 16

@@ -5,8 +5,9 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
-use super::{Message, ulpdu};
+use super::ulpdu;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, and those of
 /// [`ulpdu::untagged`].

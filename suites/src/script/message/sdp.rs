@@ -6,9 +6,9 @@
 use mlua::{Lua, LuaString, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
 
-use super::Message;
 use crate::script::fields::Fields;
 use crate::sdp::{Counters, Draft};
+use crate::stage::Message;
 
 /// The counters of a message that is built without a connection.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };

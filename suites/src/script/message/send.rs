@@ -5,8 +5,9 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
-use super::{Message, ulpdu};
+use super::ulpdu;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// Fields: `payload` (octets), and those of [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {

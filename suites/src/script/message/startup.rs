@@ -5,10 +5,10 @@ use mlua::{Lua, Table};
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, REPLY_KEY, REQUEST_KEY};
 use zerocopy::IntoBytes;
 
-use super::Message;
 use super::held::held;
 use crate::correct::StartupFields;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// The frame of these fields, which a table may override. Fields: `key` (octets), `markers`,
 /// `crc`, `reject`, `enhanced` (S, and the four octets of RFC 6581: `peer_to_peer`, `ird`, `ord`,

@@ -6,8 +6,8 @@ use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::{ddp, rdmap};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::Message;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// The two control octets. Fields: `opcode`, `last`, `ddp_version`, `rdmap_version`.
 pub(super) fn control(

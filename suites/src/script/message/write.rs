@@ -5,8 +5,9 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::Opcode;
 
-use super::{Message, ulpdu};
+use super::ulpdu;
 use crate::script::fields::Fields;
+use crate::stage::Message;
 
 /// Fields: `payload` (octets), `stag`, `tagged_offset`, and those of [`ulpdu::control`]; opcode 2
 /// makes it a Read Response.

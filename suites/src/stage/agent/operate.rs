@@ -10,7 +10,7 @@ use weft_peer::driver::LinkError;
 use super::{AgentSide, Expectation, Stop};
 use crate::correct;
 use crate::model::{Direction, Role, SourceLocation};
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::rdma::StartUpResult;
 use crate::stage::{ReplyFields, describe, ulpdu};
 

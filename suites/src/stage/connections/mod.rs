@@ -23,12 +23,12 @@ pub(in crate::stage) use accept::{COUNTDOWN, GRACE, LOOK};
 pub(crate) use programs::EndedProgram;
 use programs::Programs;
 
-use super::control::without_markers;
+use super::deviation::without_markers;
 use super::rdma::{Progress, RdmaSide};
 use super::recorder::MAX_STEPS;
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::targets::{Start, Target};
 
 /// Most connections of one case.

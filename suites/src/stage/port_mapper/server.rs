@@ -9,7 +9,7 @@ use weft_peer::driver::DatagramSocket;
 use zerocopy::IntoBytes;
 
 use crate::model::{Direction, Octets, SourceLocation, StepKind};
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::{Connections, Expectation, Recorder, Stop};
 
 /// Sockets of one case.

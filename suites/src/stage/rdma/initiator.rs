@@ -8,7 +8,7 @@ use weft_core::wire::rdmap::Opcode;
 
 use super::{MARKERS_REQUESTED, RdmaSide, StartUpResult, crc_is_right, ulpdu};
 use crate::correct::{self, Rtr, StartupFields};
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::{Arrival, Expectation, Stop};
 
 impl RdmaSide<'_> {

@@ -7,7 +7,7 @@ use weft_core::wire::rdmap::Opcode;
 use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::{Expectation, ReplyFields, Stop, describe};
 
 /// Seconds for the Request and for each FPDU that a right start-up leads to.

@@ -3,7 +3,7 @@
 use weft_core::RequirementId;
 
 use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
-use crate::stage::control::ControlLog;
+use crate::stage::deviation::ControlLog;
 
 /// The steps of a case, the expectations that were met, and the decision.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use weft_peer::Instant;
 use super::SdpSide;
 use crate::correct;
 use crate::model::SourceLocation;
-use crate::script::message::Message;
 use crate::sdp::{Counters, Draft, ReceivedMessage, shown};
+use crate::stage::Message;
 use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Octets of a message that is put together from segments at most.

@@ -10,8 +10,8 @@ use weft_peer::service::SdpUser;
 
 use super::SdpSide;
 use super::connection::{Carrier, Item};
-use crate::script::message::Message;
 use crate::sdp::Draft;
+use crate::stage::Message;
 use crate::stage::service::Sdp;
 use crate::stage::{Arrival, Expectation, Stop};
 

@@ -27,7 +27,6 @@ pub(in crate::stage) use connection::SEGMENT;
 pub(crate) use connection::{Carrier, Item, SdpConnection};
 pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
-pub use start::SdpStart;
 pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};

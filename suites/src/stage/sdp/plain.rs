@@ -6,9 +6,9 @@ use weft_core::wire::sdp::Mid;
 use super::Carrier;
 use super::SdpSide;
 use super::good::{COMMAND, COMMANDED};
-use crate::script::message::Message;
 use crate::sdp::{BSDH_LEN, Draft};
-use crate::stage::control::{UNTAGGED, pattern, payload_len};
+use crate::stage::Message;
+use crate::stage::deviation::{UNTAGGED, pattern, payload_len};
 use crate::stage::{Expectation, Stop};
 
 /// Messages that may still be in flight from before.

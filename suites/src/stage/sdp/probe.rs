@@ -7,10 +7,11 @@ use weft_peer::Instant;
 
 use super::SdpSide;
 use super::connection::{Carrier, Item};
-use super::start::{HelloAck, SdpStart};
-use crate::script::message::Message;
+use super::start::HelloAck;
 use crate::sdp::Draft;
+use crate::stage::Message;
 use crate::stage::{Arrival, Expectation, Stop};
+use crate::targets::SdpStart;
 use crate::targets::Service;
 
 /// The payload that the tester sends.

@@ -2,48 +2,18 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::Enhanced;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Mid};
-use weft_core::{RequirementId, requirement};
 
 use super::SdpSide;
 use super::connection::{Item, SdpConnection};
 use crate::correct::{self, StartupFields};
 use crate::model::SourceLocation;
-use crate::script::message::Message;
 use crate::sdp::{Counters, Draft, ReceivedMessage};
+use crate::stage::Message;
 use crate::stage::{Arrival, Expectation, NoFrame, Stop};
-
-/// How SDP's start-up and MPA's are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SdpStart {
-    /// Hello; the Accepting Peer sends the MPA Request, the Connecting Peer the Reply; HelloAck is
-    /// the first FPDU.
-    #[default]
-    Swapped,
-    /// Hello, then FPDUs with CRC and without markers.
-    Bare,
-    /// Hello and Request; Reply, then HelloAck.
-    Natural,
-    /// The same with revision 2 and a zero-length Write before HelloAck.
-    Enhanced,
-    /// Hello and HelloAck are private data.
-    PrivateData,
-}
-
-impl SdpStart {
-    /// What the Accepting Peer breaks in this profile, however well it plays it: its HelloAck is an
-    /// FPDU before the first of the Initiator.
-    const fn breaks(self) -> &'static [RequirementId] {
-        match self {
-            SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],
-            SdpStart::Swapped | SdpStart::Bare | SdpStart::Enhanced | SdpStart::PrivateData => &[],
-        }
-    }
-}
+use crate::targets::SdpStart;
 
 const EXPECTED: &str = "HelloAck after a good Hello";
 /// Octets of a Hello.

@@ -6,8 +6,8 @@ use weft_core::wire::sdp::Mid;
 
 use super::SdpSide;
 use super::{Carrier, Ending, MessageFields};
-use crate::script::message::Message;
 use crate::sdp::{Draft, ReceivedMessage};
+use crate::stage::Message;
 use crate::stage::{Expectation, Stop};
 
 /// Names the tester's memory for Reads; nothing is looked up by it.

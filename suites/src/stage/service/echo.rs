@@ -5,7 +5,7 @@ use weft_core::wire::ddp::Segment;
 use super::{Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop};
 use crate::correct::{self, Rtr};
 use crate::model::Capability;
-use crate::stage::control::{UNTAGGED, pattern, payload_len};
+use crate::stage::deviation::{UNTAGGED, pattern, payload_len};
 use crate::stage::{describe, ulpdu};
 
 /// The payload of the good exchange.

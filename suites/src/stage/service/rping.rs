@@ -24,8 +24,8 @@ use super::{
 };
 use crate::correct;
 use crate::model::Capability;
-use crate::script::message::Message;
-use crate::stage::control::{TAGGED, pattern, payload_len};
+use crate::stage::Message;
+use crate::stage::deviation::{TAGGED, pattern, payload_len};
 use crate::stage::{NoFrame, describe, ulpdu};
 use crate::targets::OpenError;
 

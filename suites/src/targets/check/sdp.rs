@@ -4,7 +4,7 @@
 use weft_core::wire::sdp::FieldOrder;
 
 use super::Looker;
-use crate::stage::SdpStart;
+use crate::targets::SdpStart;
 use crate::targets::{OpenError, Service};
 
 /// Seconds in which a socket that sends first begins.

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::{Answer, Datagram, DatagramFields, MapperClientSide};
 use crate::model::SourceLocation;
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::port_mapper::server::{MapperFields, padded};
 use crate::stage::{Expectation, Stop};
 

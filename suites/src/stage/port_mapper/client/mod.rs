@@ -20,7 +20,7 @@ use zerocopy::FromBytes;
 
 use super::server::MapperFields;
 use crate::model::{Direction, Event, Octets, SourceLocation, StepKind};
-use crate::script::message::Message;
+use crate::stage::Message;
 use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
 use crate::stage::{Connections, Recorder, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};

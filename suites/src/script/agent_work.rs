@@ -1,0 +1,34 @@
+//! Posts work requests of a script.
+
+use weft_agent::protocol::{Action, Done, Object};
+
+use super::agent_options::WorkFields;
+use crate::model::SourceLocation;
+use crate::stage::Stage;
+
+/// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
+pub(super) async fn post(
+    stage: &mut Stage,
+    work: &WorkFields,
+    at: Option<&SourceLocation>,
+    action: impl FnOnce(u64) -> Action,
+) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
+    let number = work.work.unwrap_or_else(|| stage.agent().next_work());
+    match stage.agent().stimulate(action(number), at).await? {
+        Ok(done) => Ok((Some(number), done, None)),
+        Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
+        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
+    }
+}
+
+/// Posts a receive on a pair or on a shared receive queue.
+pub(super) async fn post_receive(
+    stage: &mut Stage,
+    on: Object,
+    work: &WorkFields,
+    at: Option<&SourceLocation>,
+) -> mlua::Result<(Option<u64>, Option<String>)> {
+    let parts = work.parts.clone();
+    let (number, _, why) = post(stage, work, at, |work| Action::PostReceive { on, work, parts }).await?;
+    Ok((number, why))
+}

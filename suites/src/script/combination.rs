@@ -1,0 +1,54 @@
+//! How many variants of a case each tier runs.
+
+use std::fmt;
+
+use crate::model::Tier;
+
+/// How values are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// Every variant.
+    All,
+    /// Every pair of values of two parameters occurs in at least one variant.
+    Pairwise,
+    /// This number of variants, or all if there are fewer.
+    Sample(usize),
+}
+
+/// The tiers of a case, and how each combines the values of its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Combination {
+    /// The smallest tier that the case is in.
+    pub(crate) from: Tier,
+    pub(crate) smoke: Strategy,
+    pub(crate) default: Strategy,
+    pub(crate) full: Strategy,
+}
+
+impl Default for Combination {
+    fn default() -> Self {
+        Combination { from: Tier::Smoke, smoke: Strategy::Sample(2), default: Strategy::Pairwise, full: Strategy::All }
+    }
+}
+
+impl Combination {
+    /// How a tier combines values; `None` if the case is not in it.
+    pub(crate) fn of(&self, tier: Tier) -> Option<Strategy> {
+        let strategy = match tier {
+            Tier::Smoke => self.smoke,
+            Tier::Default => self.default,
+            Tier::Full => self.full,
+        };
+        (tier >= self.from).then_some(strategy)
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Strategy::All => f.write_str("all"),
+            Strategy::Pairwise => f.write_str("pairwise"),
+            Strategy::Sample(count) => write!(f, "a sample of {count}"),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A message that the tester sends.
+
+use super::memory_share::MemoryShare;
+use crate::model::Mark;
+use crate::sdp::{Counters, Draft};
+
+/// Octets to be sent, with a name for the transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) name: String,
+    pub(crate) octets: Vec<u8>,
+    pub(crate) marks: Vec<Mark>,
+    /// An SDP message. The connection that sends it may fill in the counters.
+    pub(crate) draft: Option<Box<Draft>>,
+    /// The memory that it uses while a script has it.
+    pub(crate) share: MemoryShare,
+}
+
+impl Message {
+    pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
+        Message { name: name.into(), octets, marks: Vec::new(), draft: None, share: MemoryShare::default() }
+    }
+
+    /// An SDP message whose octets the connection makes.
+    pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
+        let mut message = Message::new(name, Vec::new());
+        message.draft = Some(Box::new(draft));
+        message
+    }
+
+    /// Octets `begin..end`, the piece `number`, with their marks.
+    pub(crate) fn piece(&self, number: usize, begin: usize, end: usize) -> Self {
+        let end = end.min(self.octets.len());
+        let begin = begin.min(end);
+        let (from, to) = (begin as u64, end as u64);
+        let marks = self.marks.iter().filter(|mark| mark.start < to && mark.end > from);
+        Message {
+            name: format!("{}, piece {number} ({} octets)", self.name, end - begin),
+            octets: self.octets[begin..end].to_vec(),
+            marks: marks
+                .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
+                .collect(),
+            draft: None,
+            share: MemoryShare::default(),
+        }
+    }
+
+    /// The message with the counters of the connection.
+    pub(crate) fn filled(&self, counters: Counters) -> Self {
+        match &self.draft {
+            Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },
+            None => self.clone(),
+        }
+    }
+}
