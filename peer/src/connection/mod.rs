@@ -28,7 +28,7 @@
 //! ```
 
 mod event;
-mod settings;
+pub(crate) mod settings;
 mod startup;
 mod stream;
 

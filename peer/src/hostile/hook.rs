@@ -22,7 +22,7 @@ use super::context::sdp_conduct::SdpConduct;
 use super::context::sdp_twin::SdpTwin;
 use super::context::segment::{Kept, SentSegment};
 use super::deviation::{Deviations, Hook};
-use crate::connection::Settings;
+use crate::connection::settings::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
 use crate::portmap::Datagram;
 use crate::rdmap::Fault;

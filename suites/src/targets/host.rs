@@ -1,5 +1,5 @@
-//! Whether the host of a target answers at all: a port that refuses a connection belongs to a host
-//! that is there.
+//! The host of a target: how its address is written, and whether it answers at all. A port that
+//! refuses a connection belongs to a host that is there.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -27,6 +27,17 @@ pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
 /// A reset, in place of a router's or this machine's own complaint.
 fn is_an_answer(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
+}
+
+/// Is it `host:port`? Whether the host exists is found out when a run begins.
+pub(crate) fn is_host_and_port(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match literal {
+        Some(literal) => literal.split('%').next().is_some_and(|ip| ip.parse::<std::net::Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '[' | ']')),
+    };
+    is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 #[cfg(test)]

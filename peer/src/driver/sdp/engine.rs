@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use self::memory::Private;
 use super::ahead::Ahead;
 use super::arrived::Arrived;
-use super::failover::Ends;
+use super::ends::Ends;
 use super::outgoing::Outgoing;
 use super::posted::Posted;
 use super::queue::SendQueue;

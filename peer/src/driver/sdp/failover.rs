@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::area::Area;
+use super::ends::Ends;
 use super::engine::{Engine, queue_pair};
 use super::stream::{Shared, set_up, until, wait};
 use super::{SdpError, SdpListener, SdpStream};
@@ -21,15 +22,6 @@ use crate::verbs::Rnic;
 /// sent on it: SuspCommAck is the last message (section 13.1.1), and one repetition of TCP's comes
 /// well within this time.
 const LEAVE: Duration = Duration::from_secs(2);
-
-/// The ends of the TCP connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) local: SocketAddr,
-    pub(super) peer: SocketAddr,
-    /// This side connected.
-    pub(super) connected: bool,
-}
 
 impl SdpStream {
     /// Moves this end of the connection to `listener`, and to its device: the peer ends TCP and

@@ -20,6 +20,7 @@ mod ahead;
 mod api;
 mod area;
 mod arrived;
+mod ends;
 mod engine;
 mod failover;
 mod outgoing;

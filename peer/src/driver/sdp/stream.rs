@@ -12,8 +12,9 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until};
 use weft_core::wire::sdp::Mode;
 
+use super::ends::Ends;
 use super::engine::Engine;
-use super::failover::{Ends, go_on};
+use super::failover::go_on;
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
 use crate::driver::clock::Clock;

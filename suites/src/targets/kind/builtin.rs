@@ -13,7 +13,7 @@ use weft_peer::service::{RpingServer, SdpServer, SdpUser};
 use weft_peer::{Deviations, Settings};
 
 use super::super::description::{MADE, MAPPED, MapperFacts};
-use super::super::live::OpenError;
+use super::super::open_error::OpenError;
 use super::super::{Service, Target, TargetFile};
 use super::remote::wrong_command;
 use super::{Facts, Reach};

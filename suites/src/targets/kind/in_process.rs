@@ -7,7 +7,7 @@ use weft_peer::Settings;
 use weft_peer::driver::{Link, VirtualLink};
 use weft_peer::hostile::Deviation;
 
-use super::super::live::OpenError;
+use super::super::open_error::OpenError;
 use super::super::{Description, Service, Start, Target};
 use super::{Builtin, Connector, Kind, Opening, Reach, Reached, builtin};
 use crate::agent::Agent;

@@ -16,7 +16,7 @@ use weft_peer::service::RpingServer;
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::{WorkloadError, ping};
 
-use super::super::live::{CONNECT_SECONDS, OpenError};
+use super::super::open_error::{CONNECT_SECONDS, OpenError};
 use super::super::{Description, Service, Start, Target};
 use super::{Builtin, Connector, Kind, Opening, Reach, Reached, builtin};
 use crate::agent::Agent;

@@ -33,7 +33,7 @@ pub(crate) use loopback::{LOOPBACK, Loopback};
 pub(crate) use remote::Remote;
 
 use super::description::MapperFacts;
-use super::live::OpenError;
+use super::open_error::OpenError;
 use super::{Description, Service, Start, Target, TargetFile};
 use crate::agent::Agent;
 

@@ -2,9 +2,9 @@
 //! commands that restart it or report a crash.
 
 use super::super::command::LocalCommand;
+use super::super::host::is_host_and_port;
 use super::super::token::EnvironmentToken;
 use super::super::{AgentField, TargetFile};
-use super::tcp::is_host_and_port;
 use crate::agent::{AgentAt, Way};
 
 /// The host of an implementation under test.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use weft_peer::driver::{Awaiting, Desk, Link, TcpLink};
 
 use super::super::description::MapperFacts;
-use super::super::live::{CONNECT_SECONDS, OpenError};
+use super::super::host::is_host_and_port;
+use super::super::open_error::{CONNECT_SECONDS, OpenError};
 use super::super::{Description, Service, Start, Target, TargetFile, start};
 use super::remote::Remote;
 use super::{Connector, Facts, Kind, Opening, Reach, Reached};
@@ -93,17 +94,6 @@ fn read(file: &TargetFile) -> Result<Facts, String> {
     }
     let reach = Arc::new(Tcp { side, remote });
     Ok(Facts { reach, service: Service::None, rping_size: RPING_SIZE, mapper })
-}
-
-/// Is it `host:port`? Whether the host exists is found out when a run begins.
-pub(super) fn is_host_and_port(address: &str) -> bool {
-    let Some((host, port)) = address.rsplit_once(':') else { return false };
-    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_host = match literal {
-        Some(literal) => literal.split('%').next().is_some_and(|ip| ip.parse::<std::net::Ipv6Addr>().is_ok()),
-        None => !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '[' | ']')),
-    };
-    is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 impl Reach for Tcp {
