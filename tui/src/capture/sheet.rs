@@ -197,6 +197,7 @@ fn finding_line(finding: &ListedFinding) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use weft_core::requirement::Severity;
     use weft_dissector::browse::index::MOST_FINDINGS;
 
     use super::*;

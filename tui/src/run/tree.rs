@@ -146,7 +146,10 @@ fn parts(key: &CaseKey) -> (Vec<String>, String) {
 
 #[cfg(test)]
 mod tests {
+    use weft_suites::model::Counts;
+
     use super::*;
+    use crate::run::progress::State;
 
     fn planted(keys: &[&str]) -> Tree {
         let planned: Vec<Planned> = keys
