@@ -153,6 +153,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::MarkKind;
 
     fn lua() -> Lua {
         let lua = Lua::new();
