@@ -17,7 +17,8 @@
 //! | [`mod@unit`] | the same units with the state of their connection |
 //! | [`grammar`] | a unit's fields: names, values, bytes |
 //! | `follow`, [`fact`] | the monitor's state of a connection, and the facts that it publishes |
-//! | [`context`], [`sdp`], [`exchange`], [`ulp`] | the state that comes with a unit |
+//! | [`upper`] | protocols above RDMAP |
+//! | [`context`], [`sdp`], [`exchange`] | the state that comes with a unit |
 //! | [`rules`] | the requirements that the monitor checks |
 //! | [`filter`] | display filters |
 //! | [`stats`] | numbers of each connection |
@@ -62,13 +63,14 @@ mod tcp;
 mod testing;
 pub mod tree;
 pub mod unit;
+pub mod upper;
 mod watch;
 
 pub use direction::Direction;
 pub use dissector::Dissector;
 pub use dropped::Dropped;
 pub use finding::Finding;
-pub use follow::{context, exchange, sdp, ulp};
+pub use follow::{context, exchange, sdp};
 pub use joined::Joined;
 pub use link::{Unread, reads_link_type};
 pub use located::Located;

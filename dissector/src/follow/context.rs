@@ -3,7 +3,7 @@
 
 use super::exchange::Exchange;
 use super::sdp;
-use super::ulp::{Ulp, UlpMessage};
+use crate::upper::{Ulp, UlpMessage};
 
 /// The state of a connection after the current unit.
 #[derive(Debug, Default)]

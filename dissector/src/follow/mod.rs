@@ -23,7 +23,6 @@ mod stream;
 pub(crate) mod tcp;
 mod terminate;
 mod traffic;
-pub mod ulp;
 mod window;
 
 pub(crate) use connection::{Connection, Pair};
@@ -45,6 +44,7 @@ use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::parse::SegmentView;
 use crate::parse::{Carrier, Kind, Unit};
+use crate::upper::Recognition;
 use context::Context;
 
 /// The complete state of one connection.
@@ -59,7 +59,7 @@ pub(crate) struct ConnectionState {
     /// What does not fit in the latest unit; empty between units.
     remarks: Vec<Remark>,
     /// The protocols that its Sends may carry.
-    ulps: ulp::Ulps,
+    protocol: Recognition,
     /// Context of the units.
     context: Context,
     /// Does the other direction, which sends nothing now, have octets that are not read yet?
@@ -106,8 +106,8 @@ impl ConnectionState {
             }
         }
         if let Some(view) = view.filter(|_| self.context.sdp.is_none()) {
-            self.context.ulp_message = self.ulps.segment(direction, view);
-            self.context.ulp = self.ulps.name();
+            self.context.ulp_message = self.protocol.segment(direction, view);
+            self.context.ulp = self.protocol.name();
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));

@@ -6,8 +6,8 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::ulp::UlpMessage;
 use crate::unit::{Kind, Unit};
+use crate::upper::UlpMessage;
 
 /// Octets of a message that are kept.
 pub const MOST_KEPT: usize = 1 << 20;

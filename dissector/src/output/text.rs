@@ -22,8 +22,8 @@ use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
 use crate::tree::Node;
-use crate::ulp::UlpMessage;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
+use crate::upper::UlpMessage;
 
 /// The queue of Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;

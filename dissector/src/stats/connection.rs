@@ -28,7 +28,7 @@ pub struct ConnectionStats {
     pub(super) began: u64,
     /// The traffic of each end.
     pub directions: [DirectionStats; 2],
-    /// The protocol above RDMAP, if it is certain: `rping`, `rpcrdma`, `smb_direct`.
+    /// The protocol above RDMAP, if it is certain, by its [`name`](crate::upper::Ulp::name).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulp: Option<&'static str>,
     /// The exchange of the port mapper that it follows.

@@ -23,8 +23,8 @@ use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
-use crate::ulp::Ulp;
 use crate::unit::{Kind, Unit};
+use crate::upper::Ulp;
 
 pub use connection::{ConnectionStats, DirectionStats, SdpStats, StartupStats};
 use further::Further;

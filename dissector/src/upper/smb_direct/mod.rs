@@ -1,18 +1,18 @@
 //! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages;
 //! all fields little-endian.
 //!
-//! **Proved by** a Negotiate Request of 20 octets or a Negotiate Response of 32 octets. It must
+//! **Proved by** a Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes. It must
 //! have versions 0x0100, reserved fields zero, and sizes at or above the specified minimum. A Data
 //! Transfer is also proof if its DataOffset and DataLength add up to the message, and its data
 //! begins like an SMB message. Later messages must add up.
 
 use std::fmt;
 
-use super::verdict::{Len, Verdict};
+use super::protocol::{self, Len, Protocol, Verdict};
 
 const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
-/// Octets of a Data Transfer header without padding.
+/// Bytes of a Data Transfer header without padding.
 const DATA_LEN: usize = 20;
 /// Minimum PreferredSendSize and MaxReceiveSize (section 3.1.5.2), and minimum MaxFragmentedSize
 /// (section 3.1.5.2).
@@ -23,7 +23,7 @@ const FLAGS: u16 = 1;
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SmbDirect {
+pub enum Message {
     /// Negotiate Request.
     NegotiateRequest {
         /// CreditsRequested.
@@ -47,82 +47,96 @@ pub enum SmbDirect {
     },
 }
 
-impl SmbDirect {
-    pub(super) fn message(&self) -> &'static str {
+impl protocol::Message for Message {
+    fn name(&self) -> &'static str {
         match self {
-            SmbDirect::NegotiateRequest { .. } => "Negotiate Request",
-            SmbDirect::NegotiateResponse { .. } => "Negotiate Response",
-            SmbDirect::Data { .. } => "Data Transfer",
+            Message::NegotiateRequest { .. } => "Negotiate Request",
+            Message::NegotiateResponse { .. } => "Negotiate Response",
+            Message::Data { .. } => "Data Transfer",
         }
     }
 
-    pub(super) fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SmbDirect::NegotiateRequest { credits } => write!(f, " credits requested {credits}"),
-            SmbDirect::NegotiateResponse { credits, status } => {
+            Message::NegotiateRequest { credits } => write!(f, " credits requested {credits}"),
+            Message::NegotiateResponse { credits, status } => {
                 write!(f, " credits granted {credits} status {status:#010x}")
             }
-            SmbDirect::Data { credits: (requested, granted), len, remaining } => {
+            Message::Data { credits: (requested, granted), len, remaining } => {
                 write!(f, " credits requested {requested} granted {granted} data {len} remaining {remaining}")
             }
         }
     }
 }
 
-/// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<SmbDirect> {
-    if octets.len() < REQUEST_LEN {
+/// The protocol. It remembers nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Connection;
+
+impl Protocol for Connection {
+    const NAME: &'static str = "smb_direct";
+    const TITLE: &'static str = "SMB Direct";
+    type Message = Message;
+
+    fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
+        read(bytes, is_complete)
+    }
+}
+
+/// Tests the bytes at the beginning of a Send; `is_complete`: nothing follows them.
+fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
+    if bytes.len() < REQUEST_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
     }
     // MinVersion, MaxVersion, then Reserved or NegotiatedVersion.
-    match octets[..6] {
-        [0, 1, 0, 1, 0, 0] => request(octets),
-        [0, 1, 0, 1, 0, 1] => response(octets, is_complete),
-        _ => data(octets),
+    match bytes[..6] {
+        [0, 1, 0, 1, 0, 0] => request(bytes),
+        [0, 1, 0, 1, 0, 1] => response(bytes, is_complete),
+        _ => data(bytes),
     }
 }
 
-fn short(octets: &[u8], at: usize) -> u16 {
-    octets.get(at..at + 2).map_or(0, |octets| u16::from_le_bytes([octets[0], octets[1]]))
+fn short(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
 }
 
-fn long(octets: &[u8], at: usize) -> u32 {
-    u32::from(short(octets, at)) | u32::from(short(octets, at + 2)) << 16
+fn long(bytes: &[u8], at: usize) -> u32 {
+    u32::from(short(bytes, at)) | u32::from(short(bytes, at + 2)) << 16
 }
 
 /// PreferredSendSize, MaxReceiveSize and MaxFragmentedSize from `at` on.
-fn sizes_fit(octets: &[u8], at: usize) -> bool {
-    long(octets, at) >= LEAST_SIZE && long(octets, at + 4) >= LEAST_SIZE && long(octets, at + 8) >= LEAST_FRAGMENTED
+fn sizes_fit(bytes: &[u8], at: usize) -> bool {
+    long(bytes, at) >= LEAST_SIZE && long(bytes, at + 4) >= LEAST_SIZE && long(bytes, at + 8) >= LEAST_FRAGMENTED
 }
 
-fn request(octets: &[u8]) -> Verdict<SmbDirect> {
-    let credits = short(octets, 6);
-    if credits == 0 || !sizes_fit(octets, 8) {
+fn request(bytes: &[u8]) -> Verdict<Message> {
+    let credits = short(bytes, 6);
+    if credits == 0 || !sizes_fit(bytes, 8) {
         return Verdict::Not;
     }
-    let parsed = SmbDirect::NegotiateRequest { credits };
+    let parsed = Message::NegotiateRequest { credits };
     Verdict::Is { parsed, len: Len::Exactly(REQUEST_LEN as u64), proves: true }
 }
 
-fn response(octets: &[u8], is_complete: bool) -> Verdict<SmbDirect> {
-    if octets.len() < RESPONSE_LEN {
+fn response(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
+    if bytes.len() < RESPONSE_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
     }
-    let (reserved, credits, status) = (short(octets, 6), short(octets, 10), long(octets, 12));
-    if reserved != 0 || status == 0 && !sizes_fit(octets, 20) {
+    let (reserved, credits, status) = (short(bytes, 6), short(bytes, 10), long(bytes, 12));
+    if reserved != 0 || status == 0 && !sizes_fit(bytes, 20) {
         return Verdict::Not;
     }
-    let parsed = SmbDirect::NegotiateResponse { credits, status };
+    let parsed = Message::NegotiateResponse { credits, status };
     Verdict::Is { parsed, len: Len::Exactly(RESPONSE_LEN as u64), proves: true }
 }
 
-fn data(octets: &[u8]) -> Verdict<SmbDirect> {
-    let (credits, flags, reserved) = ((short(octets, 0), short(octets, 2)), short(octets, 4), short(octets, 6));
-    let (remaining, offset, len) = (long(octets, 8), long(octets, 12), long(octets, 16));
+fn data(bytes: &[u8]) -> Verdict<Message> {
+    let (credits, flags, reserved) = ((short(bytes, 0), short(bytes, 2)), short(bytes, 4), short(bytes, 6));
+    let (remaining, offset, len) = (long(bytes, 8), long(bytes, 12), long(bytes, 16));
     if flags & !FLAGS != 0 || reserved != 0 {
         return Verdict::Not;
     }
-    let parsed = SmbDirect::Data { credits, len, remaining };
+    let parsed = Message::Data { credits, len, remaining };
     if len == 0 {
         // Only credits: no data, and none to come.
         let fits = offset == 0 && remaining == 0;
@@ -137,7 +151,7 @@ fn data(octets: &[u8]) -> Verdict<SmbDirect> {
         return Verdict::Not;
     }
     let end = Len::Exactly(u64::from(offset) + u64::from(len));
-    let start = usize::try_from(offset).ok().and_then(|at| octets.get(at..at.checked_add(4)?));
+    let start = usize::try_from(offset).ok().and_then(|at| bytes.get(at..at.checked_add(4)?));
     match start {
         // 0xFE: SMB 2 and 3; 0xFD: encrypted; 0xFC: compressed.
         Some([0xfc..=0xfe, b'S', b'M', b'B']) => Verdict::Is { parsed, len: end, proves: true },

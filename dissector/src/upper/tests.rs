@@ -4,7 +4,10 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::*;
+use super::Ulp;
+use super::protocol::Verdict;
+use super::recognition::MOST_TRIES;
+use super::table::Connections;
 use crate::Sink;
 use crate::context::Context;
 use crate::output::json::JsonWriter;
@@ -269,7 +272,7 @@ proptest! {
     fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), is_complete: bool) {
         let counted: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         for octets in [octets, counted] {
-            for verdict in Ulps::default().verdicts(&octets, is_complete) {
+            for verdict in Connections::read(&octets, is_complete, None) {
                 if let Verdict::Is { parsed, .. } = verdict {
                     prop_assert!(!parsed.to_string().is_empty());
                 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::verdict::{Len, Verdict, word};
+use super::protocol::{self, Len, Protocol, Verdict, word};
 
 /// RFC 8166 section 4.1.
 const VERSION: u32 = 1;
@@ -16,14 +16,14 @@ const RDMA_NOMSG: u32 = 1;
 const RDMA_MSGP: u32 = 2;
 const RDMA_DONE: u32 = 3;
 const RDMA_ERROR: u32 = 4;
-/// Octets of XID, version, credits, procedure.
+/// Bytes of XID, version, credits, procedure.
 const FIXED: usize = 16;
-/// Octets of a segment: handle, length, offset.
+/// Bytes of a segment: handle, length, offset.
 const SEGMENT: usize = 16;
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RpcRdma {
+pub struct Message {
     /// XID.
     pub xid: u32,
     /// Credits requested or granted.
@@ -34,8 +34,8 @@ pub struct RpcRdma {
     pub chunks: [u32; 3],
 }
 
-impl RpcRdma {
-    pub(super) fn message(&self) -> &'static str {
+impl protocol::Message for Message {
+    fn name(&self) -> &'static str {
         match self.procedure {
             RDMA_MSG => "RDMA_MSG",
             RDMA_NOMSG => "RDMA_NOMSG",
@@ -45,7 +45,7 @@ impl RpcRdma {
         }
     }
 
-    pub(super) fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " XID {:#010x} credits {}", self.xid, self.credits)?;
         let [read, write, reply] = self.chunks;
         if self.chunks != [0; 3] {
@@ -55,23 +55,37 @@ impl RpcRdma {
     }
 }
 
-/// Tests the octets at the beginning of a Send; `is_complete`: nothing follows them.
-pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<RpcRdma> {
+/// The protocol. It remembers nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Connection;
+
+impl Protocol for Connection {
+    const NAME: &'static str = "rpcrdma";
+    const TITLE: &'static str = "RPC-over-RDMA";
+    type Message = Message;
+
+    fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
+        read(bytes, is_complete)
+    }
+}
+
+/// Tests the bytes at the beginning of a Send; `is_complete`: nothing follows them.
+fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     let short = if is_complete { Verdict::Not } else { Verdict::Open };
     let (Some(xid), Some(version), Some(credits), Some(procedure)) =
-        (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
+        (word(bytes, 0), word(bytes, 4), word(bytes, 8), word(bytes, 12))
     else {
         return short;
     };
     if version != VERSION || credits == 0 || procedure > RDMA_ERROR {
         return Verdict::Not;
     }
-    let is = |chunks, len, proves| Verdict::Is { parsed: RpcRdma { xid, credits, procedure, chunks }, len, proves };
+    let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
         // ERR_VERS is followed by two versions, ERR_CHUNK by nothing (section 4.5).
         RDMA_ERROR => {
-            return match word(octets, FIXED) {
+            return match word(bytes, FIXED) {
                 Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
                 Some(2) => is([0; 3], Len::Exactly(FIXED as u64 + 4), false),
                 Some(_) => Verdict::Not,
@@ -81,7 +95,7 @@ pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<RpcRdma> {
         RDMA_MSGP => FIXED + 8,
         _ => FIXED,
     };
-    let (chunks, end) = match lists(octets, lists_at) {
+    let (chunks, end) = match lists(bytes, lists_at) {
         Ok(found) => found,
         Err(Fault::Short) => return short,
         Err(Fault::Wrong) => return Verdict::Not,
@@ -90,7 +104,7 @@ pub(super) fn read(octets: &[u8], is_complete: bool) -> Verdict<RpcRdma> {
         return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
     }
     // An RPC message: XID, then 0 and RPC version 2 for a call, 1 and 0 or 1 for a reply.
-    match (word(octets, end), word(octets, end + 4), word(octets, end + 8)) {
+    match (word(bytes, end), word(bytes, end + 4), word(bytes, end + 8)) {
         (Some(inner), Some(kind), Some(next)) => {
             let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
             if inner == xid && message { is(chunks, Len::AtLeast(end as u64 + 12), true) } else { Verdict::Not }
@@ -105,27 +119,27 @@ enum Fault {
 }
 
 /// Reads the three lists from `at` on: how many chunks each has, and where they end.
-fn lists(octets: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
+fn lists(bytes: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     let mut chunks = [0; 3];
     // Read list: position, then a segment.
-    while more(octets, &mut at)? {
+    while more(bytes, &mut at)? {
         chunks[0] += 1;
         at += 4 + SEGMENT;
     }
-    while more(octets, &mut at)? {
+    while more(bytes, &mut at)? {
         chunks[1] += 1;
-        segments(octets, &mut at)?;
+        segments(bytes, &mut at)?;
     }
-    if more(octets, &mut at)? {
+    if more(bytes, &mut at)? {
         chunks[2] = 1;
-        segments(octets, &mut at)?;
+        segments(bytes, &mut at)?;
     }
-    if at > octets.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
+    if at > bytes.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
 }
 
 /// XDR's flag before an optional item: 1 if present, 0 if absent.
-fn more(octets: &[u8], at: &mut usize) -> Result<bool, Fault> {
-    let mark = word(octets, *at).ok_or(Fault::Short)?;
+fn more(bytes: &[u8], at: &mut usize) -> Result<bool, Fault> {
+    let mark = word(bytes, *at).ok_or(Fault::Short)?;
     *at += 4;
     match mark {
         0 => Ok(false),
@@ -135,8 +149,8 @@ fn more(octets: &[u8], at: &mut usize) -> Result<bool, Fault> {
 }
 
 /// A counted array of segments.
-fn segments(octets: &[u8], at: &mut usize) -> Result<(), Fault> {
-    let count = word(octets, *at).ok_or(Fault::Short)? as usize;
+fn segments(bytes: &[u8], at: &mut usize) -> Result<(), Fault> {
+    let count = word(bytes, *at).ok_or(Fault::Short)? as usize;
     // More than any message can hold.
     if count > (1 << 24) {
         return Err(Fault::Wrong);

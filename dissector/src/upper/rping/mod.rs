@@ -1,49 +1,51 @@
-//! rping, the ping of librdmacm: a Send has 16 octets that name a buffer: `buf` (64 bits), `rkey`,
+//! rping, the ping of librdmacm: a Send has 16 bytes that name a buffer: `buf` (64 bits), `rkey`,
 //! `size` (32 bits each), big-endian.
 //!
 //! The client announces its source, and the server reads it. The server then sends the same number
-//! of octets as a signal to continue. The client announces its sink, and the server writes it and
+//! of bytes as a signal to continue. The client announces its sink, and the server writes it and
 //! sends the signal again.
 //!
-//! **Proved by** a Read Request with exactly the buffer, key and size of a 16-octet Send of the
-//! other end, whose Response begins with `rdma-ping-`. After that, every Send has 16 octets.
+//! **Proved by** a Read Request with exactly the buffer, key and size of a 16-byte Send of the
+//! other end, whose Response begins with `rdma-ping-`. After that, every Send has 16 bytes.
 
 use std::fmt;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::verdict::{Len, Verdict, beginning, word};
+use super::protocol::{self, Len, Protocol, Verdict, beginning, word};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Octets of a Send.
+/// Bytes of a Send.
 const LEN: u64 = 16;
 /// The beginning of the data of each ping.
 const DATA: &[u8] = b"rdma-ping-";
 
 /// A Send of rping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rping {
+pub struct Message {
     /// Address of the buffer.
     pub buf: u64,
     /// Its STag.
     pub rkey: u32,
-    /// Its octets.
+    /// Its size in bytes.
     pub size: u32,
 }
 
-impl Rping {
+impl Message {
     /// The server leaves all fields zero when it signals the client to continue.
     fn is_empty(&self) -> bool {
         (self.buf, self.rkey, self.size) == (0, 0, 0)
     }
+}
 
-    pub(super) fn message(&self) -> &'static str {
+impl protocol::Message for Message {
+    fn name(&self) -> &'static str {
         if self.is_empty() { "go on" } else { "buffer" }
     }
 
-    pub(super) fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return Ok(());
         }
@@ -51,43 +53,46 @@ impl Rping {
     }
 }
 
-/// The progress of the proof.
+/// The progress of the proof on a connection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Search {
+pub(crate) struct Connection {
     /// The last buffer that each direction announced.
-    announced: [Option<Rping>; 2],
+    announced: [Option<Message>; 2],
     /// The sink of the Read that named it: STag and TO.
     sink: [Option<(u32, u64)>; 2],
 }
 
-impl Search {
-    pub(super) fn send(octets: &[u8], is_complete: bool) -> Verdict<Rping> {
+impl Protocol for Connection {
+    const NAME: &'static str = "rping";
+    const TITLE: &'static str = "rping";
+    type Message = Message;
+
+    fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
         let (Some(high), Some(low), Some(rkey), Some(size)) =
-            (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
+            (word(bytes, 0), word(bytes, 4), word(bytes, 8), word(bytes, 12))
         else {
             return if is_complete { Verdict::Not } else { Verdict::Open };
         };
-        let parsed = Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size };
+        let parsed = Message { buf: u64::from(high) << 32 | u64::from(low), rkey, size };
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
     }
 
-    /// `direction` announced a buffer.
-    pub(super) fn announced(&mut self, direction: Direction, info: Rping) {
-        self.announced[direction] = Some(info).filter(|info| !info.is_empty());
+    fn message(&mut self, direction: Direction, message: &Message) {
+        self.announced[direction] = Some(*message).filter(|buffer| !buffer.is_empty());
     }
 
-    /// `direction` reads. Records whether it reads the buffer that the other one announced.
-    pub(super) fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
+    /// Records whether `direction` reads the buffer that the other one announced.
+    fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
         let (own, peer) = (direction, direction.peer());
-        let Some(info) = self.announced[peer] else { return };
-        let request = view.payload.get(0..28).and_then(|octets| ReadRequest::parse(octets).ok());
+        let Some(buffer) = self.announced[peer] else { return };
+        let request = view.payload.get(0..28).and_then(|bytes| ReadRequest::parse(bytes).ok());
         self.sink[own] = request
-            .filter(|read| (read.src_to, read.src_stag, read.rdmardsz) == (info.buf, info.rkey, info.size))
+            .filter(|read| (read.src_to, read.src_stag, read.rdmardsz) == (buffer.buf, buffer.rkey, buffer.size))
             .map(|read| (read.sink_stag, read.sink_to));
     }
 
     /// Does this segment belong to the Read Response of such a Read, with the data of a ping?
-    pub(super) fn is_proved_by(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
+    fn is_proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());
         self.sink[direction.peer()] == Some(place) && beginning(view).starts_with(DATA)

@@ -1,0 +1,123 @@
+//! The table of the protocols above RDMAP, and the types that are made from it.
+
+use std::fmt;
+
+use super::protocol::{Message, Protocol, Verdict};
+use super::{rpcrdma, rping, smb_direct};
+use crate::direction::Direction;
+use crate::parse::SegmentView;
+
+/// Makes the types of this file. Each module has a `Connection`, which is a [`Protocol`], and its
+/// `Message`.
+macro_rules! protocols {
+    ($($name:ident => $module:ident,)*) => {
+        /// A protocol above RDMAP.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Ulp {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name,)*
+        }
+
+        impl Ulp {
+            /// Number of protocols.
+            pub(super) const COUNT: usize = [$(Ulp::$name),*].len();
+
+            /// The name in JSON and in filters.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Ulp::$name => $module::Connection::NAME,)*
+                }
+            }
+        }
+
+        /// The name in text.
+        impl fmt::Display for Ulp {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self {
+                    $(Ulp::$name => $module::Connection::TITLE,)*
+                })
+            }
+        }
+
+        /// A parsed message of a protocol above RDMAP.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum UlpMessage {
+            $(#[doc = concat!("Of [`", stringify!($module), "`].")] $name($module::Message),)*
+        }
+
+        impl UlpMessage {
+            /// The protocol.
+            #[must_use]
+            pub fn ulp(&self) -> Ulp {
+                match self {
+                    $(UlpMessage::$name(_) => Ulp::$name,)*
+                }
+            }
+
+            /// The protocol's name for such a message.
+            #[must_use]
+            pub fn message(&self) -> &'static str {
+                match self {
+                    $(UlpMessage::$name(parsed) => parsed.name(),)*
+                }
+            }
+        }
+
+        impl fmt::Display for UlpMessage {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{} {}", self.ulp(), self.message())?;
+                match self {
+                    $(UlpMessage::$name(parsed) => parsed.details(f),)*
+                }
+            }
+        }
+
+        /// What each protocol remembers of a connection.
+        #[derive(Debug, Clone, Default)]
+        pub(super) struct Connections {
+            $($module: $module::Connection,)*
+        }
+
+        impl Connections {
+            /// Tests the beginning of a Send for every protocol, or for `only` that one. The
+            /// results are in the order of the table. `is_complete`: nothing follows `bytes`.
+            pub(super) fn read(
+                bytes: &[u8],
+                is_complete: bool,
+                only: Option<Ulp>,
+            ) -> [Verdict<UlpMessage>; Ulp::COUNT] {
+                [$(if only.is_none_or(|only| only == Ulp::$name) {
+                    $module::Connection::read(bytes, is_complete).map(UlpMessage::$name)
+                } else {
+                    Verdict::Open
+                },)*]
+            }
+
+            /// See [`Protocol::message`].
+            pub(super) fn message(&mut self, direction: Direction, message: &UlpMessage) {
+                match message {
+                    $(UlpMessage::$name(parsed) => self.$module.message(direction, parsed),)*
+                }
+            }
+
+            /// See [`Protocol::read_request`].
+            pub(super) fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
+                $(self.$module.read_request(direction, view);)*
+            }
+
+            /// The protocol that this segment of a Read Response proves.
+            pub(super) fn proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> Option<Ulp> {
+                $(if self.$module.is_proved_by_response(direction, view) {
+                    return Some(Ulp::$name);
+                })*
+                None
+            }
+        }
+    };
+}
+
+protocols! {
+    Rping => rping,
+    RpcRdma => rpcrdma,
+    SmbDirect => smb_direct,
+}
