@@ -6,7 +6,9 @@
 //! [`Tape`].
 //!
 //! ```
-//! //! use weft_peer::driver::{Link, LinkError, Received, VirtualLink};
+//! use std::time::Duration;
+//!
+//! use weft_peer::driver::{Link, LinkError, Received, VirtualLink};
 //! use weft_peer::Settings;
 //!
 //! # async fn case() -> Result<(), LinkError> {
