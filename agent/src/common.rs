@@ -13,7 +13,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Where who asks is this process.
+    /// For callers in this process.
     pub const NONE: Limits = Limits { memory: u64::MAX, objects: usize::MAX };
 
     /// Whether there may be one object more than there are.

@@ -30,8 +30,8 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// lost its power sends no FIN.)
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// What the host lacks now it may have again in a moment; who waits in the backlog makes `accept`
-/// return at once until then.
+/// Pause after the host lacked a resource: until it is there again, a waiting connection in the
+/// backlog makes `accept` return at once.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each

@@ -51,7 +51,7 @@ impl Carrier for crate::rdma::Nic {
     }
 }
 
-/// What a control connection ends with, when not by the tester's going away.
+/// Why a control connection ended, other than by the tester's closing it.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
     /// The first line was not a valid hello; the tester got the reason.
@@ -225,7 +225,7 @@ fn wait(descriptors: &[BorrowedFd<'_>], full: &[BorrowedFd<'_>], within: Option<
     Ok(polled.first().is_some_and(|input| !input.revents().is_empty()))
 }
 
-/// What was read, and is not a complete line yet.
+/// Input that is not a complete line yet.
 struct Lines {
     octets: Vec<u8>,
     /// How many of them have no line feed.

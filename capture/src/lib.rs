@@ -31,8 +31,8 @@ pub const SNAP_LEN: u32 = 262_144;
 pub struct Settings {
     /// Its name, as the operating system has it.
     pub interface: String,
-    /// What the kernel is to hand on, in the language of pcap-filter(7); everything where there is
-    /// none.
+    /// The frames that the kernel passes on, in the language of pcap-filter(7); `None` for all
+    /// frames.
     pub filter: Option<String>,
     /// Octets kept of each frame; 1 to [`SNAP_LEN`].
     pub snap_len: u32,
@@ -82,12 +82,12 @@ pub enum Next<'a> {
     Over(String),
 }
 
-/// What became of the frames, since the capture began.
+/// Counts of the frames since the capture began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
     /// That passed the filter.
     pub received: u64,
-    /// Of those: for which the kernel's buffer had no room.
+    /// The part of them that did not fit into the kernel's buffer.
     pub kernel: u64,
     /// That the interface or its driver lost before.
     pub interface: u64,
@@ -96,7 +96,7 @@ pub struct Drops {
 /// An interface that can be named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// As [`Settings::interface`] takes it.
+    /// The name for [`Settings::interface`].
     pub name: String,
     /// A description, if the system has one.
     pub description: Option<String>,

@@ -71,7 +71,7 @@ mod tests {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    // Each in a thread of its own, since what is gone does not come back.
+    // Each in a thread of its own, since dropped privileges do not come back.
 
     #[test]
     fn nothing_is_left_of_capabilities() {

@@ -1,4 +1,4 @@
-//! What the user reads about the dashboard when it starts or stops.
+//! Messages about the dashboard's start and stop.
 
 use std::net::SocketAddr;
 

@@ -51,7 +51,7 @@ fn selects(suites: &Suites, word: &str, tier: Tier) -> bool {
     !Plan::of(suites, &Filter::of([word]).tier(tier), 0).cases.is_empty()
 }
 
-/// What to write instead of a word that matches nothing.
+/// A suggestion for a word that matches nothing.
 fn hint(suites: &Suites, word: &str, tier: Tier) -> String {
     let (stem, choice) = word.split_once('[').map_or((word, false), |(stem, _)| (stem, true));
     if choice && suites.cases().any(|case| case.id == stem) {

@@ -1,4 +1,4 @@
-//! Which requirements the tests prove, counted while they run.
+//! Counts the requirements that the tests prove, while they run.
 //!
 //! A test that proves requirements makes a [`Proof`] and passes it each id together with the
 //! assertion that would fail if the id's rule did not hold. When the test has passed, and
@@ -21,7 +21,7 @@ pub const FOLDER_VARIABLE: &str = "WEFT_COVERAGE";
 /// well.
 pub const MOST_IDS: usize = 8;
 
-/// What kind of thing a requirement is covered by.
+/// How a requirement is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A case of the suites, shown by a deviation that makes it fail.

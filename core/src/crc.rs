@@ -1,8 +1,7 @@
 //! CRC32c as MPA uses it (RFC 5044 section 4.4, Appendix B of RFC 3385 for the polynomial).
 //!
-//! The only little-endian item of the stack: the value is stored least significant octet first.
-//! Which octets are covered is defined where FPDUs are laid out ([`crate::wire::mpa::fpdu`]), not
-//! here.
+//! The only little-endian item of the stack: the value is stored least significant octet first. The
+//! layout of FPDUs defines the octets that it covers ([`crate::wire::mpa::fpdu`]).
 //!
 //! Two packages take it: crc-fast where all octets lie in one piece (half the time of the other at
 //! 700 octets, a quarter at 1,400) or the piece to go on with is long (an eighth at 32,748), crc32c

@@ -1,8 +1,8 @@
 //! What is wrong with octets: the one error type of every parser here.
 //!
 //! It has layer, field, offset, expected, found and (where one exists) the requirement, so that a
-//! user needs no source code to understand it. It borrows nothing and allocates nothing. What to
-//! answer a peer (Terminate codes) is decided elsewhere; this type only describes the octets.
+//! user needs no source code to understand it. It borrows nothing and allocates nothing. This type
+//! only describes the octets; the Terminate code for a peer is chosen elsewhere.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What stood in the octets instead of the expected.
+/// The value that was found in the octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// A number.

@@ -5,9 +5,9 @@
 //! themselves. Positions here are offsets from that octet, so that TCP's wrap (2^32 is a multiple
 //! of 512) never shows.
 //!
-//! Which of them belong to an FPDU is defined where FPDUs are laid out
-//! ([`crate::wire::mpa::fpdu::Layout`]); which direction carries markers is a matter of negotiation
-//! and not known here.
+//! The layout of FPDUs defines the markers that belong to an FPDU
+//! ([`crate::wire::mpa::fpdu::Layout`]). The direction that carries markers is negotiated, and not
+//! known here.
 
 /// Distance between the first octets of two markers, in stream octets.
 pub const INTERVAL: u64 = 512;

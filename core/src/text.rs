@@ -50,7 +50,7 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Writes text by [`visible`]. What is no UTF-8 goes through as it is: a formatter writes none.
+/// Writes text by [`visible`]. Bytes that are not UTF-8 pass unchanged: a formatter writes none.
 #[derive(Debug)]
 pub struct Visible<W>(pub W);
 

@@ -1,5 +1,4 @@
-//! The connections of a capture: which ones are being read, which ones are over, and what happens
-//! if there are too many.
+//! The connections of a capture: open ones, ended ones, and the limit on their number.
 //!
 //! **Memory.** All remaining units of a connection are delivered, and everything but its
 //! [`Past`](crate::tcp::Past) is dropped, when

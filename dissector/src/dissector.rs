@@ -234,8 +234,8 @@ impl Dissector {
         self.connections.joined()
     }
 
-    /// What a user must know about an empty or short result: what was joined, dropped and not read.
-    /// One sentence each, without a capital letter or a period; empty for most captures.
+    /// Remarks that explain an empty or short result: joined, dropped and unread data. One sentence
+    /// each, without a capital letter or a period; empty for most captures.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());

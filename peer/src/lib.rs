@@ -10,7 +10,7 @@
 //! - [`sdp`]: sockets on such an RNIC;
 //! - [`sdp_rnic`]: joins such a socket with the work requests and completions of an RNIC;
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
-//! - [`service`]: what a builtin endpoint does with its connections (echo);
+//! - [`service`]: the service that a builtin endpoint runs on its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
 //! - [`shim`]: the messages between the preload shim and its agent, and the rules;

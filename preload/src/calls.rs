@@ -1,4 +1,4 @@
-//! What the shim does in addition to the C library's call.
+//! The shim's actions in addition to the C library's call.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};

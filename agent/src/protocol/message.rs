@@ -50,7 +50,7 @@ pub enum Done {
     Hello {
         /// [`VERSION`](super::VERSION).
         version: u32,
-        /// Of weft.
+        /// Version of weft.
         agent: String,
     },
     /// The device.
@@ -105,7 +105,7 @@ pub enum Done {
         /// As they were when they were read.
         octets: Octets,
     },
-    /// Of memory.
+    /// The hash of memory.
     Hash {
         /// CRC32c, as iWARP computes it.
         crc32c: u32,
@@ -130,7 +130,7 @@ impl Failure {
     }
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -149,7 +149,7 @@ pub enum Event {
     },
     /// A connection is there.
     Established {
-        /// Which.
+        /// The connection.
         connection: Object,
         /// The private data of the peer's answer; empty if the peer sent the request.
         private_data: Octets,
@@ -160,7 +160,7 @@ pub enum Event {
     },
     /// The peer rejected it.
     Rejected {
-        /// Which.
+        /// The connection.
         connection: Object,
         /// An errno, without its sign.
         status: i32,
@@ -169,7 +169,7 @@ pub enum Event {
     },
     /// It did not come to a connection.
     Failed {
-        /// Which.
+        /// The connection.
         connection: Object,
         /// librdmacm's name of the event.
         kind: String,
@@ -178,7 +178,7 @@ pub enum Event {
     },
     /// A connection has ended, whichever side ended it.
     Disconnected {
-        /// Which.
+        /// The connection.
         connection: Object,
     },
     /// A work request is done.
@@ -187,7 +187,7 @@ pub enum Event {
     Asynchronous {
         /// Its name, as libibverbs has it, in lower case: `qp_fatal`.
         kind: String,
-        /// Of which connection, where it is one's.
+        /// The connection, if the event concerns one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         connection: Option<Object>,
     },
@@ -225,11 +225,11 @@ pub struct Completion {
 /// What is known of a device. Counts are the device's own limits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// As the kernel names it.
+    /// The kernel's name of the device.
     pub name: String,
     /// The kernel's driver, if sysfs has it.
     pub driver: Option<String>,
-    /// Of the firmware.
+    /// Version of the firmware.
     pub firmware: String,
     /// PCI's.
     pub vendor: u32,

@@ -82,7 +82,7 @@ pub enum Action {
     /// A shared receive queue reports, once, that it has fewer receives than this limit: an
     /// [`Event::Asynchronous`](super::Event::Asynchronous).
     Limit {
-        /// Which.
+        /// The region whose memory is shared.
         shared: Object,
         /// How many; 0: it reports nothing.
         receives: u32,
@@ -123,7 +123,7 @@ pub enum Action {
     Accept(Parameters),
     /// Rejects it.
     Reject {
-        /// Which.
+        /// The connection.
         connection: Object,
         /// Private data for the peer.
         #[serde(default)]
@@ -131,13 +131,13 @@ pub enum Action {
     },
     /// Ends a connection: an [`Event::Disconnected`](super::Event::Disconnected) follows.
     Disconnect {
-        /// Which.
+        /// The connection.
         connection: Object,
     },
     /// Gives an object back: a connection or listener at once, without a word to the peer but
     /// TCP's.
     Destroy {
-        /// Which.
+        /// The object.
         object: Object,
     },
     /// A receive, on the Queue Pair of a connection or on a shared receive queue.
@@ -173,7 +173,7 @@ pub enum Action {
     },
     /// Puts octets into a region's memory.
     Put {
-        /// Which.
+        /// The region.
         region: Object,
         /// From its first octet.
         #[serde(default)]
@@ -183,7 +183,7 @@ pub enum Action {
     },
     /// Gives octets of a region's memory: [`Done::Octets`](super::Done::Octets).
     Get {
-        /// Which.
+        /// The region.
         region: Object,
         /// From its first octet.
         #[serde(default)]
@@ -193,19 +193,19 @@ pub enum Action {
     },
     /// Fills a region's memory with the octets of [`pattern`](super::pattern).
     Fill {
-        /// Which.
+        /// The region.
         region: Object,
         /// From its first octet.
         #[serde(default)]
         offset: u64,
         /// How many.
         length: u64,
-        /// Of the pattern.
+        /// Seed of the pattern.
         seed: u64,
     },
     /// The CRC32c of octets of a region's memory: [`Done::Hash`](super::Done::Hash).
     Hash {
-        /// Which.
+        /// The region.
         region: Object,
         /// From its first octet.
         #[serde(default)]
@@ -233,7 +233,7 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Which.
+    /// The connection.
     pub connection: Object,
     /// Private data for the peer, at most 255 octets (librdmacm counts in one octet; MPA would take
     /// 512).
@@ -251,7 +251,7 @@ fn one_read() -> u8 {
     1
 }
 
-/// What may be done to a region, beside reading by its own side.
+/// Access rights to a region; its own side may always read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -267,12 +267,12 @@ pub enum Access {
     ZeroBased,
 }
 
-/// Octets of a region, in a work request. What is beside the region, or wrong, is for the device to
-/// find.
+/// A range of a region in a work request, in bytes. The agent does not check it: the device must
+/// reject a wrong one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Which.
+    /// The region.
     pub region: Object,
     /// From its first octet. It may be after its last.
     #[serde(default)]
@@ -284,7 +284,7 @@ pub struct Part {
     pub key: Option<u32>,
 }
 
-/// What a work request of the Send Queue does.
+/// The operation of a work request on the Send Queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
@@ -333,12 +333,12 @@ pub enum Operation {
     },
     /// Invalidates an STag of this side.
     Invalidate {
-        /// Which.
+        /// The STag.
         key: u32,
     },
     /// Binds a window.
     Bind {
-        /// Which.
+        /// The window.
         window: Object,
         /// To what.
         region: Object,

@@ -1,6 +1,6 @@
-//! What libibverbs and librdmacm give and take in memory: the public structures of rdma-core's
-//! `verbs.h` and `rdma_cma.h`, as far as they are used here. Their layout is part of those
-//! libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
+//! The structures that libibverbs and librdmacm exchange with a program: the public ones of
+//! rdma-core's `verbs.h` and `rdma_cma.h`, as far as they are used here. Their layout is part of
+//! those libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
 //!
 //! The members after the last one that is used are left out, where the library makes the structure.
 //! `tests/it/layout.rs` compares sizes and offsets with the headers, where they are installed.
@@ -214,7 +214,7 @@ pub union Remote {
 }
 
 impl Remote {
-    /// Of a Write or Read.
+    /// For a Write or Read.
     pub fn rdma(remote_addr: u64, rkey: u32) -> Self {
         Remote { rdma: Rdma { remote_addr, rkey, ..Rdma::default() } }
     }

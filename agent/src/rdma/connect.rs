@@ -34,7 +34,7 @@ const TIMEWAIT_EXIT: c_int = 15;
 /// An event of librdmacm, copied and acknowledged.
 struct Happened {
     id: *mut CmId,
-    /// Whose it is: of a request, the listener.
+    /// The object that the identifier belongs to; for a request, the listener.
     object: Object,
     kind: c_int,
     status: i32,
@@ -114,7 +114,7 @@ impl Nic {
             .map(|connection| Done::Connection { connection })
     }
 
-    /// Waits for an event of an identifier that is in no table yet; what comes meanwhile is kept.
+    /// Waits for an event of an identifier that is in no table yet; other events are kept.
     fn resolved(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
         let until = Instant::now() + 2 * RESOLVED_WITHIN;
         loop {
@@ -328,7 +328,7 @@ impl Nic {
 
     fn next_happened(&mut self) -> Option<Happened> {
         let mut event: *mut CmEvent = ptr::null_mut();
-        // SAFETY: the channel does not block; what it gives is acknowledged below.
+        // SAFETY: the channel does not block; its event is acknowledged below.
         let got = unsafe { (self.lib.rdma_get_cm_event)(self.channel, &raw mut event) };
         if got != 0 || event.is_null() {
             return None;
@@ -362,8 +362,8 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                // The library counts from this end: what the peer holds is what may be requested
-                // here.
+                // The library counts from this end: the peer's resources limit the requests of this
+                // side.
                 let (ird, ord) = (ord, ird);
                 match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),

@@ -40,7 +40,7 @@ pub enum NoDevice {
     /// They find others.
     #[error("no RDMA device {wanted:?}: there are {there}")]
     Other {
-        /// As requested.
+        /// The requested name.
         wanted: String,
         /// Their names.
         there: String,

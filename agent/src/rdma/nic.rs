@@ -29,7 +29,7 @@ pub(super) enum Thing {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) id: *mut CmId,
-    /// Of its Queue Pair, for both queues; null without one.
+    /// The completion queue of its Queue Pair, for both queues; null without one.
     pub(super) cq: *mut Cq,
     /// Parts that a work request of its Queue Pair may have: to send, to receive.
     pub(super) parts: (u32, u32),
@@ -164,7 +164,7 @@ impl Nic {
     /// Keeps an object, if there may be one more.
     pub(super) fn keep(&mut self, thing: Thing) -> Result<Object, Failure> {
         if let Err(full) = self.limits.room(self.things.len()) {
-            // What the device does not give back it may still write to.
+            // If the device does not release the memory, it may still write to it.
             if let Err((thing, _)) = self.destroy(thing) {
                 core::mem::forget(thing);
             }
@@ -343,7 +343,7 @@ impl Drop for Nic {
         let mut things: Vec<Thing> = std::mem::take(&mut self.things).into_values().collect();
         things.sort_by_key(rank);
         for thing in things {
-            // What the device does not give back it may still write to.
+            // If the device does not release the memory, it may still write to it.
             if let Err((thing, _)) = self.destroy(thing) {
                 core::mem::forget(thing);
             }

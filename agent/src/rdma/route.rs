@@ -14,7 +14,7 @@ const MOST: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tester(u64);
 
-/// Whose an event is.
+/// The owner of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// That of who has the element at this address.
@@ -23,7 +23,7 @@ pub(super) enum Whose {
     All,
 }
 
-/// Who has what, in this process.
+/// The owners of all objects in this process.
 #[derive(Debug, Default)]
 pub(super) struct Router {
     last: u64,
@@ -75,7 +75,7 @@ impl Router {
     pub(super) fn deliver(&mut self, device: usize, whose: Whose, kind: &str) {
         let event = |connection| Event::Asynchronous { kind: kind.to_owned(), connection };
         match whose {
-            // Of a queue that was given back meanwhile: nobody wants to know.
+            // An event of a queue that has been destroyed meanwhile is dropped.
             Whose::Element(element) => {
                 let Some((tester, connection)) = self.elements.get(&element) else { return };
                 if let Some(mailbox) = self.testers.get_mut(tester) {

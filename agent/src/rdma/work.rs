@@ -203,7 +203,7 @@ impl Nic {
             }
             // SAFETY: one event of a queue that is there: it is destroyed only once its events are acknowledged.
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
-            // First armed, then emptied: what comes between is reported again.
+            // Arm first, then poll: completions in between are reported again.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
             let solicited = self.of_connection(connection).is_ok_and(|connection| connection.solicited);
             if let Err(failure) = self.arm(cq, solicited) {
@@ -235,7 +235,7 @@ impl Nic {
         }
     }
 
-    /// Reads what the device has for anybody, and takes what is this control connection's.
+    /// Reads all events of the device, and takes those of this control connection.
     pub(super) fn asynchronous_events(&mut self, events: &mut Vec<Event>) {
         let Some(tester) = self.tester else { return };
         let mut router = router();

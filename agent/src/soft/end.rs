@@ -17,10 +17,10 @@ pub(super) struct End {
     pub(super) state: State,
     /// Where it came from.
     pub(super) listener: Object,
-    /// Of its stream, where that is real.
+    /// EMSS of its stream, if the stream is a real one.
     pub(super) emss: Option<u32>,
     pub(super) pair: Option<Pair>,
-    /// What goes out while the RNIC has no part in it.
+    /// Bytes that are sent while the RNIC does not own the stream.
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
     /// IRD and ORD that its user requested, and that hold where start-up settles none.

@@ -54,13 +54,13 @@ pub struct Soft(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct Inner {
     rnic: Rnic,
-    /// Of completion queues that are armed.
+    /// The handler of armed completion queues.
     handler: CompletionHandlerId,
-    /// Of MPA, and the misdeeds.
+    /// Settings of MPA, and the deviations.
     settings: Settings,
     things: BTreeMap<Object, Thing>,
     ends: BTreeMap<Object, End>,
-    /// Of connections that are gone: windows that are bound to them keep them.
+    /// Queue Pairs of ended connections, which bound windows keep alive.
     kept: Vec<Pair>,
     /// Those that have to connect, and have no stream yet.
     connecting: VecDeque<Object>,
@@ -87,7 +87,7 @@ enum Thing {
 struct Region {
     buffer: Buffer,
     stag: Stag,
-    /// Of its first octet.
+    /// Address of its first byte.
     address: u64,
     octets: u64,
 }
@@ -141,7 +141,7 @@ impl Soft {
         done
     }
 
-    /// What happened first of what was not reported yet, and when.
+    /// The oldest event that was not reported yet, with its time.
     pub fn next_event(&self) -> Option<(Instant, Event)> {
         self.lock().events.pop_front()
     }

@@ -1,5 +1,4 @@
-//! What the verbs of iWARP call a thing, in the words of libibverbs: those that drivers of iWARP
-//! NICs choose.
+//! Names of the iWARP verbs' terms in libibverbs, as drivers of iWARP NICs choose them.
 
 use weft_peer::verbs::{CompletedOperation, CompletionStatus, EventId};
 

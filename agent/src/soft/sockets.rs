@@ -1,5 +1,6 @@
-//! The software RNIC on this host's TCP, as an agent of its own: what libibverbs and librdmacm are
-//! to a device. Nothing here waits: who serves the control connection polls the sockets with it.
+//! The software RNIC on this host's TCP, as an agent's device. It corresponds to libibverbs and
+//! librdmacm for a hardware device. Nothing here waits: the loop that serves the control connection
+//! polls the sockets as well.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +22,7 @@ use crate::serve::Carrier;
 
 /// Octets that are read at once.
 const AT_ONCE: usize = 1 << 16;
-/// What the host lacks now it may have again in a moment: nobody is accepted until then.
+/// Pause after the host lacked a resource: no connection is accepted until then.
 const MOMENT: Duration = Duration::from_secs(1);
 /// Requests that TCP holds for one listener at most.
 const BACKLOG: u32 = 1024;
@@ -86,7 +87,7 @@ impl OnSockets {
                 continue;
             }
             *pause = None;
-            // Who finds no room waits in TCP's queue.
+            // Without room, a connection waits in TCP's queue.
             while self.soft.has_room() {
                 match listener.accept() {
                     Ok((stream, _)) => {

@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Takes what has completed and what has happened.
+    /// Collects completions and events.
     pub(super) fn collect(&mut self, now: Instant) {
         let pairs: Vec<_> = self.ends.iter().filter_map(|(object, end)| Some((*object, end.pair?))).collect();
         for (connection, pair) in pairs.iter().filter(|(_, pair)| !pair.solicited) {

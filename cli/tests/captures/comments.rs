@@ -8,7 +8,7 @@ use std::process::Command;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Capture;
 
-/// What the evidence of a case has at the packet of its stimulus.
+/// The comment of a case's evidence at the packet of its stimulus.
 const STIMULUS: &str = "stimulus, bytes 27 to 27: octet 27 changed";
 
 /// A capture with these comments at frame 13.

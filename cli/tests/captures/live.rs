@@ -43,7 +43,7 @@ fn slips_are_reported() {
         (&["dissect", "-i", "lo", "-a", "filesize:1"], "limits the size of that file"),
         (&["dissect", "-i", "lo", "-s", "262145"], "0..=262144"),
         (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "needs -w and -b"),
-        // Of tshark's options, those that are not weft's.
+        // Options of tshark that weft does not have.
         (&["dissect", "-i", "lo", "-i", "eth0"], "-i any captures on all"),
         (&["dissect", "-i", "-"], "weft dissect -"),
         (&["dissect", "-L"], "own link type"),

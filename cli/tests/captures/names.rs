@@ -1,5 +1,5 @@
-//! What `weft dissect -V` shows of SDP and port mapper messages: types, flags, Modes and times by
-//! name, and each buffer length by the name of its field.
+//! The names that `weft dissect -V` shows in SDP and port mapper messages: types, flags, Modes,
+//! times, and the field of each buffer length.
 //!
 //! Numbers of messages are those of `captures/README.md`; names are those of the draft's figures.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
@@ -36,7 +36,7 @@ const STREAMS: &str = "dissector/tests/captures/streams";
 /// The lines of the fields of all messages of a capture: the same line with how often it is there.
 type Lines = BTreeMap<String, usize>;
 
-/// What `weft dissect -V` shows of a capture below `folder`.
+/// The output of `weft dissect -V` for a capture below `folder`.
 fn verbose(folder: &str, capture: &str) -> Lines {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join(capture);
     let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(["dissect", "-V"]).arg(&file).output().unwrap();

@@ -134,7 +134,7 @@ fn an_address_of_another_machine_is_named() {
     }
 }
 
-/// What happened to both kinds of connection is in one capture.
+/// One capture has the traffic of both kinds of connection.
 #[test]
 fn both_ports_are_written_to_a_capture() {
     let folder = tempfile::tempdir().unwrap();

@@ -125,8 +125,8 @@ fn an_impossible_ping_reports_the_reason() {
     assert!(message.starts_with("weft: IRD is 0: the server cannot Read at the start of each round"), "{message}");
 }
 
-/// A plan of a few bytes reserves two regions of 64 MiB, and 32 of them were all memory of the
-/// device. A peer that has taken its share is rejected, and what needs less is still served.
+/// A plan of a few bytes reserves two regions of 64 MiB, and 32 of them took the device's complete
+/// memory. A peer that has taken its share is rejected, and smaller requests are still served.
 #[test]
 fn a_peer_without_room_is_rejected() {
     let (_server, port) = server();

@@ -20,8 +20,8 @@ type Table = BTreeMap<String, BTreeSet<String>>;
 const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
 const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
 
-/// What no source file of `peer` outside `driver` may use: sockets, the runtime, clocks that are
-/// read, and random sources. A list of several parts of the standard library would hide them.
+/// Interfaces that no source file of `peer` outside `driver` may use: sockets, the runtime, clocks
+/// and random sources. A list of several parts of the standard library would hide them.
 const IMPURE: [&str; 14] = [
     "tokio",
     "socket2",
@@ -147,8 +147,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
             found.insert(format!("{name} has no row in the table"));
             continue;
         };
-        // Normal, dev- and build-dependencies are in one list, of all targets; what is optional
-        // counts too.
+        // Normal, dev- and build-dependencies of all targets are in one list; optional ones count
+        // too.
         for dependency in package["dependencies"].as_array().unwrap() {
             let used = dependency["name"].as_str().unwrap();
             let ours = members.contains(used) || table.contains_key(used);

@@ -1,5 +1,5 @@
-//! What a slip on the command line, an absent target, or a reader that goes away comes to: words
-//! that help, and the code that fits.
+//! The results of a typing error on the command line, an absent target, or a reader that goes away:
+//! a helpful message, and the right exit code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::Read;
@@ -240,8 +240,8 @@ fn deviations_are_looked_up_by_word() {
     assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
 }
 
-/// What a foreign text may do to a terminal: clear it, set its title, turn the direction of what
-/// follows.
+/// Foreign text that attacks a terminal: clears it, sets its title, reverses the direction of later
+/// text.
 const HOSTILE: &str = "before\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}after";
 const SHOWN: &str = "before\\x1b[2J\\x1b]0;title\\x07\\u{202e}after";
 

@@ -1,5 +1,4 @@
-//! What a package of weft brings beside the binary: completions that a shell takes, and manual
-//! pages.
+//! The parts of a package beside the binary: completions that a shell accepts, and manual pages.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +73,7 @@ fn each_subcommand_has_a_manual_page_with_its_examples() {
         let title = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
         assert!(title.contains(version), "{subcommand}: {title}");
         let help = text(&weft(&[subcommand, "--help"]));
-        // Of examples the first, if there are any.
+        // The first example, if there are any.
         if let Some(example) = help.split("Examples:\n").nth(1).and_then(|lines| lines.lines().next()) {
             let words = example.split("  ").map(str::trim).find(|words| !words.is_empty()).unwrap();
             let plain = page.replace("\\-", "-").replace("\\&", "");

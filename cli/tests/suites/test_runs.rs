@@ -1,4 +1,4 @@
-//! What `weft test`, `weft diff` and `weft target` do beside one plain run.
+//! `weft test`, `weft diff` and `weft target` beyond one plain run.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::path::Path;
@@ -128,7 +128,7 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, diff["fixed"].as_array().unwrap().len()), (0, 16));
     assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
-    // What only one of them has is reported in short.
+    // Entries of only one of them are reported in short.
     let more = path(folder.path(), "more");
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
     let (code, text) = weft(&["diff", &good, &more]);
@@ -210,7 +210,7 @@ fn the_matrix_of_one_case_is_complete() {
             && text.contains("0 uncaught; unproven cases: 0"),
         "{text}"
     );
-    // What it proved is listed by name, and counts where rules alone do not.
+    // Proved rules are listed by name, and count where rules alone do not.
     let proofs = std::fs::read_to_string(folder.path().join("out/prove/proofs.csv")).unwrap();
     assert!(proofs.contains("case,MPA-7.1.1-2,mpa/7.1.1-key/wrong-octet against mpa.accepts-wrong-key\n"), "{proofs}");
     assert!(proofs.lines().skip(1).all(|line| line.contains(",mpa/7.1.1-key/wrong-octet against ")), "{proofs}");

@@ -39,7 +39,7 @@ impl Server {
         Server { process, address }
     }
 
-    /// Asks; what comes back is read by the caller.
+    /// Sends a request; the caller reads the answer.
     fn ask(&self, method: &str, path: &str, document: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (host, length) = (&self.address, document.len());
@@ -141,7 +141,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
             assert!(file.metadata().unwrap().len() > 0, "{}", file.display());
         }
     }
-    // It can be resumed: what there is stays, and is not run again.
+    // It can be resumed: existing results stay, and their cases do not run again.
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
     // Until it has begun again it is the cancelled one, whose events are over.
@@ -219,8 +219,8 @@ fn a_store_that_is_none_is_refused_and_nothing_is_made() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// The log is one of the process: a line is written before the answer, so what is there when the
-/// server is killed is all.
+/// The log belongs to the process: a line is written before the answer, so a killed server has lost
+/// none.
 #[test]
 fn wrong_tokens_and_actions_are_logged_to_standard_error() {
     const OPERATOR: &str = "operator-token-0123456789";

@@ -6,8 +6,7 @@
 //! unknown id at compile time; data (suite scripts, baselines) goes through
 //! [`RequirementId::from_str`](std::str::FromStr), which refuses it at load time.
 //!
-//! Which rows are covered by what is counted elsewhere (`weft-suites`); nothing here claims
-//! coverage.
+//! Coverage of the rows is counted in `weft-suites`, not here.
 
 mod id;
 mod level;

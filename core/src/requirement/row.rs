@@ -108,7 +108,7 @@ pub struct Requirement {
     pub section: &'static str,
     /// How strongly it binds.
     pub level: Level,
-    /// Who is bound, in the specification's words.
+    /// The bound party, in the specification's words.
     pub role: &'static str,
     /// The statement, condensed to one sentence.
     pub summary: &'static str,

@@ -9,7 +9,7 @@ use crate::ip::Segment;
 use crate::tcp::{Located, Place};
 
 impl Connections {
-    /// Which connection a segment is of, by its ports and its network.
+    /// The connection of a segment, by its ports and its network.
     pub(super) fn owner(&mut self, segment: &Segment<'_>) -> Owner {
         let (network, place) = match self.table.find(segment) {
             Located::Known { network, place, is_certain: true } => return Owner::Known(network, place),

@@ -1,4 +1,4 @@
-//! What is kept of a connection that was put aside, and how it continues.
+//! The record of a connection that was set aside, and how it continues.
 
 use super::connection::{Connection, DirectionState};
 use crate::direction::Direction;

@@ -30,19 +30,19 @@ pub struct Known {
 /// How values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As numbers.
+    /// Numbers.
     Number,
-    /// As octets.
+    /// Bytes.
     Octets,
-    /// As words.
+    /// Texts.
     Text,
-    /// As addresses of IPv4.
+    /// IPv4 addresses.
     Ipv4,
-    /// As addresses of IPv6.
+    /// IPv6 addresses.
     Ipv6,
-    /// As addresses of either.
+    /// Addresses of both.
     Address,
-    /// As seconds with a fraction.
+    /// Seconds with a fraction.
     Time,
     /// Only its presence is tested.
     Presence,
@@ -77,9 +77,9 @@ pub(super) enum Source {
 pub(super) enum Condition {
     Request,
     Reply,
-    /// Of a CRC that was compared.
+    /// Fields of a CRC that was compared.
     Checked,
-    /// Of a Terminate: its layer, and its error type if that matters.
+    /// Fields of a Terminate with this layer, and this error type if it matters.
     Terminated(u64, Option<u64>),
 }
 

@@ -144,7 +144,7 @@ impl ConnectionState {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
-    /// What is known beyond the octets of the latest unit.
+    /// The context of the latest unit, beyond its bytes.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let is_relevant = match unit.kind {
             Kind::Fpdu(_) => self.context.ulp.is_some(),

@@ -96,25 +96,25 @@ pub(crate) enum What {
     },
     /// A segment continues a message with another MSN.
     MsnChanged {
-        /// Of the segments before.
+        /// The value in the segments before.
         from: u32,
-        /// Of this one.
+        /// The value in this one.
         to: u32,
     },
     /// A segment continues a message in another queue.
     QnChanged {
-        /// Of the segments before.
+        /// The value in the segments before.
         from: u32,
-        /// Of this one.
+        /// The value in this one.
         to: u32,
     },
     /// A segment continues a tagged message with another STag.
     StagChanged {
         /// The message.
         opcode: Opcode,
-        /// Of the segments before.
+        /// The value in the segments before.
         from: u32,
-        /// Of this one.
+        /// The value in this one.
         to: u32,
     },
     /// A segment's RDMAP octets differ from those of the segments before it.
@@ -167,9 +167,9 @@ pub(crate) enum What {
     SameDirection,
     /// An Atomic Response has another identifier than the Atomic Request.
     Identifier {
-        /// Of the Request.
+        /// The value in the Request.
         expected: u32,
-        /// Of the Response.
+        /// The value in the Response.
         found: u32,
     },
     /// An Atomic Response, not a Terminate, answers a TO that is not a multiple of eight.

@@ -63,7 +63,7 @@ impl Ending {
     }
 }
 
-/// What fits into a full TCP segment, by the SYNs.
+/// The capacity of a full TCP segment, by the SYNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     /// Effective maximum segment size.

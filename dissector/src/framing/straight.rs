@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn keeps_octets_of_incomplete_fpdus() {
-        // Of 90 octets 18 are half an FPDU.
+        // 18 of 90 bytes are half an FPDU.
         assert_eq!(in_segments_of(90, 20).2[4..8], [true, false, true, false]);
         assert_eq!(in_segments_of(72, 20).2[4..], [false; 10]);
     }

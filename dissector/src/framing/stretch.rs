@@ -1,5 +1,4 @@
-//! Octets that are not part of a start-up frame or FPDU: what is kept of them until their unit is
-//! delivered.
+//! Bytes that are not part of a start-up frame or FPDU, kept until their unit is delivered.
 
 use super::target::Target;
 use crate::located::Placed;

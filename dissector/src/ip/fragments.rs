@@ -15,7 +15,7 @@ const LONGEST: usize = 65535;
 /// RFC 1122 section 3.3.2: 60 seconds).
 const MOST_TIME: u64 = 30_000_000_000;
 
-/// What fragments of one packet have in common (RFC 791, RFC 8200 section 4.5).
+/// The key that the fragments of one packet share (RFC 791, RFC 8200 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) src: IpAddr,

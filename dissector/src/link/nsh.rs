@@ -12,7 +12,7 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     next(u8_at(bytes, 3)?, at)
 }
 
-/// What a next-protocol number of NSH or VXLAN-GPE names; it begins at `at`.
+/// The header that a next-protocol number of NSH or VXLAN-GPE names; it begins at `at`.
 pub(super) fn next(protocol: u8, at: usize) -> Step {
     match protocol {
         1 | 2 => Ok((Header::Ip, at)),

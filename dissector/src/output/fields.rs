@@ -24,7 +24,7 @@ pub struct Columns {
     pub separator: char,
     /// Between values of one column.
     pub aggregator: char,
-    /// Which values.
+    /// The values to print.
     pub occurrence: Occurrence,
     /// Around each column that is not empty.
     pub quote: Option<char>,

@@ -24,7 +24,7 @@ pub const WINDOW: usize = 4096;
 /// Maximum number of octets that waiting frames hold.
 pub const MOST_HELD: usize = 32 << 20;
 
-/// What records keep of each frame and unit, in addition to the wanted fields.
+/// The parts that records keep of each frame and unit, in addition to the requested fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The frame's octets.

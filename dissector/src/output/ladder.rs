@@ -64,7 +64,7 @@ pub enum What {
 /// The emphasis of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// As usual.
+    /// The default.
     #[default]
     Plain,
     /// Less important.

@@ -2,9 +2,9 @@
 //! catalogue.
 //!
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its
-//! protocol. It never reports what the capture does not contain: octets that were lost or cut off,
-//! or the content of an FPDU with a bad CRC. Each requirement id that it judges has a test with two
-//! similar streams: one that violates it and one that does not (`testing::proves`).
+//! protocol. It never reports bytes that the capture lacks (lost or cut off), or the content of an
+//! FPDU with a bad CRC. Each requirement id that it judges has a test with two similar streams: one
+//! that violates it and one that does not (`testing::proves`).
 
 mod ddp;
 mod findings;

@@ -1,6 +1,6 @@
 //! The pcapng format: sections of either byte order, several interfaces, every resolution of time.
 //!
-//! Of the options of packets, comments are read.
+//! The comments of packets are read; their other options are skipped.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 

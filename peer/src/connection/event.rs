@@ -7,7 +7,7 @@ use weft_core::{RequirementId, requirement};
 use crate::mpa::{FpduError, Negotiated, PeerFrame, StartupError};
 use crate::rdmap::{SendId, StreamError};
 
-/// What a driver has to do, in the order given.
+/// The commands to a driver, in the order in which it carries them out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
     /// Send these octets: one start-up frame, or one FPDU.
@@ -18,7 +18,7 @@ pub enum Transmit {
     Reset,
 }
 
-/// What happened, in the order in which it happened.
+/// The events of a connection, in the order in which they happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A good Request is here: [`accept`](super::Connection::accept) or
@@ -61,7 +61,7 @@ pub enum Event {
     Closed(Closed),
 }
 
-/// Who ended a connection, and why: the first cause, whatever followed from it.
+/// The end of a connection: the side that ended it, and the first cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
     /// Who.
@@ -70,7 +70,7 @@ pub struct Closed {
     pub why: Why,
 }
 
-/// Who ended it.
+/// The side that ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum By {
     /// The peer closed, reset or terminated.

@@ -7,12 +7,12 @@
 //! - **commands** of the user: accept, reject, post a send or receive, close, abort;
 //! - **`poll_*`**: what to do next.
 //!
-//! After each call of the second or third kind a driver polls, in this order, each until it gives
-//! `None`: [`poll_event`](Connection::poll_event) (whose handling may give commands),
-//! [`poll_transmit`](Connection::poll_transmit) (which may make events again), and then waits until
-//! [`poll_timeout`](Connection::poll_timeout), or for something to arrive. Time never runs
-//! backwards between calls. Transmits may be left unpolled while TCP takes no more: what the
-//! connection holds is bounded by its settings and its user's posts, not by the peer.
+//! After each call of the second or third kind, a driver polls until it gets `None`: first
+//! [`poll_event`](Connection::poll_event) (handling an event may cause commands), then
+//! [`poll_transmit`](Connection::poll_transmit) (which may cause events again). Then it waits for
+//! input or until [`poll_timeout`](Connection::poll_timeout). Time never runs backwards between
+//! calls. Transmits may be left unpolled while TCP accepts no more: the memory of the connection is
+//! bounded by its settings and its user's posts, not by the peer.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -76,10 +76,10 @@ enum State {
     WaitReply(WaitReply),
     /// Full Operation, and a Responder that waits for the first FPDU.
     Operating(Box<Stream>),
-    /// In error: what is begun and the Terminate still go out, what arrives is dropped
+    /// In error: a begun message and the Terminate are still sent; arriving data is dropped
     /// (DDP-7.1-18).
     Draining(Box<Outbound>),
-    /// Nothing goes out but FIN, what arrives is dropped: start-up failed, or MPA is left.
+    /// Only FIN is sent, and arriving data is dropped: start-up failed, or MPA was left.
     Silent,
     /// Nothing more happens.
     Over,
@@ -192,7 +192,7 @@ impl Connection {
     }
 }
 
-/// What arrives.
+/// Arriving bytes.
 impl Connection {
     /// Octets came in, cut in any way.
     pub fn handle_octets(&mut self, now: Instant, mut octets: &[u8]) {
@@ -318,9 +318,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes gracefully: what is posted goes out, then FIN (DDP-6.2.1-1); what arrives until the
-    /// peer's FIN is still delivered. Before Full Operation nothing more is sent but FIN. Does
-    /// nothing when the connection is closing.
+    /// Closes gracefully: sends everything that is posted, then FIN (DDP-6.2.1-1). Data that
+    /// arrives before the peer's FIN is still delivered. Before Full Operation, only FIN is sent.
+    /// Does nothing if the connection is already closing.
     pub fn close(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Over) {
             return;

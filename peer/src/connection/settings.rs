@@ -52,9 +52,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same for a new connection of revision 1, where the peer closed on an enhanced Request
-    /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). IRD, ORD and
-    /// who speaks first are then for the ULPs to agree.
+    /// The same for a new connection of revision 1 after the peer closed on an enhanced Request
+    /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). The ULPs must
+    /// then agree on IRD, ORD and the side that sends first.
     #[must_use]
     pub fn unenhanced(&self) -> Settings {
         let mut settings = self.clone();

@@ -181,7 +181,7 @@ impl Connection {
     }
 }
 
-/// What arrives.
+/// Arriving bytes.
 impl Connection {
     pub(super) fn handle_request(&mut self, now: Instant, state: WaitRequest, octets: &[u8]) {
         match state.handle_octets(octets) {

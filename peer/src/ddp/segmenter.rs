@@ -25,7 +25,7 @@ pub enum Destination {
         qn: u32,
         /// The message's number.
         msn: u32,
-        /// What RDMAP puts into the four octets after its control octet: the STag to invalidate, or 0.
+        /// The four bytes that RDMAP puts after its control byte: the STag to invalidate, or 0.
         word: u32,
     },
 }

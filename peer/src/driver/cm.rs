@@ -90,7 +90,8 @@ pub enum CmError {
 }
 
 impl CmError {
-    /// What a Responder that does not know enhanced Requests makes of one, or one that is broken.
+    /// Is this the reaction of a Responder that does not know enhanced Requests, or of a broken
+    /// one?
     fn is_no_answer(&self) -> bool {
         match self {
             CmError::Closed | CmError::TimedOut => true,
@@ -324,7 +325,7 @@ impl ConnectRequest {
         self.decision.request()
     }
 
-    /// Who it is.
+    /// The peer.
     ///
     /// # Errors
     /// The connection is gone.
@@ -332,8 +333,8 @@ impl ConnectRequest {
         self.stream.peer_addr()
     }
 
-    /// Accepts, on an idle Queue Pair whose receives are posted. What it sends waits until the
-    /// peer's first message is here.
+    /// Accepts, on an idle Queue Pair whose receives are posted. Work requests of this side wait
+    /// until the peer's first message has arrived.
     ///
     /// # Errors
     /// See [`CmError`]; the connection is closed then.

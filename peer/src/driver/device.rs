@@ -6,7 +6,7 @@
 //! leaves to the stream's task only what TCP does not take. One lock guards the RNIC: a write to
 //! TCP happens under it, straight from registered memory.
 //!
-//! Who waits for completions of a CQ that [`create_cq`](Device::create_cq) made is woken by
+//! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken by
 //! completions of that CQ alone.
 
 mod drive;
@@ -48,9 +48,9 @@ pub struct DeviceSettings {
     /// All connections are recorded here, start-up included; each octet is copied then. Default
     /// none.
     pub tape: Option<Tape>,
-    /// What a connection's task does while there is nothing to do. Default adaptive.
+    /// How a connection's task waits while there is nothing to do. Default adaptive.
     pub busy_poll: BusyPoll,
-    /// What is done to what all connections send, start-up included; the first has number 0.
+    /// Mangles the bytes that all connections send, start-up included; the first has number 0.
     /// Default none.
     pub mangling: Option<Mangling>,
 }

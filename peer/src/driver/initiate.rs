@@ -15,7 +15,7 @@ use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};
 
-/// Why no exchange took place. What the responder did on a connection is in the [`Outcome`].
+/// Why no exchange took place. The [`Outcome`] has the responder's actions on a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum InitiateError {
     /// No TCP connection came about.

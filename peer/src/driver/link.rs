@@ -244,8 +244,8 @@ impl Link {
         }
     }
 
-    /// Has the virtual target ask for `service`, and connect; what other targets do is not the
-    /// link's. What came before is forgotten.
+    /// Has the virtual target request `service` and connect; other targets are not started by the
+    /// link. Earlier events are dropped.
     ///
     /// # Errors
     /// Its PM Client does not ask that.
@@ -282,7 +282,7 @@ impl Link {
         Ok(())
     }
 
-    /// What comes from a target that asks next, until `deadline` at most.
+    /// The next event of a target that sends requests, until `deadline` at most.
     ///
     /// # Errors
     /// The machine failed.

@@ -4,8 +4,9 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why the tester could not do a step. What a target does to a connection is [`Received`](super::Received), not an
-/// error; only a [`Reset`](LinkError::Reset) during sending is reported here too.
+/// Why the tester could not do a step. A target's actions on a connection are
+/// [`Received`](super::Received), not errors; only a [`Reset`](LinkError::Reset) during sending is
+/// reported here too.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// No connection came about.

@@ -1,4 +1,4 @@
-//! What a tester gets when it waits on a connection.
+//! The result of a tester's wait on a connection.
 
 use bytes::Bytes;
 

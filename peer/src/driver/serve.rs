@@ -40,8 +40,7 @@ pub struct ServerSettings {
     /// What is done to what it sends; the connection that is accepted first has number 0. Default
     /// none.
     pub mangling: Option<Mangling>,
-    /// Where what is sent and received is recorded: all connections, in the order of acceptance.
-    /// Default nowhere.
+    /// Records the bytes of all connections, in the order of acceptance. Default none.
     pub tape: Option<Tape>,
     /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
     pub max_connections: usize,
@@ -53,14 +52,14 @@ impl Default for ServerSettings {
     }
 }
 
-/// What a [`Server`] reports about its connections, for a log.
+/// An entry of a [`Server`]'s log of its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionReport {
     /// The connection, counted from 1 in the order of acceptance.
     pub number: u64,
     /// The peer.
     pub peer: SocketAddr,
-    /// What happened.
+    /// The event.
     pub what: Happened,
 }
 
@@ -74,7 +73,7 @@ pub enum Happened {
     Established(Negotiated),
     /// It is over.
     Closed {
-        /// Who ended it, and why; `None` where it ended before it was served.
+        /// The cause of the end; `None` if the connection ended before it was served.
         closed: Option<Closed>,
         /// Sends that were received.
         sends: u64,

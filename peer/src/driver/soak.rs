@@ -1,9 +1,8 @@
 //! The soak over real TCP: one listener and one connector that stay, connection after connection,
 //! both mangled.
 //!
-//! What is looked at is what [`soak`](crate::soak) looks at. A connection has a time limit, since
-//! real time cannot be skipped, and both RNICs live as long as the lane, so that what a connection
-//! leaks adds up.
+//! The checks are those of [`soak`](crate::soak). A connection has a time limit, since real time
+//! cannot be skipped. Both RNICs live as long as the lane, so that leaks of connections add up.
 
 use core::time::Duration;
 use std::io;
@@ -32,7 +31,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Lane {
     listener: Listener,
-    /// Who listens, who connects.
+    /// The listening side and the connecting side.
     devices: [Device; 2],
     seed: u64,
 }

@@ -40,7 +40,7 @@ struct Log {
     order: Mutex<()>,
 }
 
-/// What is between the endpoint and TCP, if it is configured to mangle.
+/// The layer between the endpoint and TCP, if it is configured to mangle.
 #[derive(Debug)]
 struct Mangled {
     mangler: Mangler,
@@ -50,7 +50,7 @@ struct Mangled {
     reset: bool,
 }
 
-/// What is left of what a mangler had to write.
+/// The state of a mangler's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flushed {
     /// Nothing, for now.
@@ -61,7 +61,7 @@ pub(super) enum Flushed {
     Reset,
 }
 
-/// Who connected.
+/// The side that connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opener {
     Here,
@@ -177,7 +177,7 @@ impl Stream {
         Ok(written)
     }
 
-    /// Does what the mangler has to do by now.
+    /// Carries out the mangler's actions that are due.
     ///
     /// # Errors
     /// The error of TCP; nothing is left to do then.

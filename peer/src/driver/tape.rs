@@ -1,5 +1,5 @@
-//! All that passed between a tester and its target, in order. Of a [`Device`](super::Device) this
-//! side is the tester.
+//! Records all traffic between a tester and its target, in order. For a [`Device`](super::Device),
+//! this side is the tester.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::time::Instant;
 
-/// Who sent.
+/// The sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The tester.
@@ -18,7 +18,7 @@ pub enum Direction {
     FromTarget,
 }
 
-/// What passed.
+/// One recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget`
@@ -54,7 +54,7 @@ pub struct TapeEvent {
     pub at: Instant,
     /// Which connection of the link: 0 is the first.
     pub connection: u32,
-    /// Who sent it.
+    /// The sender.
     pub direction: Direction,
     /// What it was.
     pub what: What,
@@ -96,8 +96,8 @@ impl Track {
     }
 }
 
-/// What an event costs beside its octets, so that a flood of tiny reads is bounded too: itself, the
-/// header of its allocation, and the packet and transcript line that are made of it.
+/// The cost of an event besides its bytes, so that a flood of tiny reads is bounded too: the event,
+/// the header of its allocation, and the packet and transcript line that are made from it.
 const EVENT_COST: usize = 512;
 
 impl Tape {

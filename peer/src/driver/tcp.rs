@@ -28,7 +28,7 @@ pub struct TcpLink {
     clock: Clock,
     tape: Tape,
     connections: u32,
-    /// Of the target's port mapper.
+    /// Addresses of the target's port mapper.
     mappers: Vec<SocketAddr>,
 }
 

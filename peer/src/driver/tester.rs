@@ -70,8 +70,8 @@ impl TesterConnection {
         result
     }
 
-    /// Waits for something from the target, until `deadline` at most; what is here already is given
-    /// whatever the deadline.
+    /// Waits for an event of the target, until `deadline` at most. An event that has already
+    /// arrived is returned even after the deadline.
     ///
     /// # Errors
     /// The machine failed.

@@ -1,10 +1,10 @@
 //! The link inside the process: the target is this crate's own [`Connection`]s, the clock is
 //! virtual.
 //!
-//! Time stops unless the tester waits. Then the world jumps from one happening to the next (octets
-//! that reach their end, a deadline of a machine) until what is waited for is there or the tester's
-//! deadline has come, so that a minute of time-outs costs microseconds and each run is like the
-//! other. Each way takes [`VirtualLink::LATENCY`].
+//! Time stops unless the tester waits. Then the simulation jumps from one event to the next
+//! (arriving bytes, a deadline of a machine) until the awaited event happens or the tester's
+//! deadline passes. A minute of time-outs therefore costs microseconds, and all runs are equal. The
+//! latency of each direction is [`VirtualLink::LATENCY`].
 
 mod end;
 mod network;
@@ -104,7 +104,7 @@ impl VirtualLink {
         }
     }
 
-    /// The same, and what the target sends is mangled.
+    /// The same, with mangled output of the target.
     #[must_use]
     pub fn mangled(mut self, mangling: Mangling) -> Self {
         self.mangling = Some(mangling);
@@ -358,8 +358,8 @@ impl VirtualLink {
         lock(&self.world).run_until(until, None);
     }
 
-    /// Lets time pass until `ready` is true, `deadline` at most; is it? What is due at the target
-    /// now happens first.
+    /// Lets time pass until `ready` is true, `deadline` at most. Returns the last result of
+    /// `ready`. Events that are due at the target now happen first.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;
         loop {

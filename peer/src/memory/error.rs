@@ -48,7 +48,7 @@ pub enum MemoryError {
     WindowsStillBound,
 }
 
-/// What is wrong with a physical buffer list, its addressing or the rights that it should get.
+/// A fault of a physical buffer list, its addressing or the rights that it should get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MappingError {
     /// See [`MemoryError::InvalidAccessRights`].

@@ -1,4 +1,4 @@
-//! Which STag Index a new region or window gets.
+//! Chooses the STag Index of a new region or window.
 //!
 //! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1):
 //! Indices are not handed out in a row, but as a permutation of all 24-bit numbers whose key is

@@ -4,7 +4,7 @@
 use super::access::Accessor;
 use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
 
-/// Who asks for an invalidation.
+/// The source of an invalidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InvalidateBy {
     /// Invalidate Local STag, or a Read with Invalidate Local STag.

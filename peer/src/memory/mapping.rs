@@ -4,7 +4,7 @@
 use super::arena::{Arena, Extent};
 use super::{Buffer, MappingError, PhysicalAddress};
 
-/// Which lists an RNIC takes, for as long as it is open (draft section 5.1.2).
+/// The buffer lists that an RNIC accepts as long as it is open (draft section 5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListMode {
     /// Pages: one of [`PAGE_SIZES`], each address a multiple of it.

@@ -72,7 +72,7 @@ pub struct MemorySettings {
     pub max_regions: usize,
     /// Memory Windows. Default 65,536.
     pub max_windows: usize,
-    /// What the order of STag Indices is made from. A driver takes a random number: peers are not
+    /// Seed for the order of STag Indices. A driver takes a random number: peers must not be able
     /// to guess STags (RFC 5042 section 6.2). Default 0, the same order each time.
     pub stag_seed: u64,
 }
@@ -248,7 +248,7 @@ impl Memory {
 }
 
 impl Memory {
-    /// What is invalidated by its user, or given back, stays as it is from now on.
+    /// From now on, invalidated and deallocated STags stay valid.
     pub(crate) fn keep_revoked(&mut self) {
         self.keeps_revoked = true;
     }

@@ -20,7 +20,7 @@ pub enum StagState {
 /// What became of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegionKind {
-    /// As it was made: it can be invalidated and registered anew.
+    /// The initial state: it can be invalidated and registered anew.
     NonShared,
     /// Its list belongs to several STags: it stays Valid until it is deallocated.
     Shared,

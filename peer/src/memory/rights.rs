@@ -79,7 +79,7 @@ impl RemoteAccess {
     }
 }
 
-/// What an access wants to do (the rows of draft Figure 21).
+/// The kind of an access (the rows of draft Figure 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
     /// Be the source of a Send or Write.

@@ -315,7 +315,7 @@ mod tests {
             let _ = read_framed(Framing { markers, crc }, &pieces);
         }
 
-        /// What the sender writes comes out, in pieces of any size.
+        /// The reader returns the sender's ULPDUs, for pieces of any size.
         #[test]
         fn what_is_framed_is_read_back(
             lengths in prop::collection::vec(0usize..1600, 1..12), markers: bool, crc: bool, piece in 1usize..700,

@@ -7,7 +7,7 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 use super::settings::{EnhancedSettings, Model};
 use super::{Rtr, RtrKinds};
 
-/// What the enhanced set-up settled, seen from this side.
+/// The result of the enhanced set-up, from this side's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Agreed {
     /// RDMA Read Requests that this endpoint holds for its peer.

@@ -1,4 +1,4 @@
-//! What a peer can do wrong at the MPA layer.
+//! Errors of a peer at the MPA layer.
 
 use weft_core::{RequirementId, WireError, requirement};
 
@@ -34,7 +34,7 @@ pub enum StartupError {
     UnsupportedRevision {
         /// The peer's Rev.
         revision: u8,
-        /// Who received it.
+        /// The receiver.
         receiver: Role,
     },
 }

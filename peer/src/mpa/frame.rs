@@ -146,7 +146,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a Responder's reader makes of `pieces`, and the most octets that it held.
+    /// The result of a Responder's reader for `pieces`, and the largest number of bytes that it
+    /// held.
     fn read(pieces: &[&[u8]]) -> (Result<Option<PeerFrame>, StartupError>, usize) {
         let mut reader = FrameReader::new(Role::Responder, MpaSettings::default(), Deviations::NONE);
         for piece in pieces {

@@ -1,4 +1,4 @@
-//! What start-up settles for the rest of the connection.
+//! The results of start-up for the rest of the connection.
 
 use weft_core::wire::mpa::Framing;
 

@@ -2,8 +2,8 @@
 //! speak (RFC 6581 sections 4, 9.2).
 //!
 //! They are built and recognised here as complete ULPDUs, since they are part of start-up: no
-//! memory is touched, and no STag of theirs means anything (P2P-9.2-14). What they cost in message
-//! sequence numbers is the business of [`crate::connection`].
+//! memory is touched, and their STags have no meaning (P2P-9.2-14). [`crate::connection`] accounts
+//! for their message sequence numbers.
 
 use weft_core::wire::ddp::{self, queue};
 use weft_core::wire::mpa::Enhanced;

@@ -1,8 +1,8 @@
-//! What an endpoint wants of MPA, configured before start-up.
+//! An endpoint's MPA settings, configured before start-up.
 
 use super::{Rtr, RtrKinds};
 
-/// Which family of specifications the endpoint speaks (RFC 5044 Appendix C, Figure 14).
+/// The family of specifications that the endpoint speaks (RFC 5044 Appendix C, Figure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rnic {
     /// The RFCs alone: a peer of revision 0 is refused. "Non-permissive IETF RNIC".
@@ -41,7 +41,7 @@ pub enum Model {
 /// IRD or ORD of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Depth {
-    /// How many RDMA Read Requests, 0 to 0x3FFE; what is more is cut to that.
+    /// Number of RDMA Read Requests, 0 to 0x3FFE; a larger number is reduced to that.
     pub local: u16,
     /// The Request has it, and the peer's answer may change it. Otherwise the Request has 0x3FFF:
     /// `local` stays, and the ULPs agree by themselves (P2P-9.1-12). A Responder answers the

@@ -13,7 +13,7 @@ pub struct Ask {
     pub mapper: SocketAddr,
     /// The Conventional Address of the service, where TCP without SDP would go.
     pub service: SocketAddr,
-    /// Where the connection will come from: CpIPAddr and CpPort. Of the same family as `service`.
+    /// The source of the future connection: CpIPAddr and CpPort. Its family is that of `service`.
     pub connecting: SocketAddr,
 }
 

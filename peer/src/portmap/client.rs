@@ -6,9 +6,9 @@
 //! [`ClientSettings::longest_wait`], and [`ClientSettings::repeats`] times in all; then the
 //! Conventional Address is to be used.
 //!
-//! The first reply decides. What arrives after it is discarded, as is what belongs to no question,
-//! wherever it came from; a reply may come from another address than the requested one, and its
-//! PMAck goes there.
+//! The first reply decides. Later ones are discarded, and so are datagrams that belong to no
+//! request, from any address. A reply may come from another address than the requested one; its
+//! PMAck is sent there.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -70,7 +70,7 @@ pub struct Transaction(u64);
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolved {
-    /// Which.
+    /// The transaction.
     pub transaction: Transaction,
     /// The request.
     pub ask: Ask,
@@ -102,7 +102,7 @@ pub struct Client {
     next_handle: u64,
     open: HashMap<ThreeTuple, Open>,
     cache: Cache,
-    /// What was accepted, in order, where repeats are acknowledged.
+    /// Accepted transactions, in order, whose repeats are acknowledged.
     done: VecDeque<(ThreeTuple, Instant, Open)>,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<Resolved>,
@@ -190,7 +190,7 @@ impl Client {
             Some(Ok(reply)) => reply,
             Some(Err(why)) => return self.discard(from, why),
         };
-        // As if it had not come: the PMReq is repeated, or the Conventional Address is used.
+        // The reply is ignored: the PMReq is repeated, or the Conventional Address is used.
         if reply.message_type == MessageType::PM_ACCEPT
             && let Err(why) = message::sdp_address(&reply)
         {

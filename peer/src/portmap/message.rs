@@ -1,4 +1,4 @@
-//! From a datagram to a message: what is no message is discarded, with the reason.
+//! From a datagram to a message: other datagrams are discarded, with the reason.
 
 use core::fmt;
 use core::net::SocketAddr;

@@ -74,7 +74,7 @@ impl fmt::Display for Denial {
     }
 }
 
-/// What happened.
+/// The event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerEvent {
     /// A PMAccept went out.
@@ -260,7 +260,7 @@ impl Server {
         let given = match known {
             Some(held) if self.table.still_gives(&held.given) || self.conduct.answers_as_before => Ok(held.given),
             _ => {
-                // What it gives now is another answer, which nobody has taken yet.
+                // The table now gives another answer, which no client has accepted yet.
                 known = None;
                 if let Some(held) = self.requests.remove(&tuple) {
                     self.gone(tuple, &held);
@@ -354,11 +354,12 @@ impl Server {
         }
     }
 
-    /// The timer of a PMAccept is over: what it offered is taken.
+    /// The timer of a PMAccept has expired: its offer counts as accepted.
     fn taken(&mut self, now: Instant, tuple: FourTuple, held: Held) {
         let kept = match held.given.pm_time.cache() {
             Cache::For(time) => time.max(self.settings.hold),
-            // A table makes no port for ever, and what is fixed is not remembered for ever.
+            // A table does not reserve a port for ever, and a fixed port is not remembered for
+            // ever.
             Cache::Once | Cache::Forever => self.settings.hold,
         };
         let until = if held.phase == Phase::Taken { held.until } else { now + kept };

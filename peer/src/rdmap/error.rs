@@ -42,8 +42,8 @@ impl SegmentError {
         let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let (header, payload) = RawHeader::from_prefix(ulpdu).unzip();
         let is_request = header.is_some_and(|header| header.ulp_control().opcode() == Opcode::READ_REQUEST);
-        // What a Terminate gives back of a Read Request whose source is refused (RFC 5040 section
-        // 4.8, Figure 10).
+        // The part of a Read Request with a rejected source that a Terminate returns (RFC 5040
+        // section 4.8, Figure 10).
         let read_request = payload.filter(|_| is_request && matches!(fault, Fault::Source(_)));
         let read_request = read_request.and_then(|payload| ReadRequest::parse(payload).ok());
         SegmentError { fault, header, segment_length, read_request }

@@ -1,5 +1,5 @@
-//! What a peer, or a buffer, can do wrong to an inbound segment; one name for each, and its
-//! Terminate code.
+//! Faults of a peer or of a buffer in an inbound segment: one name for each, and its Terminate
+//! code.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;
@@ -66,10 +66,10 @@ pub enum Fault {
     /// Too short for its header.
     #[error("segment too short")]
     SegmentSize,
-    /// What a Read Request or Atomic Request names may not be used so.
+    /// A Read Request or Atomic Request may not use the memory that it names.
     #[error("request: {0}")]
     Source(AccessError),
-    /// What a tagged segment names may not be written.
+    /// A tagged segment may not write to the memory that it names.
     #[error("tagged buffer: {0}")]
     Tagged(AccessError),
     /// A Terminate that is no good.

@@ -89,7 +89,7 @@ impl Inbound {
 struct Receives {
     /// Lengths of the posted buffers, in octets.
     posted: VecDeque<u32>,
-    /// Of the message that is arriving.
+    /// Bytes of the arriving message.
     arrived: Vec<u8>,
     delivery: Option<Delivery>,
 }

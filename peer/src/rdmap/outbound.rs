@@ -24,7 +24,7 @@ pub struct SendId(pub u64);
 pub struct Outbound {
     fpdus: FpduSender,
     mulpdu: u16,
-    /// Of DDP and RDMAP, as MPA negotiated it.
+    /// Version of DDP and RDMAP, as MPA negotiated it.
     version: u8,
     /// ULPDUs that go in front of the next message: what start-up has to send.
     ahead: VecDeque<Vec<u8>>,

@@ -21,7 +21,7 @@ use crate::hostile::{self, Deviations, Kept};
 /// The receiving engine of one stream.
 #[derive(Debug)]
 pub struct Receiver {
-    /// Of DDP and RDMAP, as MPA negotiated it.
+    /// Version of DDP and RDMAP, as MPA negotiated it.
     version: u8,
     /// RFC 7306 is spoken: Atomic Operations and Immediate Data.
     extensions: bool,

@@ -1,4 +1,4 @@
-//! What the receiving engine needs from the owner of buffers and requests.
+//! The receiving engine's interface to the owner of buffers and requests.
 
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Immediate, ReadRequest, Terminate};
 

@@ -1,4 +1,4 @@
-//! What arrives: streaming octets, messages, completions, the end of TCP, and time.
+//! Inputs of a connection: streaming bytes, messages, completions, the end of TCP, and time.
 
 use super::connection::{Arrival, Connection};
 use super::control::Control;
@@ -16,7 +16,7 @@ use crate::time::Instant;
 /// does not wait where it has to (sections 9.5.4, 9.5.5, 11.3).
 const MOST_BESIDE: usize = 8;
 
-/// What arrives.
+/// Inputs.
 impl Connection {
     /// Octets of TCP in streaming mode; after [`Output::Start`] they are the RNIC's.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
@@ -115,7 +115,7 @@ impl Connection {
 
     /// A message of the peer filled a Private Buffer: its first `octets`.
     pub fn handle_message(&mut self, now: Instant, buffer: PrivateBuffer, octets: &[u8], arrival: Arrival) {
-        // What comes in some other order than it was posted is not this connection's.
+        // A completion out of the posted order belongs to another connection.
         if !self.pool.filled(buffer) || self.is_over() {
             return;
         }

@@ -99,8 +99,9 @@ impl Connection {
         self.begin_abort(now, None);
     }
 
-    /// Asks for a Mode. Of the half that sends: any, step by step; out of Buffered only the peer
-    /// can lead. Of the half that receives: Combined, where it is in Buffered.
+    /// Requests a Mode. The sending half can request any Mode, step by step, but only the peer can
+    /// end Buffered Mode. The receiving half can request Combined Mode while it is in Buffered
+    /// Mode.
     ///
     /// # Errors
     /// [`Refused::NotMaster`], [`Refused::Closed`].

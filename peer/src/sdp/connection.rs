@@ -1,5 +1,5 @@
-//! The machine's surface: what it is made of, and what comes out. What the user commands is in
-//! `command`, what arrives in `arrive`.
+//! The machine's surface: its parts and its outputs. The user's commands are in `command`, inputs
+//! from the peer in `arrive`.
 
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ pub struct Connection {
     pub(super) startup_deadline: Option<Instant>,
     pub(super) credit_deadline: Option<Instant>,
     pub(super) deadlock_deadline: Option<Instant>,
-    /// Of the hostile endpoint.
+    /// The deviations of the hostile endpoint.
     pub(super) twin: Option<Box<SdpTwin>>,
 }
 

@@ -1,5 +1,5 @@
-//! Send credit, both ways (sections 10.2 to 10.5): what the peer lets this side send, and what this
-//! side has let the peer send.
+//! Send credit in both directions (sections 10.2 to 10.5): the peer's for this side, and this
+//! side's for the peer.
 
 use super::Violation;
 use crate::hostile::SdpConduct;

@@ -24,13 +24,13 @@ pub enum Refusal {
     Version {
         /// The peer's MajV.
         found: u8,
-        /// Who received it.
+        /// The receiver.
         receiver: Role,
     },
     /// The message that came first is another one.
     #[error("the peer's first message is no {}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
     Other {
-        /// Who received it.
+        /// The receiver.
         receiver: Role,
     },
     /// MPA's start-up failed.
@@ -63,7 +63,7 @@ impl Refusal {
     }
 }
 
-/// What Hello and HelloAck settled, seen from this side.
+/// The results of Hello and HelloAck, from this side's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
     /// Field order of both directions.

@@ -55,8 +55,8 @@ impl Connection {
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
-        // What precedes the payload goes first where it belongs to the other half, and the payload
-        // where the advertisement is about what follows it.
+        // Fields before the payload come first if they belong to the other half. The payload comes
+        // first if the advertisement concerns data after it.
         let from = octets.len() - payload.len();
         if payload.is_empty() {
             self.free_buffer(buffer);

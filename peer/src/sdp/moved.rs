@@ -1,5 +1,5 @@
-//! What has moved on a half-connection, by Data Transfer Mechanism (section 9). Both sides of one
-//! count the same, when all has arrived.
+//! Bytes moved on a half-connection, by Data Transfer Mechanism (section 9). Once all data has
+//! arrived, both sides of a half-connection have the same counts.
 
 use weft_core::wire::sdp::{Body, Mid};
 

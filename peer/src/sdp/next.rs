@@ -44,7 +44,7 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
-    /// Nothing new is begun: what is under way is brought to its end (section 13.1.1).
+    /// Begins nothing new, and finishes transfers that are in progress (section 13.1.1).
     fn come_to_rest(&mut self, now: Instant, register: Register<'_>) {
         let answering = self.suspension.is_answering();
         let _ = self.answer_now()
@@ -182,7 +182,7 @@ impl Connection {
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
             return true;
         }
-        // Who sends no more has no use for other Private Buffers.
+        // A side that sends no more does not need other Private Buffers.
         if let Some(des_sz) = self.resize.request().filter(|_| self.close.sent.is_none()) {
             self.emit(Body::ChRcvBuf(ChRcvBuf { des_sz }), Carrier::default());
             self.resize.requested(des_sz, self.credits.sent());
@@ -216,7 +216,7 @@ impl Connection {
             Plan::Data { start, len, urgent } => {
                 let limited = self.urgent.limit(start, len);
                 let (len, urgent) = (limited, urgent && limited == len);
-                // What a SendSm requested goes as Data (section 9.2).
+                // Data that a SendSm requested is sent as Data messages (section 9.2).
                 let joins = !urgent && !self.source.owes() && self.settings.policy.transactions;
                 if joins && self.credits.allow(true) && self.advertise_sink(room, Some((start, len)), register) {
                     return true;

@@ -1,4 +1,5 @@
-//! What comes out of a [`Connection`](super::Connection), in the order in which it is to be done.
+//! Outputs of a [`Connection`](super::Connection), in the order in which the driver carries them
+//! out.
 
 use weft_core::wire::sdp::Mode;
 
@@ -78,7 +79,7 @@ pub enum Output {
     /// Post this Private Buffer with this many octets. A number that comes again with another size
     /// is another buffer.
     Receive {
-        /// Which.
+        /// The buffer.
         buffer: PrivateBuffer,
         /// Its size.
         octets: u32,
@@ -119,7 +120,7 @@ pub enum Output {
     Write {
         /// Names it.
         op: OpId,
-        /// What.
+        /// The data.
         data: Piece,
         /// Where to.
         remote: RemoteAddress,
@@ -222,7 +223,7 @@ pub enum Event {
     Refused(Refusal),
     /// A send ended; its octets are not looked at any more.
     Sent {
-        /// Which.
+        /// The send.
         send: SendId,
         /// How many of its octets went out.
         octets: u64,
@@ -231,7 +232,7 @@ pub enum Event {
     },
     /// A receive ended.
     Received {
-        /// Which.
+        /// The receive.
         receive: ReceiveId,
         /// How many octets it has.
         octets: u64,
@@ -244,7 +245,7 @@ pub enum Event {
     UrgentPending,
     /// A half-connection has another Mode.
     ModeChanged {
-        /// Which.
+        /// The half.
         half: Half,
         /// Its Mode.
         mode: Mode,
@@ -265,7 +266,7 @@ pub enum Event {
     Closed {
         /// The peer had sent DisConn, and nobody AbortConn (section 8.2.1, step 4).
         graceful: bool,
-        /// What the peer did wrong, if that ended it.
+        /// The peer's violation, if that ended it.
         violation: Option<Violation>,
     },
 }

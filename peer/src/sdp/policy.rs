@@ -6,8 +6,8 @@ use core::time::Duration;
 /// The choices of one side. They can be changed at any time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
-    /// Data Source Bcopy Threshold, in octets: what is left of a send goes by Bcopy up to this, by
-    /// Zcopy above. Default 16384; `u64::MAX` is Bcopy alone.
+    /// Data Source Bcopy Threshold, in bytes: the rest of a send is sent by Bcopy up to this size,
+    /// and by Zcopy above it. Default 16384; with `u64::MAX`, only Bcopy is used.
     pub source_threshold: u64,
     /// Data Sink Bcopy Threshold, in octets: receives up to this are not advertised. Never less than the size of the receive
     /// Private Buffers (section 10), whatever this setting is. Default 16384.

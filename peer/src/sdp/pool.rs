@@ -52,7 +52,7 @@ impl Pool {
         }
     }
 
-    /// MSeqAck is not held back any more: what is above the target goes when it is used up.
+    /// MSeqAck is not held back any more: credit above the target is reduced as it is used up.
     pub(super) fn thaw(&mut self) {
         self.extra = 0;
     }

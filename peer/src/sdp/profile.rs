@@ -26,7 +26,7 @@ pub enum Profile {
     PrivateData,
 }
 
-/// What both sides of the bare profile have to know beforehand.
+/// Settings that both sides of the bare profile must know beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bare {
     /// Version of DDP and RDMAP, 0 or 1. Default 1.

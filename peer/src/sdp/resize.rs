@@ -9,7 +9,7 @@ use crate::hostile::SdpConduct;
 pub(super) struct Resize {
     /// Octets of a message that this side may send.
     limit: u32,
-    /// What the peer's Private Buffers are, as far as is known.
+    /// The size of the peer's Private Buffers, as far as it is known.
     peer: u32,
     /// The size that the user wants and that was not requested yet.
     wanted: Option<u32>,

@@ -1,4 +1,4 @@
-//! What one side wants of an SDP connection, configured before start-up.
+//! One side's settings of an SDP connection, configured before start-up.
 
 use core::time::Duration;
 

@@ -6,10 +6,10 @@
 //! Remote:  SuspComm in   -> finish -> SuspCommAck -> mute, completed      -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! To finish is to let Reads and Writes that are under way end, and to report them. What is
-//! advertised and not begun dies with TCP; its octets are the Data Source's again. Sends, receives
-//! and octets in Private Buffers stay as they are; MSeq, credit, Modes and the counters of section
-//! 9.5.1 begin anew.
+//! To finish means to let Reads and Writes in progress end, and to report them. Advertised buffers
+//! whose transfer has not begun are lost with TCP; their bytes belong to the Data Source again.
+//! Sends, receives and bytes in Private Buffers stay as they are; MSeq, credit, Modes and the
+//! counters of section 9.5.1 begin anew.
 //!
 //! Where both ask at the same time the Accepting Peer takes no notice, and the Connecting Peer
 //! answers and asks again later (section 13.1.2). To move the socket to another address space, or
@@ -119,14 +119,15 @@ impl Connection {
         self.rest(now, Role::Connecting, port);
     }
 
-    /// SuspComm or SuspCommAck, when what was under way has ended. `true`: something was put out.
+    /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether it
+    /// did.
     pub(super) fn suspend_now(&mut self, now: Instant) -> bool {
         let answering = self.suspension.is_answering();
         if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
             return false;
         }
-        // What a peer requested as Data it still gets, as long as it can give credit; revocations
-        // are settled first.
+        // The peer still gets the data that it requested, as long as it can give credit;
+        // revocations are settled first.
         if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }

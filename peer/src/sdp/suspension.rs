@@ -13,7 +13,7 @@ pub(super) struct Suspension {
     pub(super) answers: Option<u16>,
     /// SuspCommAck is sent.
     pub(super) answered: bool,
-    /// TCP has ended, and what this side is to do next.
+    /// TCP has ended; the next role of this side.
     pub(super) next: Option<Role>,
     /// It has happened.
     pub(super) restarted: bool,

@@ -1,5 +1,5 @@
-//! What a peer can do that makes going on impossible: section 8.2.2 asks for an abortive close
-//! then.
+//! Violations of a peer after which the connection cannot continue: section 8.2.2 then requires an
+//! abortive close.
 
 use weft_core::wire::sdp::{Mid, Mode};
 use weft_core::{RequirementId, WireError, requirement};
@@ -15,7 +15,7 @@ pub enum Violation {
     Sequence {
         /// One more than the one before.
         expected: u32,
-        /// As it came.
+        /// The received value.
         found: u32,
     },
     /// MSeqAck is ahead of everything that was sent (C7).

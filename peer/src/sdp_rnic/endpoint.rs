@@ -34,7 +34,7 @@ pub struct Queues {
     /// Work requests of the Receive Queue: a change of size may double the Private Buffers for a
     /// while.
     pub receives: u32,
-    /// What a segment does that arrives while this side closes.
+    /// The effect of a segment that arrives while this side closes.
     pub late: LateSegment,
 }
 
@@ -77,7 +77,7 @@ pub struct Endpoint {
     ended: bool,
     /// This side has reset TCP.
     reset: bool,
-    /// Of the hostile endpoint.
+    /// A deviation of the hostile endpoint.
     keeps_memory: bool,
 }
 

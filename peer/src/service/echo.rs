@@ -7,10 +7,10 @@ use crate::time::Instant;
 
 /// The echo service: keeps receives posted, sends back what arrives, and closes when its peer does.
 ///
-/// A receive is posted again when the echo of its message went out. There are more of them than the
-/// shortest FPDUs that one read of a driver holds, so that no peer runs into Terminate 12 02 by
-/// sending fast. What is held is bounded by [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS)
-/// and one read, not by depth times length.
+/// A receive is posted again when the echo of its message was sent. There are more receives than
+/// the shortest FPDUs that one read of a driver can hold, so that no peer runs into Terminate 12 02
+/// by sending fast. Memory is bounded by [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and
+/// one read, not by depth times length.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 

@@ -1,10 +1,10 @@
 //! `rping -s` and `rping -c` as machines: MPA's start-up, a Queue Pair of the software RNIC, and
 //! the ritual of [`ping`](crate::workload::ping).
 //!
-//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC, and each has a
-//! Protection Domain, a Queue Pair and a buffer of its own, as rping's have. What a client asks for
-//! beyond the buffer, or out of turn, ends the connection, gracefully where nothing is under way.
-//! The client does round after round until its peer closes.
+//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC. Each has a Protection
+//! Domain, a Queue Pair and a buffer of its own, as in rping. A request beyond the buffer or out of
+//! turn ends the connection, gracefully if no transfer is in progress. The client repeats its
+//! rounds until its peer closes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -106,7 +106,7 @@ pub(crate) struct Rping {
     state: State,
     verbs: Option<Verbs>,
     turn: Turn,
-    /// What goes out while the RNIC has no part in it.
+    /// Bytes that are sent while the RNIC does not own the stream.
     outgoing: VecDeque<Transmit>,
     deadline: Option<Instant>,
 }
@@ -323,8 +323,8 @@ impl Rping {
         Ok(verbs)
     }
 
-    /// Makes what the connection needs, and posts its receives. What was made when something fails
-    /// stays until the RNIC goes.
+    /// Makes the connection's objects, and posts its receives. If something fails, the objects made
+    /// so far stay until the RNIC is closed.
     fn open(&mut self) -> Result<Verbs, WorkloadError> {
         let mut rnic = lock(&self.rnic);
         let pd = rnic.allocate_pd()?;
@@ -342,7 +342,7 @@ impl Rping {
         Ok(verbs)
     }
 
-    /// Does what the completions that are there call for.
+    /// Processes the completions.
     fn work(&mut self, now: Instant) {
         let Some(verbs) = self.verbs else { return };
         let mut rnic = lock(&self.rnic);

@@ -19,7 +19,7 @@ pub trait Served: Send {
     /// Time has come to `now`.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The user does what there is to do.
+    /// Lets the user of the connection act.
     fn serve(&mut self, now: Instant);
 
     /// The next thing to send.
@@ -42,7 +42,7 @@ pub trait Served: Send {
         None
     }
 
-    /// It is connected there. What happens from now on is about the new stream.
+    /// It is connected there. Later events concern the new stream.
     fn handle_reconnected(&mut self, _now: Instant) {}
 }
 

@@ -77,7 +77,7 @@ pub enum Answer {
     At(SocketAddr),
     /// It is so.
     Done,
-    /// Who is there.
+    /// The names of both ends.
     Names(Names),
     /// The agent knows nothing of it.
     Unknown,

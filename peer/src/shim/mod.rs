@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `rules` | which addresses and ports are reached, or served, by SDP; what is done when no agent is there |
+//! | `rules` | the addresses and ports that use SDP; the fall-back without an agent |
 //! | `message` | requests and answers, one line of text each, on a Unix stream socket |
 //!
 //! Left out: sockets. The shim has its own, the agent is a subcommand.

@@ -1,4 +1,4 @@
-//! The rules file: what is reached by SDP, what is served by it, and what to do when the agent is
+//! The rules file: the destinations and services that use SDP, and the fall-back when the agent is
 //! not there.
 //!
 //! ```text
@@ -44,14 +44,14 @@ pub enum By {
     Both(SocketAddr),
     /// By a port mapper's answer.
     Mapper {
-        /// Which one.
+        /// The port mapper.
         mapper: SocketAddr,
         /// Where it knows no SDP Address, there is no connection; otherwise plain TCP.
         sdp_only: bool,
     },
 }
 
-/// What is done when the agent does not answer.
+/// The fall-back when the agent does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Unreachable {
     /// The call fails.
@@ -102,7 +102,7 @@ pub enum RuleError {
     Line {
         /// Which, from 1 on.
         line: usize,
-        /// What.
+        /// The part that is wrong.
         what: &'static str,
     },
     /// The complete text.

@@ -15,7 +15,7 @@ pub(super) struct BuiltinEnd {
     service: User,
 }
 
-/// Who uses it.
+/// The user.
 #[derive(Debug)]
 enum User {
     Echo,

@@ -11,7 +11,7 @@ const RECEIVE: u32 = 6000;
 /// Lengths of messages: none, a few, a segment and around it, several.
 const LENGTHS: [u32; 12] = [0, 1, 3, 8, 100, 1000, 1436, 1440, 1441, 2900, 5999, 8000];
 
-/// Draws what a user does next.
+/// Draws a user's next action.
 #[derive(Debug)]
 pub struct Doing;
 

@@ -4,10 +4,10 @@
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
 //! ```
 //!
-//! Each part begins and ends inside a page, so that the octets next to it are of the same page.
-//! `own` has local rights only: receives and the sinks of Reads are in its first half, what is sent
-//! in the second, whose end is never used. What no peer may read begins as the pattern, which no
-//! message should ever carry.
+//! Each part begins and ends inside a page, so that the bytes next to it are of the same page.
+//! `own` has local rights only: receives and the sinks of Reads are in its first half, data to send
+//! in the second, whose end is never used. Memory that no peer may read begins as the pattern,
+//! which no message should ever carry.
 
 use fastrand::Rng;
 
@@ -45,7 +45,7 @@ pub struct Ground {
     base: u64,
 }
 
-/// What a peer may name of it, rightly or not.
+/// Memory that a peer may name, with or without the right to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     stags: [Stag; 5],

@@ -31,7 +31,7 @@ const STEPS: u64 = 1_000_000;
 /// What a run was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
-    /// Who was there and what was done, in words.
+    /// The participants and their actions, as text.
     pub description: String,
     /// Octets that arrived at either end.
     pub octets: u64,
@@ -52,7 +52,7 @@ pub enum Failed {
     Hang {
         /// On its own clock.
         after: Duration,
-        /// Who hangs.
+        /// The participant that hangs.
         description: String,
     },
     /// Memory.
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// What an end sends has nothing of memory that it may not read.
+    /// Checks that an end sends no byte of memory that it may not read.
     fn look(spoilt: &mut Option<(usize, Spoilt)>, end: usize, sent: &Transmit) {
         if let Transmit::Octets(octets) = sent
             && let Err(found) = Ground::check_sent(octets)
@@ -269,7 +269,7 @@ fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String>
     let now = Instant::ORIGIN;
     let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
     let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
-    // Who is mangled: one, the other, both.
+    // The mangled side: one, the other, or both.
     let who = rng.u32(0..3);
     let mut mangling = |end: u32| {
         let plan = plan.cloned().unwrap_or_else(|| drawn_plan(rng));

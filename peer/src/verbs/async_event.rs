@@ -15,7 +15,7 @@ use crate::rdmap::Fault;
 pub struct AsyncEvent {
     /// What it is about.
     pub resource: Resource,
-    /// What happened.
+    /// The event.
     pub event: EventId,
 }
 

@@ -1,4 +1,4 @@
-//! What an RNIC can do (draft section 9.2.1.2), and what it is set to.
+//! The capabilities of an RNIC (draft section 9.2.1.2), and its settings.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -52,9 +52,9 @@ pub struct RnicSettings {
     pub close_timeout: Duration,
     /// RFC 7306 is spoken with peers: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
-    /// How an S-RQ is emptied. What differs is seen only where messages of a stream arrive out of
-    /// order, which they do not over TCP: the model is reported, and otherwise changes nothing
-    /// (VERBS-6.3.5-19 to -21). Default arrival.
+    /// How an S-RQ is emptied. The models differ only if messages of a stream arrive out of order,
+    /// which TCP prevents. The model is reported, and otherwise changes nothing (VERBS-6.3.5-19 to
+    /// -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -91,7 +91,7 @@ impl Default for RnicSettings {
 pub enum DequeueModel {
     /// By their MSN: a message takes receives for those missing before it, too.
     Sequential,
-    /// As they arrive. Over TCP, which loses no order, both are the same.
+    /// In the order of arrival. Over TCP, which keeps the order, both are the same.
     Arrival,
 }
 

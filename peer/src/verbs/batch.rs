@@ -2,8 +2,8 @@
 //! payload where it lies.
 //!
 //! A batch lives for one call: the slices that it hands out borrow registered memory, so nothing
-//! can change it meanwhile, and the CRC fits what is sent. What the stream does not take is copied,
-//! at most one batch.
+//! can change it meanwhile, and the CRC matches the sent bytes. Bytes that the stream does not take
+//! are copied, at most one batch.
 
 use std::io::IoSlice;
 use std::ops::Range;

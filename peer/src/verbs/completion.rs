@@ -8,7 +8,7 @@ use crate::memory::{AccessError, BindError, FastRegisterError, InvalidateError, 
 /// What Poll for Completion gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkCompletion {
-    /// Of the work request; valid whatever the status.
+    /// The id of the work request; valid with every status.
     pub wr_id: u64,
     /// The Queue Pair on which it completed.
     pub qp: QpId,
@@ -99,7 +99,7 @@ pub enum CompletionStatus {
     /// Fast-Register: the First Byte Offset.
     #[error("invalid FBO")]
     InvalidFirstByteOffset,
-    /// Fast-Register: the length. Of other operations: more octets than the RNIC takes.
+    /// Fast-Register: a wrong length. Other operations: more bytes than the RNIC supports.
     #[error("invalid length")]
     InvalidLength,
     /// Fast-Register: an address of the list.
@@ -192,8 +192,8 @@ impl From<FastRegisterError> for CompletionStatus {
 }
 
 impl From<InvalidateError> for CompletionStatus {
-    /// Of a local invalidation; Figure 36 has nothing nearer for bound windows than "Access
-    /// Violation".
+    /// The status of a failed local invalidation; Figure 36 has nothing closer for bound windows
+    /// than "Access Violation".
     fn from(error: InvalidateError) -> Self {
         match error {
             InvalidateError::InvalidStag => CompletionStatus::InvalidStag,

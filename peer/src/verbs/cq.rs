@@ -31,7 +31,7 @@ pub(super) struct Cqe {
     pub(super) frees: Frees,
 }
 
-/// Whose work request slot is free once the completion was polled (VERBS-8.2.1-11).
+/// The queue whose work request slot becomes free when the completion is polled (VERBS-8.2.1-11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frees {
     Sq,

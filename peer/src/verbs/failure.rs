@@ -9,7 +9,7 @@ use super::rnic::Rnic;
 use super::{CqHandle, QpHandle, QpState, SrqHandle};
 use crate::time::Instant;
 
-/// What fails.
+/// The operation that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// A CQ takes no more completions. Reported at once; each Queue Pair with one for it terminates

@@ -180,7 +180,7 @@ impl Llp {
     }
 }
 
-/// What a driver has to do for a stream.
+/// A command to a driver for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Nothing, until something happens.

@@ -7,7 +7,7 @@ use crate::mpa::{Negotiated, Role, RtrKinds};
 /// What start-up settled for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LlpSettings {
-    /// Of DDP and RDMAP: 1, or 0 with the RDMA Consortium's protocols.
+    /// Version of DDP and RDMAP: 1, or 0 for the RDMA Consortium's protocols.
     pub version: u8,
     /// How FPDUs look that go out.
     pub framing_sent: Framing,
@@ -25,7 +25,7 @@ pub struct LlpSettings {
 }
 
 impl LlpSettings {
-    /// Of a start-up that succeeded.
+    /// The settings after a successful start-up.
     #[must_use]
     pub fn new(negotiated: &Negotiated, emss: u32) -> Self {
         LlpSettings {

@@ -51,7 +51,7 @@ impl Rnic {
         self.shared.memory.free_buffer(buffer)
     }
 
-    /// The octets of a buffer. What peers write there meanwhile is seen with the next call.
+    /// The bytes of a buffer. Later writes of peers are visible in the next call.
     ///
     /// # Errors
     /// No such buffer.

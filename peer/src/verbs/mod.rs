@@ -109,7 +109,7 @@ pub enum Notification {
     Asynchronous {
         /// Whom to call.
         handler: HandlerAddress,
-        /// What happened.
+        /// The event.
         event: AsyncEvent,
     },
 }

@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) late: Vec<(Placed, Place, Vec<u8>)>,
 }
 
-/// Whose octets are placed.
+/// The operation whose bytes are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placed {
     Send,

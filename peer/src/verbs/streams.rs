@@ -1,4 +1,4 @@
-//! The wire side: what a driver does for a stream.
+//! The wire side: a driver's calls for a stream.
 //!
 //! After each call a driver asks [`poll_notification`](Rnic::poll_notification),
 //! [`poll_transmit`](Rnic::poll_transmit) and [`poll_timeout`](Rnic::poll_timeout), in this order;

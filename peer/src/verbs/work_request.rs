@@ -89,7 +89,7 @@ pub enum Operation {
     InvalidateLocal(Stag),
 }
 
-/// What an operation waits for before it begins (draft section 8.2.2.2).
+/// The condition for the start of an operation (draft section 8.2.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fence {
     /// Its turn.

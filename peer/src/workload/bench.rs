@@ -140,7 +140,8 @@ pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
 struct Side {
     endpoint: Endpoint,
     plan: Plan,
-    /// Of the source: what is sent, or what Reads fill. Of the sink: the other end of it.
+    /// For the source: the data to send, or the buffer that Reads fill. For the sink: the other end
+    /// of it.
     data: Region,
     /// Receives.
     messages: Region,

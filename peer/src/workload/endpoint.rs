@@ -83,7 +83,7 @@ impl Region {
 
     /// Gives all back.
     pub(crate) fn deregister(self, rnic: &mut Rnic) {
-        // What is bound to it, or gone already, stays as it is.
+        // Bound or deallocated STags stay as they are.
         let _ = rnic.deallocate_stag(self.index);
         let _ = rnic.free_buffer(self.buffer);
     }
@@ -363,7 +363,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // What a peer or a closed device took away already is not missed.
+        // A peer or a closed device may already have destroyed some of them.
         let _ = self.device.destroy_qp(self.qp);
         let _ = self.device.destroy_cq(self.cq);
         self.device.verbs(|rnic| {

@@ -30,14 +30,14 @@ pub enum WorkloadError {
     /// A work request failed.
     #[error("{operation:?}: {status}{}", reported(*.terminate))]
     Failed {
-        /// Which.
+        /// The operation.
         operation: CompletedOperation,
         /// How.
         status: CompletionStatus,
         /// The Terminate that this side sent because of it.
         terminate: Option<TerminateRecord>,
     },
-    /// What gives or takes the data on this side failed.
+    /// The local source or destination of the data failed.
     #[error("{0}")]
     Local(String),
     /// Memory could not be had.
@@ -52,7 +52,7 @@ pub enum WorkloadError {
         offset: usize,
         /// What was sent.
         expected: u8,
-        /// What came.
+        /// The received byte.
         found: u8,
     },
     /// Work could not be posted.

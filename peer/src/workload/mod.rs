@@ -6,9 +6,9 @@
 //! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send;
 //! - [`probe`]: operations of one's choice, one by one, wrong ones too.
 //!
-//! A workload is async where the verbs are; how its messages look and what its data is are
-//! functions of octets. Each has an
-//! [`Endpoint`]: a Queue Pair with its completion queue and registered memory.
+//! The verbs calls of a workload are async; the formats of its messages and of its data are
+//! functions of bytes. Each has an [`Endpoint`]: a Queue Pair with its completion queue and
+//! registered memory.
 
 pub mod bench;
 pub mod cat;

@@ -146,7 +146,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for rounds of `size` octets. With `validate`, what comes back has to be what went.
+    /// A client for rounds of `size` bytes. With `validate`, it compares the received data with the
+    /// sent data.
     ///
     /// # Errors
     /// The device has no room for it.

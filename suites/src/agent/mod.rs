@@ -1,8 +1,8 @@
 //! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's
 //! host.
 //!
-//! [`weft_agent::protocol`] has the requests and the events. One [`Agent`] is one
-//! control connection: what it made goes with it. `remote` speaks to one over TCP, through a
+//! [`weft_agent::protocol`] has the requests and the events. One [`Agent`] is one control
+//! connection; its objects are destroyed with it. `remote` speaks to one over TCP, through a
 //! command, or in a thread of this process.
 //!
 //! What is left out: what a case wants of it, and what comes of that ([`crate::stage`]).
@@ -85,7 +85,7 @@ impl Agent {
             Agent::Soft(soft) => {
                 let now = link.now();
                 let answer = soft.perform(now, action);
-                // What it makes of its streams goes out at once.
+                // The output of its streams is sent at once.
                 link.pause(now).await;
                 Ok((now.as_nanos(), answer))
             }
@@ -95,7 +95,7 @@ impl Agent {
         }
     }
 
-    /// What happens next, with its time, until `deadline` at most.
+    /// The next event with its time, until `deadline` at most.
     pub(crate) async fn next_event(&mut self, link: &Link, deadline: Instant) -> Result<Option<(u64, Event)>, Gone> {
         match (self, link) {
             (Agent::Soft(soft), Link::Virtual(link)) => {

@@ -1,4 +1,4 @@
-//! What a target can do beyond what every MPA implementation must.
+//! Capabilities of a target beyond those that every MPA implementation must have.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// An agent drives the target's own verbs. Follows from the target's `agent`; nobody declares
-    /// it.
+    /// An agent drives the target's own verbs. Follows from the target's `agent`, and is not
+    /// declared.
     Agent,
-    /// Has M=1 in its own start-up frames, so that the tester's FPDUs are to have markers.
+    /// Has M=1 in its own start-up frames, so that the tester's FPDUs must have markers.
     AsksForMarkers,
-    /// Serves Atomic Operations, and takes Immediate Data (RFC 7306).
+    /// Serves Atomic Operations, and accepts Immediate Data (RFC 7306).
     Atomics,
-    /// Sends and checks CRCs when asked to.
+    /// Sends and checks CRCs if the peer requests it.
     Crc,
-    /// Each Send comes back as a Send with the same octets. Follows from the target's service;
-    /// nobody declares it.
+    /// Answers each Send with a Send of the same bytes. Follows from the target's service, and is
+    /// not declared.
     Echo,
-    /// Sends markers when asked to.
+    /// Sends markers if the peer requests it.
     Markers,
-    /// Full Operation can be entered: echo or rping runs on it. Follows from the target's service;
-    /// nobody declares it.
+    /// Can enter Full Operation: echo or rping runs on it. Follows from the target's service, and is
+    /// not declared.
     Operation,
     /// Answers an MPA Request of revision 1.
     #[serde(rename = "revision-1")]
@@ -33,29 +33,29 @@ pub enum Capability {
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
-    /// What asks a port mapper connects then where it was sent: to the SDP Address, or to the
+    /// A port mapper's client then connects to the address that it got: the SDP Address or the
     /// Conventional Address.
     PmConnect,
-    /// The target is an SDP port mapper, or asks one. Follows from the target's service; nobody
-    /// declares it.
+    /// Is an SDP port mapper, or a client of one. Follows from the target's service, and is not
+    /// declared.
     PortMapper,
-    /// It does so over IPv6 as well. Follows from the target's `[portmap]`, or from where it asks;
-    /// nobody declares it.
+    /// The same over IPv6. Follows from the target's `[portmap]`, or from the address that a client
+    /// uses, and is not declared.
     PortMapperV6,
-    /// `rping -s` runs on it. Follows from the target's service; nobody declares it.
+    /// Runs `rping -s`. Follows from the target's service, and is not declared.
     Rping,
-    /// It accepts SDP connections. Follows from the target's service, as the other capabilities of
-    /// SDP; nobody declares them.
+    /// Accepts SDP connections. Follows from the target's service like the other SDP capabilities,
+    /// which are not declared either.
     Sdp,
-    /// It opens SDP connections.
+    /// Opens SDP connections.
     SdpConnect,
-    /// An SDP socket that does what it is told by text.
+    /// An SDP socket that is controlled by text commands.
     SdpDrive,
-    /// An SDP socket that sends back what it gets.
+    /// An SDP socket that returns the bytes that it receives.
     SdpEcho,
     /// An SDP socket that reads, and sends nothing.
     SdpSink,
-    /// An SDP socket that sends without being asked.
+    /// An SDP socket that sends without a command.
     SdpSource,
 }
 

@@ -9,7 +9,7 @@ use weft_core::RequirementId;
 
 use super::{Capability, ParameterValue, Role};
 
-/// What a script says about one case.
+/// A script's description of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseInfo {
     /// Stable id: `<protocol>/<section>-<topic>/<name>`, for example `mpa/7.1.1-key/wrong-octet`.
@@ -30,7 +30,7 @@ pub struct CaseInfo {
     pub tags: Vec<String>,
     /// The values that each parameter takes.
     pub parameters: BTreeMap<String, Vec<ParameterValue>>,
-    /// Where the case stands.
+    /// The position of the case in its file.
     pub source: SourceLocation,
 }
 

@@ -31,7 +31,7 @@ pub enum Event {
     },
     /// A case begins.
     CaseStarted {
-        /// Which.
+        /// The case.
         key: CaseKey,
         /// Its place in the plan, from 0.
         index: u64,
@@ -41,7 +41,7 @@ pub enum Event {
     CaseStep {
         /// In which case.
         key: CaseKey,
-        /// What.
+        /// The step.
         step: Step,
     },
     /// A case has its verdict, and its evidence is written.

@@ -1,5 +1,5 @@
-//! A whole run as one document: what the JSON report holds, and what all other reports are made
-//! from.
+//! A complete run as one document: the content of the JSON report, and the source of all other
+//! reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Which end of the MPA start-up a target plays.
+//! A target's role in the MPA start-up.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Who is judged, when, with what.
+//! A run's target, time and settings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -39,8 +39,8 @@ pub(crate) fn stable(text: &str) -> String {
     out
 }
 
-/// Octets of `rest`, which begins with `word`, that change from run to run; 0 where it says what it
-/// was.
+/// Length in bytes of the beginning of `rest` that changes from run to run, 0 if none does. `rest`
+/// begins with `word`.
 fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
     let is_decimal = |text: &str| text.bytes().all(|c| c.is_ascii_digit());

@@ -1,11 +1,11 @@
-//! How far a run is; says nothing about how well it goes.
+//! The progress of a run, independent of its verdicts.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
@@ -35,7 +35,7 @@ impl RunStatus {
         RunStatus::Broken,
     ];
 
-    /// The word for it, as it stands in JSON.
+    /// Its name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ pub struct Step {
     pub at_ns: u64,
     /// Which connection of the case, from 1; 0 where no connection is meant.
     pub connection: u32,
-    /// Who did it.
+    /// The actor.
     pub direction: Direction,
     /// What it was.
     pub kind: StepKind,
@@ -55,9 +55,9 @@ pub enum StepKind {
     Met,
     /// An expectation was not met.
     Unmet,
-    /// What the target's agent was asked (`sent`), or told (`received`): nothing that crossed the
+    /// A request to the target's agent (`sent`), or its answer (`received`). Nothing crossed the
     /// wire.
     Agent,
-    /// The script or the engine says what is going on.
+    /// A message of the script or the engine.
     Note,
 }

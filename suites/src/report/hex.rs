@@ -32,9 +32,9 @@ pub struct HexCell {
 pub(super) struct HexRun<'a> {
     /// Two hexadecimal digits for each byte, separated by spaces.
     pub(super) hex: String,
-    /// As [`HexCell::class`].
+    /// See [`HexCell::class`].
     pub(super) class: &'static str,
-    /// As [`HexCell::label`].
+    /// See [`HexCell::label`].
     pub(super) label: &'a str,
 }
 

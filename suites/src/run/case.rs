@@ -28,7 +28,7 @@ const WIRE_SECONDS: f64 = 1.0;
 /// A case that has its verdict.
 pub(super) struct Judged {
     result: CaseResult,
-    /// The run's folder, and what is to be on the disk before the verdict is recorded.
+    /// The run's folder, and the files that must be on disk before the verdict is recorded.
     evidence: Option<(PathBuf, evidence::Written)>,
 }
 

@@ -13,7 +13,7 @@ use crate::targets::{CRASHED_SECONDS, Target, host};
 /// Seconds in which the host has to answer.
 const HOST_SECONDS: f64 = 2.0;
 
-/// What is known of the target when the script of a case has ended.
+/// The state of the target when the script of a case has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetState {
     /// Its end of the last connection.
@@ -33,7 +33,7 @@ pub(super) async fn excuse(
     if let Some(time) = stood_still {
         return Some(format!("The tester stood still for {} s", time.as_secs()));
     }
-    // What came from the target came by the link.
+    // A message of the target arrived through the link, so the link works.
     if !log.ends_in_silence() || state.has_ended {
         return None;
     }

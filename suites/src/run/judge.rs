@@ -1,8 +1,8 @@
 //! From the record of a case to its verdict.
 //!
-//! A pass needs evidence for each requirement of the case and a good exchange before and after.
-//! What the monitor finds about the target counts for its own requirements, and against the case
-//! if it is about one of them, unless the script provoked it.
+//! A pass needs evidence for each requirement of the case and a good exchange before and after. A
+//! finding of the monitor about the target counts for its own requirement. It counts against the
+//! case if the case is about that requirement, unless the script provoked it.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -33,7 +33,7 @@ pub(super) fn judge(
     [lost, unseen]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // Then the basic cases are about what the target does wrong, or it is the tester's own doing.
+    // Then the basic cases are about the target's fault, or the tester caused it.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
     // For a case's own requirements advice counts, too: the level is next to the verdict.
     let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);

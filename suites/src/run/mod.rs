@@ -190,7 +190,7 @@ pub async fn run_with(
             _ = heartbeat.tick() => recorder.beat().await,
         }
     }
-    // What is left of a run that was cancelled.
+    // Tasks of a run that was cancelled.
     running.abort_all();
     if results.iter().any(Option::is_none) {
         status = RunStatus::Cancelled;

@@ -2,9 +2,9 @@
 //! database server that restarts, a file that another program locks, a full disk.
 //!
 //! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its
-//! results are in memory and, with their evidence, on disk, so its reports are complete. From time
-//! to time the recorder tries again, and once more when the run ends. What the store does not get
-//! in the end is part of the summary.
+//! results are in memory and, with their evidence, on disk, so its reports are complete. The
+//! recorder tries again periodically, and once more when the run ends. The summary lists the
+//! results that the store did not get.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ impl Recorder {
     /// Shows that the run's process lives.
     pub(super) async fn beat(&mut self) {
         match &self.away {
-            // The next sign of life follows soon; results are what a store is waited for.
+            // The next sign of life follows soon; only results are worth the wait for a store.
             None => {
                 if let Err(error) = self.store.beat(&self.run, self.clock.spent_us()).await {
                     tracing::debug!(%error, "no sign of life");

@@ -20,7 +20,7 @@ pub(crate) struct ScriptFault {
     pub(crate) message: String,
 }
 
-/// Runs the function of a case to its end. What the target did is in the stage's record.
+/// Runs the function of a case to its end. The stage's record has the target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,

@@ -30,7 +30,7 @@ pub(crate) struct ControlLog {
     pub(crate) has_startup: bool,
     /// Lengths of the ULPDUs that the marked steps sent, each once.
     pub(crate) lengths: Vec<u16>,
-    /// Of a control: did the plain exchange work, and if not, why? `None`: it was not reached.
+    /// For a control: did the plain exchange work, and if not, why? `None`: it was not reached.
     pub(crate) outcome: Option<Result<(), String>>,
 }
 

@@ -15,7 +15,7 @@ use crate::stage::Message;
 const ANSWER_SECONDS: f64 = 5.0;
 
 impl Stage {
-    /// The good exchange of a target that connects: start-up, and what its service is for, once.
+    /// The good exchange of a target that connects: start-up, and one exchange of its service.
     pub(in crate::stage) async fn exchange_as_responder(
         &mut self,
         number: u32,

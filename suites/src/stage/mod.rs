@@ -74,7 +74,7 @@ pub(crate) struct Stage {
     /// Of a target that is a client of a port mapper.
     mapper_client: port_mapper::client::State,
     agent: agent::State,
-    /// Of a control: the lengths of ULPDUs that it tries in place of the step that deviates.
+    /// For a control: the lengths of ULPDUs that it tries in place of the step that deviates.
     control: Option<Vec<u16>>,
 }
 

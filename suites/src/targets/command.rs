@@ -1,8 +1,8 @@
 //! A command of a target file that runs to its end: one that brings a dead target back, or one that
 //! reports whether the target has crashed.
 //!
-//! What it does (a power switch, a virtual machine, a service manager) is its own business; when to
-//! call it is the run's ([`crate::run`]).
+//! The command may use a power switch, a virtual machine or a service manager. The run decides when
+//! it is called ([`crate::run`]).
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};

@@ -1,5 +1,5 @@
-//! What a target's file declares, beside what its agent's device reports. It judges nothing:
-//! the one or the other may be right.
+//! Compares a target file's declarations with the report of its agent's device. It does not decide
+//! which of the two is right.
 //!
 //! Left out are capabilities that no device reports (CRCs, markers, revisions of MPA).
 

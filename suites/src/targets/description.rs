@@ -19,7 +19,7 @@ const UNMAPPED: u16 = 5999;
 /// A service that the builtin port mapper maps to a new port for each Request.
 pub(crate) const MADE: u16 = 5002;
 
-/// What a target is, independent of how it is reached.
+/// The description of a target, independent of how it is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Description {
     pub(crate) name: String,

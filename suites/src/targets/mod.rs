@@ -267,7 +267,7 @@ impl Target {
         self.service() == service || self.reach.offers(service, &self.description)
     }
 
-    /// Which service a case with these needs is run against.
+    /// The service for a case with these needs.
     pub(crate) fn service_for(&self, capabilities: &[Capability]) -> Service {
         let is_wanted = |service: &Service| match service {
             Service::SdpEcho if capabilities.contains(&Capability::Sdp) && !self.service().is_sdp() => true,

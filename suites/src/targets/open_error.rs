@@ -15,7 +15,7 @@ pub enum OpenError {
     /// Its address means nothing.
     #[error("target unreachable: {address}: {}", unresolved(.error))]
     Resolve {
-        /// As the target file has it.
+        /// The address in the target file.
         address: String,
         /// Why.
         error: std::io::Error,
@@ -23,7 +23,7 @@ pub enum OpenError {
     /// An initiator cannot be waited for there.
     #[error("cannot listen on {address}: {error}: name an address of this machine and a port that is free")]
     Listen {
-        /// As the target file has it.
+        /// The address in the target file.
         address: SocketAddr,
         /// Why.
         error: std::io::Error,

@@ -22,8 +22,8 @@ pub enum SdpStart {
 }
 
 impl SdpStart {
-    /// What the Accepting Peer breaks in this profile, however well it plays it: its HelloAck is an
-    /// FPDU before the first of the Initiator.
+    /// The rules that the Accepting Peer must violate in this profile: its HelloAck is an FPDU
+    /// before the first one of the Initiator.
     pub(crate) const fn breaks(self) -> &'static [RequirementId] {
         match self {
             SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],

@@ -1,36 +1,37 @@
-//! What runs above MPA on a target, and which capabilities follow from that.
+//! The services above MPA on a target, and the capabilities that follow from them.
 
 use crate::model::Capability;
 use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 
-/// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each
-/// begins with a message of its own, for the Responder may not.
+/// The service above MPA, which determines the good exchange. If the target is the Initiator, each
+/// exchange begins with a message of its own, since a Responder may not send first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// The verbs of its agent. A target file cannot name it: cases that need the agent have it.
+    /// The verbs of its agent. A target file cannot name this service: cases that need the agent use
+    /// it.
     #[serde(skip)]
     Agent,
-    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server
-    /// -e`). An Initiator opens with a Send of its own.
+    /// Answers each Send with a Send of the same bytes (the builtin responder; `siwprobe server -e`).
+    /// An Initiator begins with a Send of its own.
     Echo,
-    /// `rping -s`, or `rping -c` where the target is the Initiator: its ritual is the good
-    /// exchange; a Send that is not the ritual's ends the connection.
+    /// `rping -s`, or `rping -c` if the target is the Initiator. A round of rping is the good
+    /// exchange; a Send of another kind ends the connection.
     Rping,
-    /// Nothing is known above MPA: the start-up alone is the good exchange.
+    /// No known service above MPA: the good exchange is the start-up alone.
     None,
-    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange. An Initiator
-    /// asks one, and connects where it is sent.
+    /// An SDP port mapper over UDP. The good exchange is a PMReq with its answer. An Initiator sends
+    /// the PMReq, and connects to the address in the answer.
     PortMapper,
-    /// An SDP socket that connects. Builtin targets alone have it.
+    /// An SDP socket that connects. Only builtin targets have it.
     SdpConnect,
-    /// An SDP socket that does what it is told by text. Builtin targets alone have it.
+    /// An SDP socket that is controlled by text commands. Only builtin targets have it.
     SdpDrive,
-    /// An SDP socket that sends back what it gets, and closes when its peer does.
+    /// An SDP socket that returns the bytes that it receives, and closes when its peer does.
     SdpEcho,
     /// An SDP socket that reads, and closes when its peer does.
     SdpSink,
-    /// An SDP socket that sends a few thousand octets when the connection is there.
+    /// An SDP socket that sends a few thousand bytes when it is connected.
     SdpSource,
 }
 
@@ -49,7 +50,7 @@ impl Service {
         Service::None,
     ];
 
-    /// What the tester does with it.
+    /// The tester's side of the service.
     pub(crate) fn driver(self) -> &'static dyn ServiceDriver {
         match self {
             Service::Agent => &service::Agent,

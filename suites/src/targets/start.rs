@@ -83,7 +83,7 @@ impl Start {
                 Ok(Running::Task(task.abort_handle()))
             }
             Start::Command { argv, awaiting } => {
-                // Who is left over from an earlier start is not this one's.
+                // Drop connections that are left from an earlier start.
                 if let Some(awaiting) = awaiting {
                     awaiting.turn_away().await;
                 }
@@ -98,7 +98,7 @@ impl Start {
         }
     }
 
-    /// What somebody has to do, where it takes a person.
+    /// The instruction to the user, if the target is started manually.
     pub(crate) fn person(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Option<String> {
         match self {
             Start::Person { name } => {
@@ -162,9 +162,9 @@ fn descendants(process: u32) -> Vec<Pid> {
     children.into_iter().flat_map(of_child).collect()
 }
 
-/// What is wrong with the placeholders of a command line: a name in braces that nothing is put in
-/// place of, most likely a slip. `${NAME}` is the shell's business, and braces around anything but
-/// a name are another program's.
+/// The error in the placeholders of a command line: a name in braces that is not a placeholder,
+/// most likely a typing error. `${NAME}` is left to the shell, and braces around other text to the
+/// program.
 pub(super) fn wrong_placeholder(argv: &[String], asks: bool) -> Option<String> {
     let known = if asks { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
     let slip = argv.iter().find_map(|word| unknown(word, known))?;
@@ -189,8 +189,8 @@ fn unknown<'w>(word: &'w str, known: &[&str]) -> Option<&'w str> {
 
 /// The command line with the addresses in it.
 fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec<String> {
-    // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its
-    // command.
+    // A listener on all addresses is reached here by loopback; a target elsewhere has the address
+    // in its command.
     let host = |address: SocketAddr| match address.ip() {
         ip if !ip.is_unspecified() => ip.to_string(),
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.to_string(),

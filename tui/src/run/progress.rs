@@ -30,7 +30,7 @@ pub(crate) struct Progress {
     pub(crate) planned: Vec<Planned>,
     pub(crate) counts: Counts,
     pub(crate) summary: Option<Summary>,
-    /// What the user has to do before the run continues.
+    /// The instruction to the user before the run continues.
     pub(crate) waits_for: Option<Waits>,
     /// The next run is a rerun: it replaces only the results of its cases.
     pub(crate) adds: bool,

@@ -70,7 +70,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What the user has to do now, without truncation.
+/// The instruction to the user, without truncation.
 fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
     let left = waits.until.saturating_sub(screen.now).as_secs();
     text.heading(&format!("Waiting for the target, {left} s left"));

@@ -57,7 +57,7 @@ struct State {
 /// The state of a run that is not over, for its page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Moment {
-    /// What the user has to do, and for how many seconds the run still waits for it.
+    /// The instruction to the user, and the seconds that the run still waits for it.
     pub(crate) waits: Option<(String, u64)>,
     /// The remaining time at the pace so far.
     pub(crate) left: Option<String>,

@@ -93,7 +93,7 @@ fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()>
 
 struct Zip {
     zip: ZipWriter<StreamWriter<Pieces>>,
-    /// As `sha256sum` writes them.
+    /// In the format of `sha256sum`.
     hashes: String,
 }
 

@@ -44,7 +44,7 @@ struct Page<'a> {
     groups: Vec<Group<'a>>,
     /// Requirements that are met, by level.
     score: String,
-    /// What the user has to do, and for how many seconds the run still waits for it.
+    /// The instruction to the user, and the seconds that the run still waits for it.
     waits: Option<(String, u64)>,
     /// The estimated remaining time.
     left: Option<String>,

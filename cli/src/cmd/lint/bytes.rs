@@ -1,4 +1,4 @@
-//! Which bytes of a frame a finding is about.
+//! The bytes of a frame that a finding is about.
 
 use weft_dissector::Finding;
 

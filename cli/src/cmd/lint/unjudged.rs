@@ -1,5 +1,5 @@
-//! What lint could not judge because the capture lacks it. Without this line, an incomplete capture
-//! looks like a correct implementation.
+//! The parts of a capture that lint could not judge because it lacks bytes. Without this line, an
+//! incomplete capture looks like a correct implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,8 +74,8 @@ impl Unjudged {
     }
 }
 
-/// As in "not judged completely: 1 connection with one direction, 28 incomplete units (the snap
-/// length cut 52 frames)".
+/// For example "not judged completely: 1 connection with one direction, 28 incomplete units (the
+/// snap length cut 52 frames)".
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

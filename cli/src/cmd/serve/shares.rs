@@ -31,9 +31,9 @@ impl Shares {
         Arc::new(Shares { memory, booked: Mutex::default() })
     }
 
-    /// Reserves memory for a connection of `peer`. A peer gets its share, but at most half of what
-    /// the others have left. A connection gets at most half of what its peer has left. So there is
-    /// always memory for one more peer, and for one more connection of each.
+    /// Reserves memory for a connection of `peer`. A peer gets its share, but at most half of the
+    /// memory that is free beside it. A connection gets at most half of its peer's remaining share.
+    /// So there is always memory for one more peer, and for one more connection of each.
     pub(super) fn book(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Booking> {
         let origin = Origin::of(peer);
         let mut booked = self.lock();

@@ -42,7 +42,7 @@ pub(super) enum Outcome {
         over: Over,
         /// The seed that replays it.
         seed: u64,
-        /// What failed.
+        /// The failure.
         why: String,
     },
 }

@@ -1,5 +1,4 @@
-//! What crossed the wire, as a capture that the monitor reads: handshake, segments, FIN and reset
-//! of one connection.
+//! The traffic as a capture for the monitor: handshake, segments, FIN and reset of one connection.
 
 use std::net::Ipv4Addr;
 
@@ -93,7 +92,7 @@ impl Capture {
         self.frame(1 - from, ACK, &[]);
     }
 
-    /// The same, and what was sent has not arrived: [`arrived`](Self::arrived) lets it arrive.
+    /// The same for data that does not arrive yet: [`arrived`](Self::arrived) lets it arrive.
     pub(crate) fn departs(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => {
@@ -111,7 +110,7 @@ impl Capture {
         }
     }
 
-    /// What `from` sent first of all that has not arrived does so.
+    /// Lets the oldest data of `from` that has not arrived do so.
     pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),
@@ -154,7 +153,7 @@ impl Capture {
         self.frames.len()
     }
 
-    /// As a file.
+    /// The capture as a file.
     pub(crate) fn pcapng(&self) -> Vec<u8> {
         pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
     }

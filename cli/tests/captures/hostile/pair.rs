@@ -10,7 +10,7 @@ use weft_peer::{Connection, Deviations, Instant, Settings};
 
 use crate::hostile::capture::Capture;
 
-/// What both ends want, and what their users do.
+/// The settings of both ends, and the actions of their users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scene {
     Plain,
@@ -291,7 +291,7 @@ impl Pair {
         }
     }
 
-    /// What an end writes now, and how it ends.
+    /// The current output of an end, and how it ends.
     fn sent(&mut self, from: usize) -> (Vec<Vec<u8>>, Option<Transmit>) {
         self.users(from);
         let Some(machine) = &mut self.ends[from].machine else {

@@ -13,9 +13,9 @@ use crate::hostile::run::{Run, Script};
 use crate::hostile::traffic::Wrong;
 use crate::hostile::verdict;
 
-/// What else is found of a deviation, since the octets that are wrong break these, too, or are
-/// taken for something else from there on: name, requirement. A correct end is listed only if it is
-/// one of the RDMA Consortium, whose markers the other end's Reply denies.
+/// Other findings about a deviation, with name and requirement: the wrong bytes violate these, too,
+/// or are mistaken for something else. A correct end is listed only if it is one of the RDMA
+/// Consortium, whose markers the other end's Reply denies.
 const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.

@@ -15,7 +15,7 @@ use crate::hostile::world::World;
 /// What was to be seen.
 pub(crate) struct Run {
     findings: Vec<Finding>,
-    /// What both ends' users saw, and how TCP ended.
+    /// The results of both ends' users, and how TCP ended.
     pub(crate) outcome: String,
     /// The Terminate that each end sent, as 0xLTCC.
     pub(crate) terminates: [Option<u16>; 2],
@@ -58,7 +58,7 @@ impl Run {
         self.outcome == other.outcome && self.findings == other.findings
     }
 
-    /// What the monitor lays to an end's charge, at least as severe as this.
+    /// The monitor's findings about an end, at least as severe as this.
     pub(crate) fn found(&self, end: usize, least: Severity) -> BTreeSet<RequirementId> {
         let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
         of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()

@@ -46,7 +46,7 @@ fn lines() -> impl Iterator<Item = Line> {
     })
 }
 
-/// What correct ends made of all cases of a layer, by layer and target.
+/// The results of correct ends in all cases of a layer, by layer and target.
 type Correct = HashMap<(Layer, &'static str), Arc<RunReport>>;
 
 static CORRECT: LazyLock<Mutex<Correct>> = LazyLock::new(Mutex::default);

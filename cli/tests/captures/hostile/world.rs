@@ -80,7 +80,7 @@ impl World {
         [0, 1].map(|end| self.sides[end].terminate().map(|(error, _)| error))
     }
 
-    /// What both ends made of it, apart from the wire.
+    /// The results of both ends, apart from the wire.
     pub(crate) fn outcome(&mut self) -> String {
         let of = |side: &mut Side| {
             let memory = weft_core::crc::crc32c(side.memory());

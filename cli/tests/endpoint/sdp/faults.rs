@@ -206,8 +206,8 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     served.read_exact(&mut [0]).unwrap();
 }
 
-/// A program that does not read stops the one that writes; what is in between is bounded. It is
-/// read in the end, or reset.
+/// A program that does not read stops the one that writes, and the data in between is bounded.
+/// Finally the data is read, or the stream is reset.
 #[test]
 fn a_program_that_stops_reading_stops_the_other_side() {
     let (server, at) = server();

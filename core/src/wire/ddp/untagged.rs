@@ -71,7 +71,7 @@ pub struct Untagged {
     pub mo: u32,
 }
 
-/// What RDMAP puts into the five octets that DDP leaves to it in an untagged header.
+/// The five octets that DDP reserves for RDMAP in an untagged header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UntaggedUlp {
     /// RDMAP's control octet.

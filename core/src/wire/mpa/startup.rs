@@ -14,8 +14,8 @@
 //! |                  Private Data (PD_Length octets, at most 512) |
 //! ```
 //!
-//! Neither CRC nor markers cover these frames. What a frame means for the connection (who may
-//! answer, when to close) is the business of the state machines, not of this file.
+//! Neither CRC nor markers cover these frames. The state machines decide the effect of a frame on
+//! the connection (who may answer, when to close).
 
 use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -99,7 +99,7 @@ impl RawMessage {
     }
 }
 
-/// What the Linux daemon appends to a Request, raw.
+/// The raw bytes that the Linux daemon appends to a Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawMapped {
@@ -277,7 +277,7 @@ impl Message {
     }
 }
 
-/// The IPv4 address of an address field; what follows it is ignored.
+/// The IPv4 address of an address field; the other octets are ignored.
 fn first_four(field: &[u8; 16]) -> Ipv4Addr {
     let [a, b, c, d, ..] = *field;
     Ipv4Addr::new(a, b, c, d)

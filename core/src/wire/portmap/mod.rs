@@ -1,8 +1,8 @@
 //! The SDP port mapper: draft-pinkerton-iwarp-sdp-01, section 7.3.
 //!
 //! One message format of 48 octets, each message in a UDP datagram of its own. The port mapper
-//! daemon of Linux speaks it too, with a longer Request. Who answers whom, when, and what is kept
-//! is not known here.
+//! daemon of Linux speaks it too, with a longer Request. Exchanges and their state are not known
+//! here.
 
 mod message;
 mod pm_time;

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PmTime(pub u8);
 
-/// What a PmTime allows from the receipt of the PMAccept on.
+/// The time that a PmTime allows from the receipt of the PMAccept on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// 0: the answer serves for one connection and is not kept.

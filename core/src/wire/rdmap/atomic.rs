@@ -271,7 +271,7 @@ mod tests {
         expected.extend([0xff; 8]);
         assert_eq!(emitted(request), expected);
         assert_eq!(expected.len(), RawAtomicRequest::LEN);
-        // What a FetchAdd does not use is ignored, and so are the reserved bits.
+        // Fields that a FetchAdd does not use are ignored, and so are the reserved bits.
         expected[36..].fill(0x5a);
         expected[..3].fill(0xff);
         expected[3] = 0xf0;

@@ -1,7 +1,7 @@
 //! Remote Direct Memory Access Protocol: RFC 5040, with the messages of RFC 7306.
 //!
 //! RDMAP's control octet and the STag to invalidate live inside the DDP header
-//! ([`crate::wire::ddp`]); what follows that header is here, one file a message.
+//! ([`crate::wire::ddp`]). The octets after that header are here, in one file for each message.
 
 mod atomic;
 mod control;

@@ -14,9 +14,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! DDP Segment Length is there when D is set even without M (RFC 5040 4.8, RDMAP-4.8-9); it then
-//! has no meaning. Which errors should copy which header (Figure 10) is judged by the monitor, not
-//! here. Octets after the last part that the header control bits announce are left alone: real
+//! If D is set, DDP Segment Length is present even without M (RFC 5040 4.8, RDMAP-4.8-9); it then
+//! has no meaning. The monitor, not this file, judges which header an error should copy (Figure
+//! 10). Octets after the last part that the header control bits announce are left alone: real
 //! senders fill parts that they do not announce.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -1,9 +1,8 @@
 //! What a Terminate complains of: layer, error type and error code, with the names of every
 //! triplet.
 //!
-//! RDMAP's own are RFC 5040 Figure 9, DDP's RFC 5041 section 7.2, MPA's RFC 5044 section 8 and RFC
-//! 6581 section 8. Which error of an implementation maps to which triplet is decided where it is
-//! found, not here.
+//! RDMAP's errors are RFC 5040 Figure 9, DDP's RFC 5041 section 7.2, MPA's RFC 5044 section 8 and
+//! RFC 6581 section 8. The code that detects an error chooses its triplet, not this file.
 
 use std::fmt;
 

@@ -216,7 +216,7 @@ impl<'a> Message<'a> {
     /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before
     /// MPA.
     ///
-    /// What receivers must not look at is not looked at: reserved flags, Rsvd fields, MSeq and
+    /// The parser skips fields that receivers must ignore: reserved flags, Rsvd fields, MSeq and
     /// MSeqAck of Hello and HelloAck, REQ_PIPE.
     ///
     /// # Errors

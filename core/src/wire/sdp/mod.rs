@@ -4,8 +4,8 @@
 //! [`Message`] joins them; the extended headers have a file each. Every header is read and written
 //! in a [`FieldOrder`]: as the draft's figures show it, or mirrored.
 //!
-//! How a message travels (as the octets before MPA, or in one Send) and what it means for a
-//! connection is not known here.
+//! The carrier of a message (octets before MPA, or one Send) and its effect on a connection are not
+//! known here.
 
 mod bsdh;
 mod ch_rcv_buf;

@@ -8,8 +8,7 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! Which of the two peers may ask for which Mode depends on the Mode that holds, which is not known
-//! here.
+//! The current Mode decides which peer may request which Mode; it is not known here.
 
 use std::fmt;
 

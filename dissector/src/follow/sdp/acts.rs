@@ -32,7 +32,7 @@ pub(crate) struct Act {
 pub(crate) struct Stray {
     /// The access.
     pub act: Act,
-    /// What ended the last advertisement of the STag before; `None` if there was none.
+    /// Why the previous advertisement of the STag ended; `None` if there was none.
     pub why: Option<Why>,
     /// A usable advertisement of the STag, whose buffer does not have all of the octets.
     pub outside: Option<Advert>,

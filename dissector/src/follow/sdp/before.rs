@@ -86,9 +86,9 @@ pub(crate) struct Before {
     pub cancels: Cancels,
     /// How it reached its Modes.
     pub changes: Changes,
-    /// What ended the last of the peer's SinkAvails that it may no longer use.
+    /// Why the last of the peer's SinkAvails ended that it may no longer use.
     pub last_usable: Option<Why>,
-    /// What ended the last of the peer's SrcAvails that it no longer processes.
+    /// Why the last of the peer's SrcAvails ended that it no longer processes.
     pub last_source: Option<Why>,
 }
 

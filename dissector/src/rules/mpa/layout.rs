@@ -44,8 +44,7 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
             "ULPDU_Length counts only the ULPDU",
             format!("{more} bytes more than the ULPDU has"),
         ),
-        // What looks like four octets of PAD too many may be a marker, if it is unknown whether
-        // there are markers.
+        // Four bytes of PAD too many may be a marker, if it is unknown whether there are markers.
         Misread::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
         Misread::Pad(pad) => {
             let expected = "PAD up to a multiple of four bytes";

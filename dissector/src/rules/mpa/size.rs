@@ -73,9 +73,9 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
 
 /// Segments of a message, except its last one, should be as long as MULPDU allows.
 ///
-/// EMSS is what the SYNs allow, or less if the path carries less. Certain is only what this end has
-/// sent in one segment, and what every path carries. "DDP MAY post a ULPDU of any size" (section
-/// 3), so short ones prove nothing about MULPDU itself: notes.
+/// EMSS is the value that the SYNs allow, or less if the path carries less. Only the size that this
+/// end has sent in one segment, and the size that every path carries, are certain. "DDP MAY post a
+/// ULPDU of any size" (section 3), so short ones prove nothing about MULPDU itself: notes.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };

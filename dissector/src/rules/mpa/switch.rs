@@ -55,8 +55,8 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
             found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
     }
-    // What came together with the frame, or before the peer could answer it, was meant to belong to
-    // it.
+    // Bytes that arrived together with the frame, or before the peer could answer it, were meant to
+    // belong to it.
     let early = state
         .connection
         .peer_startup(direction)

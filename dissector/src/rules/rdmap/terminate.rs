@@ -162,7 +162,7 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
 }
 
-/// Which errors copy the length and the DDP header of the segment (Figure 10).
+/// Do these errors copy the length and the DDP header of the segment (Figure 10)?
 fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);

@@ -48,7 +48,7 @@ impl Change {
         }
         let raw = view.extension::<RawModeChange>()?;
         let (before, by_sink) = (view.before(), raw.s());
-        // While MSeqAck does not advance, it does not show what the sender has received.
+        // While MSeqAck does not advance, it does not show which messages the sender has received.
         let sure = before.certain && !before.held_back;
         let from = if by_sink { before.sink_mode } else { before.source_mode };
         Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })

@@ -63,8 +63,8 @@ fn sizes(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// As many SrcAvails as allowed. The first is declined, the second read in several parts, the third
-/// canceled.
+/// The largest allowed number of SrcAvails. The first is declined, the second read in several
+/// parts, the third canceled.
 fn many_src_avails(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 1);

@@ -1,4 +1,4 @@
-//! Which messages use a Send with Solicited Event, and which a Send without (section 14.2).
+//! Messages that must use a Send with Solicited Event, and those that must not (section 14.2).
 
 use weft_core::RequirementId;
 use weft_core::requirement;

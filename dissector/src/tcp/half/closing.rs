@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(held_back[4..], [false, true]);
     }
 
-    /// What is in front of the hole was captured completely, whatever it is.
+    /// All bytes before the hole were captured.
     #[test]
     fn the_gap_is_not_part_of_streaming_data() {
         let mut wire = Wire::connected();

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// What a task does while there is nothing to do on its connection.
+/// How a task waits while there is nothing to do on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
     /// It looks again at once where waits turn out to be short, up to 100 us, and sleeps otherwise.

@@ -19,11 +19,11 @@ const TURN: usize = 1 << 20;
 pub(super) struct State {
     pub(super) rnic: Rnic,
     pub(super) streams: BTreeMap<LlpHandle, Driven>,
-    /// Who waits for completions of a CQ.
+    /// Tasks that wait for completions of a CQ.
     pub(super) cqs: BTreeMap<CqHandle, Waiters>,
-    /// Who waits for a Queue Pair's state.
+    /// Tasks that wait for a Queue Pair's state.
     qps: BTreeMap<QpHandle, Waiters>,
-    /// Who waits for completions of other CQs.
+    /// Tasks that wait for completions of other CQs.
     happened: Waiters,
 }
 
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// Sends what there is, and what a mangler has made of it by now.
+    /// Sends pending bytes, and the output of a mangler that is due.
     pub(super) fn transmit(&mut self, now: Instant, llp: LlpHandle) -> After {
         let after = self.offer(now, llp);
         let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return after };
@@ -185,8 +185,9 @@ impl State {
         After::Blocked
     }
 
-    /// Wakes who waits for what has happened, to this Queue Pair or beside it. Those that wait for
-    /// others sleep on: a thousand connections do not look whenever one of them moves.
+    /// Wakes the tasks that wait for events of this Queue Pair or of no Queue Pair. Tasks that wait
+    /// for others sleep on: a thousand connections must not wake up whenever one of them makes
+    /// progress.
     pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
         let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {
@@ -196,7 +197,7 @@ impl State {
                         waiters.wake();
                     }
                 }
-                // What befell a CQ or the RNIC befell Queue Pairs with it.
+                // An error of a CQ or of the RNIC affects its Queue Pairs too.
                 _ => all = true,
             }
         }
@@ -239,7 +240,7 @@ mod tests {
         state.join(On::Qp(one), &waker(0));
         let ticket = state.join(On::Qp(other), &waker(1));
         state.join(On::Cq(cq), &waker(2));
-        // Who waits for a CQ that is not the device's own looks whenever anything happened.
+        // A task that waits for a CQ of its own is woken by every event.
         state.notify(Some(one));
         assert_eq!(counts(), [1, 0, 1]);
         state.notify(None);

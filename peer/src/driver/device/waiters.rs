@@ -1,4 +1,4 @@
-//! Who waits for one thing to happen: all are woken together, and look for themselves.
+//! Tasks that wait for one event: all are woken together, and check for themselves.
 //!
 //! Under the lock of a [`Device`](super::Device) that is all it takes: who looks and finds nothing
 //! joins before the lock is free again, so nothing that happens is missed, and a round trip costs

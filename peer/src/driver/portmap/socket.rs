@@ -12,10 +12,10 @@ use crate::driver::clock::Clock;
 use crate::driver::tape::{Direction, Tape, What};
 use crate::portmap::Datagram;
 
-/// Longer than any message: what does not fit is no message.
+/// Longer than any message; a longer datagram is not a message.
 pub(super) const LONGEST: usize = 2048;
 
-/// Whose socket it is.
+/// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Client,

@@ -35,13 +35,13 @@ impl SdpStream {
     }
 }
 
-/// A receive that waits for all of its octets (MSG_WAITALL; section 9.3). Nothing of it is ever
-/// advertised: what is lies in receives that are posted ahead, each of which may end with fewer
-/// octets.
+/// A receive that waits for all of its bytes (MSG_WAITALL; section 9.3). No part of it is ever
+/// advertised: the data arrives in receives that are posted ahead, each of which may end with fewer
+/// bytes.
 impl SdpStream {
-    /// Fills `to`, and returns the number of octets. They are fewer if the stream ends or breaks
-    /// first, or at the place of an Out-Of-Band octet: the next call continues after it. If the
-    /// future is dropped before its end, what it has filled is lost.
+    /// Fills `to`, and returns the number of bytes. The number is smaller if the stream ends or
+    /// breaks first, or at an Out-Of-Band byte: the next call continues after it. If the future is
+    /// dropped before its end, its data is lost.
     ///
     /// # Errors
     /// As reading, where there is no octet in front of the error.
@@ -205,9 +205,9 @@ impl SdpStream {
         self.go(&mut engine);
     }
 
-    /// Ends one half. `Out`: what was written still goes out, then the peer gets a DisConn; writing
-    /// fails with `BrokenPipe`. `In`: reads give 0 octets, and what arrives is dropped; the peer
-    /// does not notice it.
+    /// Ends one half. `Out`: written data is still sent, then a DisConn; writing fails with
+    /// `BrokenPipe`. `In`: reads return 0 bytes, and arriving data is dropped; the peer does not
+    /// notice it.
     pub fn shut_down(&self, half: Half) {
         let mut engine = self.lock();
         match half {

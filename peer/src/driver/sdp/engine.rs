@@ -1,5 +1,5 @@
-//! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes
-//! work requests, what completes goes back in.
+//! A connection's machine with its RNIC objects: outputs of the machine become work requests, and
+//! completions become its inputs.
 
 mod end;
 mod memory;
@@ -30,8 +30,8 @@ use crate::verbs::{
 /// How often completions are looked for before others have their turn.
 const LOOKS: usize = 16;
 
-/// Where the two queues of the Queue Pair complete. Who posts a Send finds it complete at once
-/// where TCP takes it, and need not wake the task, which waits for receives.
+/// The CQs of the Queue Pair's two queues. If TCP takes a Send, its completion is there at once, so
+/// that the task, which waits for receives, need not be woken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
@@ -42,7 +42,7 @@ pub(super) struct Cqs {
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) device: Device,
-    /// Of the TCP connection.
+    /// The ends of the TCP connection.
     pub(super) ends: Ends,
     pub(super) machine: Connection,
     pub(super) settings: SdpSettings,
@@ -66,7 +66,7 @@ pub(super) struct Engine {
     pub(super) ended: bool,
     /// How the connection ended.
     pub(super) graceful: Option<bool>,
-    /// What ended it below SDP, where that was not graceful.
+    /// The cause of the end below SDP, unless it was graceful.
     cause: Option<String>,
     queue: SendQueue,
     /// Work requests that are through, while they are looked at.
@@ -95,7 +95,7 @@ pub(super) struct Engine {
     pub(super) copied: u64,
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
-    /// Who waits for the connection to open or to be over.
+    /// Tasks that wait for the connection to open or to end.
     pub(super) watchers: Vec<Waker>,
     /// Nobody reads any more.
     pub(super) discards: bool,
@@ -188,7 +188,7 @@ impl Engine {
 
     /// Takes what has completed; `false` when nothing has. What it leads to is not posted yet.
     fn take_completions(&mut self, now: Instant) -> bool {
-        // What was sent is through before anything can answer it.
+        // Send completions come first: an answer cannot arrive before its message was sent.
         let Cqs { send, receive } = self.cqs;
         self.take_completions_of(now, &[send, receive])
     }
@@ -241,7 +241,7 @@ impl Engine {
             Step::Done => {}
             Step::Send { wr, head } => self.queue.push(&self.device, self.pd, wr, head)?,
             Step::Receive(wr) => match self.device.post_receive(self.qp, [wr]) {
-                // The connection has ended; what had arrived is reported first.
+                // The connection has ended; messages that arrived before are reported first.
                 Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => {}
                 Err(error) => return Err(error.into()),
             },
@@ -251,8 +251,8 @@ impl Engine {
             Step::Disconnect { abortive } => {
                 self.hang_up = Some(abortive);
                 if abortive {
-                    // What the RNIC still places would come into memory that is the reader's from
-                    // here on.
+                    // From here on, the memory belongs to the reader. The RNIC must not place more
+                    // data there.
                     let _ = self.device.destroy_qp(self.qp);
                 }
             }
@@ -341,7 +341,7 @@ impl Engine {
     /// A wait for a completion is over.
     pub(super) fn took(&mut self, now: Instant, completion: Result<WorkCompletion, CqError>) {
         if matches!(&completion, Ok(completion) if completion.operation == CompletedOperation::Receive) {
-            // What was sent is through before anything can answer it.
+            // Send completions come first: an answer cannot arrive before its message was sent.
             self.take_completions_of(now, &[self.cqs.send]);
         }
         match completion {

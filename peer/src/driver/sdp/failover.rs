@@ -80,7 +80,7 @@ pub(super) async fn go_on(shared: &Arc<Shared>) {
         let engine = shared.lock();
         (engine.device.clone(), engine.qp)
     };
-    // What cannot be closed is reset with its Queue Pair.
+    // If it cannot be closed, it is reset with its Queue Pair.
     let _ = tokio::time::timeout(LEAVE, device.disconnect(qp)).await;
     if let Err(error) = replace(shared).await {
         let mut engine = shared.lock();

@@ -2,19 +2,19 @@
 //! written as TCP's are.
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its
-//! [`Connection`](crate::sdp::Connection) (`engine`), on memory of the RNIC (`area`). What is
-//! written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`,
-//! `queue`); a read copies it once, out of receives that are posted ahead so that every mechanism
-//! finds one (`posted`, `ahead`), or out of the Private Buffers that they took over (`arrived`).
-//! Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
-//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP
-//! connection, whose urgent octets `urgent` reads.
+//! [`Connection`](crate::sdp::Connection) (`engine`), on memory of the RNIC (`area`). Written data
+//! (`user`) is copied once, into memory that Sends, Writes and SrcAvails use (`outgoing`, `queue`).
+//! A read copies data once, out of receives that are posted ahead so that every mechanism finds one
+//! (`posted`, `ahead`), or out of the Private Buffers that they took over (`arrived`). Unused
+//! memory is kept as long as the connection transfers data (`spare`). `api` has the other calls of
+//! a socket, `failover` moves it to another listener; `relay` joins one with a TCP connection,
+//! whose urgent bytes `urgent` reads.
 //!
-//! What is not there: receives in the user's own memory. They are posted ahead of reads, and none
-//! is a user's. So MSG_WAITALL ([`SdpStream::receive_all`]) is not the machine's `wait_all` (of
-//! [`Connection::receive`](crate::sdp::Connection::receive)): it
-//! fills the buffer as octets arrive, and no buffer that has to be filled completely is ever
-//! advertised, as section 9.3 requires.
+//! Not supported: receives in the user's own memory. Receives are posted ahead of reads, in memory
+//! of the stream. MSG_WAITALL ([`SdpStream::receive_all`]) is therefore not the machine's
+//! `wait_all` (of [`Connection::receive`](crate::sdp::Connection::receive)): it fills the buffer as
+//! bytes arrive. No buffer that must be filled completely is ever advertised, as section 9.3
+//! requires.
 
 mod ahead;
 mod api;
@@ -251,7 +251,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Who connected.
+    /// The side that connected.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer

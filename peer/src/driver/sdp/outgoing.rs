@@ -1,6 +1,6 @@
-//! Memory of what was written and is not out: sends are in sequence in a few areas, which Sends and
-//! Writes gather from and SrcAvails advertise parts of, so that an octet is copied once on its way
-//! from the user to TCP.
+//! Memory for written data that is not sent yet. Writes are stored in sequence in a few areas.
+//! Sends and Writes gather from these areas, and SrcAvails advertise parts of them, so that a byte
+//! is copied once on its way from the user to TCP.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -13,7 +13,8 @@ use crate::memory::{Access, PdId};
 use crate::sdp::{Piece, SendId};
 use crate::verbs::Sge;
 
-/// Octets of an area at most, and so of a send: one write of a user who writes more has several.
+/// The largest area in bytes, and therefore the largest send: a longer write of a user becomes
+/// several.
 pub(super) const MOST: usize = 1 << 20;
 /// Octets of an area at least.
 const LEAST: usize = 4 << 10;
@@ -154,7 +155,7 @@ impl Outgoing {
         Some((&self.chunks.get(at)?.area, from))
     }
 
-    /// Which chunk octets of a send lie in, and where.
+    /// The chunk that has these bytes of a send, and their position in it.
     fn find(&self, piece: Piece) -> Option<(usize, usize)> {
         let send = self.sends.get(self.index(piece.send)?).filter(|send| !send.over)?;
         let from = usize::try_from(piece.from).ok()?;

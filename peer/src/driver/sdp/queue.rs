@@ -1,5 +1,5 @@
-//! What waits for the Send Queue, and the headers of messages whose payload is gathered from where
-//! it was written.
+//! Work requests that wait for the Send Queue, and the headers of messages whose payload is
+//! gathered from the user's memory.
 //!
 //! All that is due is posted at once, so that it goes to TCP with one call.
 

@@ -1,10 +1,10 @@
-//! A stream joined with another one: what comes in on one side goes out on the other, whichever of
-//! them is TCP and which SDP.
+//! Joins a stream with another one: data that arrives on one side is sent on the other. Each side
+//! is TCP or SDP.
 //!
-//! The end of one side's stream is a shut-down of the other's, in each direction by itself. A reset
-//! of one side resets the other, also while that one takes nothing; what had arrived before is
-//! handed on as far as it is taken at once. An urgent octet (MSG_OOB) of one side is sent as urgent
-//! on the other side, at the same place of the stream (`urgent` reads and sends those of TCP).
+//! If one side's stream ends, the other is shut down, separately for each direction. If one side is
+//! reset, the other is reset too, even while it accepts no data; earlier data is forwarded as far
+//! as it is accepted at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the
+//! same position of the stream (`urgent` reads and sends those of TCP).
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use super::{SdpStream, urgent};
 
-/// What a direction carries at a time, in octets: at first, and at most. It grows while reads fill
+/// Bytes that a direction carries at a time: at first, and at most. The size grows while reads fill
 /// it.
 const FIRST: usize = 4 << 10;
 const MOST: usize = 256 << 10;
@@ -233,7 +233,7 @@ impl Side {
         }
     }
 
-    /// Of TCP; with SDP it is so until both sides have sent their end.
+    /// For TCP; SDP does this until both sides have sent their end.
     fn be_reset_when_dropped(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
             // With a lingering time of zero, closing the socket sends RST. It is gone already where

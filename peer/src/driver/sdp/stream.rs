@@ -27,8 +27,7 @@ const REST: Duration = Duration::from_secs(1);
 /// A wait that is not due to a deadline of the machine ends after so long.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// An SDP connection. What is dropped without a shut-down is shut down then; octets that were
-/// written still go out.
+/// An SDP connection. Dropping it shuts it down; written data is still sent.
 #[derive(Debug)]
 pub struct SdpStream {
     shared: Arc<Shared>,
@@ -50,8 +49,8 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the machine act on what was just done, and its task look at what came of it where that
-    /// is more than this one can do.
+    /// Lets the machine act on the last change. Wakes its task if more is to be done than can be
+    /// done here.
     fn go(&self, engine: &mut Engine) {
         if !engine.run_on(self.clock.now()) || engine.wants_task() {
             self.command.notify_one();
@@ -110,7 +109,7 @@ impl SdpStream {
         &self.shared
     }
 
-    /// Who the peer was at first.
+    /// The peer's first address.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
@@ -351,7 +350,8 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
     }
 }
 
-/// iWARP begins: what has arrived of it goes to the RNIC in front of what TCP has.
+/// iWARP begins: bytes of it that have already arrived go to the RNIC before those that TCP still
+/// has.
 fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpError> {
     let (device, qp) = {
         let engine = shared.lock();
@@ -399,7 +399,7 @@ async fn drive(shared: Arc<Shared>) {
             && (idle || hang_up != Some(false))
         {
             if hang_up == Some(false) {
-                // What cannot be closed is reset with its Queue Pair.
+                // If it cannot be closed, it is reset with its Queue Pair.
                 let _ = device.disconnect(qp).await;
             } else if hang_up.is_none() {
                 let _ = device.ended(qp).await;

@@ -1,10 +1,10 @@
 //! Urgent octets (MSG_OOB) of a TCP connection that is relayed, which keeps them in the stream
 //! (SO_OOBINLINE).
 //!
-//! The kernel ends a read in front of an urgent octet, so that a read has either octets in front of
-//! one, or begins with one. Which of the two it is must be known before the read, and of an octet
-//! that is there: an urgent octet that arrives between the question and the read would pass as an
-//! ordinary one. TCP has one mark: an urgent octet that a newer one overtakes is an ordinary octet.
+//! The kernel ends a read before an urgent byte: a read either returns only bytes before one, or
+//! begins with one. The reader must know which before it reads. An urgent byte that arrives between
+//! the check and the read would pass as an ordinary one. TCP has one mark: an urgent byte that a
+//! newer one overtakes becomes an ordinary byte.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;

@@ -90,7 +90,7 @@ impl Engine {
         Some(Ok(0))
     }
 
-    /// Nobody reads any more: what arrives is dropped.
+    /// There is no reader any more: arriving data is dropped.
     pub(super) fn stop_reading(&mut self) {
         self.discards = true;
         self.reader.take().into_iter().for_each(Waker::wake);

@@ -24,7 +24,7 @@ pub(in crate::driver) struct VirtualTester {
 }
 
 impl VirtualTester {
-    /// Of the tester and of the target.
+    /// Addresses of the tester and of the target.
     pub(in crate::driver) fn addresses(&self) -> (SocketAddr, SocketAddr) {
         self.ends
     }

@@ -163,7 +163,7 @@ impl PmClient {
         Some((number, served))
     }
 
-    /// Sends what the client has to send, and connects where its questions lead.
+    /// Sends the client's messages, and connects to the addresses that it got.
     fn drain(&mut self, now: Instant) {
         while let Some(datagram) = self.client.poll_datagram() {
             let v6 = datagram.to.is_ipv6();

@@ -1,5 +1,5 @@
-//! What a connection does and leaves out, apart from the octets of single frames: the correct
-//! endpoint's is the default.
+//! The actions of a connection, apart from the bytes of single frames. The default is the correct
+//! endpoint's.
 
 /// Each flag is looked at in one place of [`crate::connection`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,15 +19,15 @@ pub(crate) struct Conduct {
     pub(crate) completes_startup: bool,
     /// FPDUs that go out while the connection closes lack their end.
     pub(crate) cuts_last_fpdu: bool,
-    /// What follows the first FPDU of a TCP segment is lost.
+    /// Bytes after the first FPDU of a TCP segment are lost.
     pub(crate) drops_after_first: bool,
     /// The Terminate for a rejected segment is sent only when the peer closes.
     pub(crate) delays_terminate: bool,
-    /// What is posted and not sent is dropped when the user closes.
+    /// Messages that are posted but not sent are dropped when the user closes.
     pub(crate) drops_posted: bool,
     /// A Responder loses the first FPDU.
     pub(crate) drops_first_fpdu: bool,
-    /// An invalid FPDU ends nothing; what follows is delivered.
+    /// An invalid FPDU ends nothing; later ones are delivered.
     pub(crate) goes_on_after_error: bool,
     /// An Atomic Operation completes when its Request goes out.
     pub(crate) completes_atomics_early: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Conduct {
     pub(crate) notifies_unsolicited: bool,
     /// Immediate Data takes two receives.
     pub(crate) immediate_takes_two: bool,
-    /// What was invalidated or given back is good as before.
+    /// Invalidated and deallocated STags stay valid.
     pub(crate) keeps_revoked: bool,
     /// The connection stays open after an error.
     pub(crate) keeps_open: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Conduct {
     pub(crate) needs_alignment: bool,
     /// Each stream has its own idea of a word that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
-    /// What is posted with a Read Fence goes out at once.
+    /// Work requests with a Read Fence are sent at once.
     pub(crate) overlooks_fence: bool,
     /// A marker that points elsewhere is not noticed.
     pub(crate) overlooks_markers: bool,

@@ -1,11 +1,11 @@
-//! What the hooks of the SDP port mapper work on.
+//! The data of the hooks of the SDP port mapper.
 
 use core::net::SocketAddr;
 
 use weft_core::wire::portmap::{Message, MessageType, RawMessage};
 use zerocopy::FromBytes;
 
-/// Who gets a datagram.
+/// The receiver of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PmSide {
     Client,
@@ -88,7 +88,7 @@ pub(crate) struct PmConduct {
     pub(crate) takes_unasked: bool,
     /// Server: a duplicate gets what the first one got, whatever became of the service.
     pub(crate) answers_as_before: bool,
-    /// Server: what was answered once is not answered after its state is gone.
+    /// Server: a repeated request is not answered once its state is gone.
     pub(crate) answers_once: bool,
     /// Server: a PMAck that belongs to nothing is answered.
     pub(crate) answers_unknown_ack: bool,

@@ -11,7 +11,7 @@ use crate::sdp::Output;
 pub(crate) struct SdpTwin {
     pub(crate) deviations: Deviations,
     pub(crate) kept: SdpKept,
-    /// What is done before the machine is polled again.
+    /// Outputs that are carried out before the machine is polled again.
     pub(crate) out: VecDeque<Output>,
 }
 

@@ -1,8 +1,8 @@
 //! DDP segments on their way out: what the hooks of `Segment` work on.
 //!
-//! A hook gets the octets of one right segment and decides what is sent instead: the same changed,
-//! several, or none for now. What a deviation remembers from one segment to the next is [`Kept`],
-//! one for each stream.
+//! A hook gets the bytes of one correct segment and decides what is sent instead: a changed
+//! segment, several, or none for now. A deviation's state between segments is [`Kept`], one for
+//! each stream.
 
 use weft_core::wire::rdmap::Opcode;
 
@@ -13,7 +13,7 @@ pub(crate) struct Kept {
     pub(in crate::hostile) held: Vec<Vec<u8>>,
     /// A number, from 0 on.
     pub(in crate::hostile) count: u32,
-    /// As many more.
+    /// Further counters.
     pub(in crate::hostile) numbers: [u32; 3],
 }
 

@@ -11,7 +11,7 @@
 //! them; of the others MPA gets FPDUs that are wrong. Markers are put anew into all, since what
 //! moves one moves the next.
 //!
-//! Nothing here knows what is right, nor what the peer has to make of it.
+//! This module knows neither correct values nor the peer's expected reaction.
 
 mod mutate;
 mod pdus;
@@ -36,7 +36,7 @@ const KEPT_FOR: Duration = Duration::from_millis(20);
 /// Most pieces that a write is cut to.
 const PIECES: usize = 4;
 
-/// What is done to the connections of an endpoint.
+/// The mangling of an endpoint's connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mangling {
     /// What happens, and how often.
@@ -267,7 +267,7 @@ impl Mangler {
         self.put(now, rest);
     }
 
-    /// Queues one write, or what is left of it where an end is put into it.
+    /// Queues one write, or the rest of it if an end is inserted.
     fn put(&mut self, now: Instant, mut octets: Bytes) {
         if self.ended || octets.is_empty() {
             return;

@@ -142,7 +142,7 @@ fn each_kind_has_the_effect_of_its_word() {
     }
 }
 
-/// What is changed inside a good FPDU reaches DDP: its CRC is right.
+/// A change inside a good FPDU reaches DDP: the CRC is correct.
 #[test]
 fn half_of_the_changes_reach_ddp() {
     let (mut good, mut wrong) = (0, 0);

@@ -1,9 +1,8 @@
-//! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck,
-//! `header`, `extension`, `carrier` for what is wrong with a message, `sequence` for messages and
-//! RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late`
-//! for what continues although it has ended), the processing of messages that arrive (`arrival`),
-//! the options of a peer among them (`permitted`), and the reaction to them (`reaction`), Private
-//! Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
+//! Deviations of SDP. Output: `first` for Hello and HelloAck; `header`, `extension` and `carrier`
+//! for wrong fields of a message; `sequence` for surplus, missing or misplaced messages and RDMA;
+//! `suspend` for socket duplication; `too_late` for actions after their end. Input: `arrival` for
+//! the processing of messages, `permitted` for options of a peer, `reaction` for the answers.
+//! `memory` has Private Buffers and advertised memory, `conduct` the actions of the machine.
 
 mod arrival;
 mod carrier;

@@ -1,10 +1,10 @@
 //! The half-connection on which this side is the Data Sink: what the user waits for, and what has
 //! arrived for it.
 //!
-//! Receives are filled in the order in which they were posted. What comes next in the stream is, in
-//! this order: the octets that Private Buffers hold (`held`), those that a SendSm requested
-//! (`owed`), those of the peer's SrcAvails (`sources`). Receives that are advertised by a SinkAvail
-//! come before all others, and are filled by the peer, or by exactly one message (section 9.5.1).
+//! Receives are filled in the order in which they were posted. The next bytes of the stream are, in
+//! this order: those in Private Buffers (`held`), those that a SendSm requested (`owed`), and those
+//! of the peer's SrcAvails (`sources`). Receives that are advertised by a SinkAvail come before all
+//! others, and are filled by the peer, or by exactly one message (section 9.5.1).
 //!
 //! `read_zcopy` answers SrcAvails, `write_zcopy` has the SinkAvails.
 
@@ -238,12 +238,13 @@ impl Sink {
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)
     }
 
-    /// What is advertised is being taken back, by this side or the peer.
+    /// Is an advertisement being revoked, by this side or the peer?
     pub(super) fn is_revoking(&self) -> bool {
         self.src_cancel || self.revoke != Revoke::No
     }
 
-    /// The connection rests: what either side advertised is void; what arrived stays.
+    /// Suspends the connection: advertisements of both sides become void; data that has arrived
+    /// stays.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.void(out);
         self.sources.clear();

@@ -71,7 +71,7 @@ impl Sink {
         Ok(())
     }
 
-    /// What is to be done about the oldest SrcAvail now: perhaps a read, perhaps answers.
+    /// The next step for the oldest SrcAvail: a read, answers, or neither.
     pub(in super::super) fn read_on(
         &mut self,
         policy: &Policy,
@@ -132,7 +132,7 @@ impl Sink {
         report.into_iter().chain([Answer::SendSm]).collect()
     }
 
-    /// What was read of the oldest SrcAvail and not reported.
+    /// Bytes that were read of the oldest SrcAvail and not reported.
     pub(in super::super) fn report_rest(&mut self) -> Vec<Answer> {
         let unreported = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.unreported));
         unreported.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()

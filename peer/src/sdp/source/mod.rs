@@ -171,8 +171,8 @@ impl Source {
         self.cancel.is_some() || self.sink_cancel
     }
 
-    /// The connection rests: what is advertised or requested is unassigned again, and everything
-    /// before it is at the peer.
+    /// Suspends the connection: advertised and requested bytes are unassigned again; the peer has
+    /// everything before them.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
@@ -237,7 +237,7 @@ impl Source {
         self.cancel = None;
     }
 
-    /// Which octets of which send `len` octets from `start` on are: all of one send.
+    /// The part of a send that has these `len` bytes from `start` on, if one send has them all.
     pub(super) fn piece(&self, start: u64, len: u64) -> Option<Piece> {
         let item = self.item(start)?;
         Some(Piece { send: item.send, from: start - item.start, len: u32::try_from(len).ok()? })

@@ -1,4 +1,4 @@
-//! Which mechanism takes the next octets (sections 11.1 to 11.3).
+//! Chooses the mechanism for the next bytes (sections 11.1 to 11.3).
 
 use weft_core::wire::sdp::{Mid, Mode, RawBsdh, RawHeader};
 

@@ -58,8 +58,8 @@ impl Source {
         Ok(())
     }
 
-    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel caused
-    /// this (C18).
+    /// SendSm: the oldest advertisement ends. Its rest is sent as Data, unless a SrcAvailCancel
+    /// caused this (C18).
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if self.open.is_empty() {
             return Err(Violation::Unmatched(Mid::SEND_SM));
@@ -75,8 +75,8 @@ impl Source {
 
     /// SrcAvails that the peer has dropped, or will: their octets are nobody's again.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
-        // What is void is older than what is not, and what is not was sent when nothing older was
-        // open.
+        // Void advertisements are older than valid ones, and a valid one was sent when nothing
+        // older was open.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {
             let void = which(advert);

@@ -96,8 +96,8 @@ impl Source {
         self.writing.drain(..through).collect()
     }
 
-    /// SinkAvailCancel: what is not being written to is dropped. Gives whether anything was
-    /// (section 9.5.5).
+    /// SinkAvailCancel: drops the buffers that are not being written to. Returns whether there were
+    /// any (section 9.5.5).
     pub(in super::super) fn sink_avail_cancel(&mut self) -> bool {
         let any = !self.usable.is_empty();
         self.usable.clear();

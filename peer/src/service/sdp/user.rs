@@ -1,4 +1,4 @@
-//! Who uses an SDP socket: what it posts, and what it does with what comes.
+//! The user of an SDP socket: what it posts, and how it handles arriving data.
 //!
 //! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N`
 //! and `urgent N` send N octets;
@@ -41,7 +41,7 @@ pub enum SdpUser {
     Drive,
 }
 
-/// What a user wants of the end that has the memory.
+/// A user's request to the end that has the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
     Send { octets: Vec<u8>, urgent: bool },
@@ -113,7 +113,7 @@ impl Mind {
         }
     }
 
-    /// Posts what this user always has posted.
+    /// Posts the receives that this user always keeps posted.
     fn post(&mut self) {
         let idle = self.receives == 0 && self.commands.is_empty() && self.wait.is_none();
         match self.user {

@@ -41,13 +41,13 @@ pub struct QpInit {
     pub inbound_write: bool,
     /// Windows may be bound.
     pub bind: bool,
-    /// What a message does for which no receive is posted.
+    /// The effect of a message for which no receive is posted.
     pub overflow: ReceiveOverflow,
-    /// What a segment does that arrives when this side has closed.
+    /// The effect of a segment that arrives after this side has closed.
     pub late: LateSegment,
 }
 
-/// What a message does for which no receive is posted (draft section 13.2).
+/// The effect of a message for which no receive is posted (draft section 13.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ReceiveOverflow {
     /// It ends the stream.
@@ -185,7 +185,7 @@ impl QpModify {
     }
 }
 
-/// What a Queue Pair was given by Create QP or Modify QP.
+/// The attributes that a Queue Pair got from Create QP or Modify QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpAllocated {
     /// Work requests of the Send Queue.

@@ -24,7 +24,7 @@ pub(in crate::verbs) struct Context<'a> {
     pub(in crate::verbs) llp: Option<&'a mut Llp>,
 }
 
-/// What an event is about, for the actions that need to know.
+/// The subject of an event, for the actions that need it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) event: Option<EventId>,
@@ -200,7 +200,7 @@ impl Context<'_> {
         }
     }
 
-    /// What an S-RQ still has is not the Queue Pair's (VERBS-6.3.6-7).
+    /// Receives that are still in an S-RQ do not belong to the Queue Pair (VERBS-6.3.6-7).
     fn flush_receives(&mut self) {
         let unfinished: Vec<_> = self.qp.receiving.take().into_iter().chain(self.qp.receives.drain(..)).collect();
         for wr in unfinished {

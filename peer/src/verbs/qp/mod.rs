@@ -85,7 +85,7 @@ pub(super) struct Qp {
     /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: how it is
     /// reported.
     local_error: Option<EventId>,
-    /// What a deviation believes of the word that Atomic Operations changed last.
+    /// A deviation's copy of the value that Atomic Operations changed last.
     word: Option<((u32, u64), Vec<u8>)>,
     pub(super) llp: Option<Key>,
 }

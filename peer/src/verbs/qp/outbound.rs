@@ -22,18 +22,18 @@ use crate::verbs::batch::{Batch, PayloadOf};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::work_request::{Operation, Payload, length};
 
-/// What became of one look for something to send.
+/// The result of one search for something to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum Step {
     /// An FPDU was added to the batch.
     Added,
-    /// What is in the batch has to go first: memory is about to change.
+    /// The batch must be sent first: memory is about to change.
     Flush,
     /// Nothing to send.
     Nothing,
 }
 
-/// Whose segment goes next.
+/// The owner of the next segment.
 enum Next {
     Work,
     Response,
@@ -350,7 +350,7 @@ impl Context<'_> {
     /// A request that was good when it arrived cannot be answered any more; `done` octets were.
     fn response_error(&mut self, of: InboundRequest, fault: Fault, done: u32) {
         let read_request = match of.request {
-            // What is left of it comes back (RFC 5040 section 4.8).
+            // The rest of the Read comes back (RFC 5040 section 4.8).
             Request::Read(request) => Some(ReadRequest {
                 sink_to: request.sink_to.wrapping_add(u64::from(done)),
                 rdmardsz: request.rdmardsz - done,

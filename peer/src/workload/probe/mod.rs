@@ -3,9 +3,9 @@
 //! this.
 //!
 //! Each side has a region for the other and advertises it at the front of its private data
-//! ([`Advertisement`]); a text may follow. The region begins as octets `7 i + 3`, and what Sends
-//! and Writes carry is octets `13 i + 5` (modulo 256, `i` from 0 in each message); what is where at
-//! the end is compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
+//! ([`Advertisement`]); a text may follow. Byte `i` of the region begins as `7 i + 3`, and byte `i`
+//! of a Send or Write is `13 i + 5` (modulo 256, `i` from 0 in each message). The contents at the
+//! end are compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
 //! each Send back.
 //!
 //! Left out: what a Consumer of verbs cannot express. Malformed segments are

@@ -84,7 +84,7 @@ pub enum Target {
     Zero,
 }
 
-/// What makes an STag name nothing that siwprobe or this side registered.
+/// Turns an STag into one that neither siwprobe nor this side has registered.
 const BAD_KEY: u32 = 0x00ab_cd00;
 
 impl Op {
@@ -141,7 +141,7 @@ impl Op {
     }
 }
 
-/// As [`Op::parse`] reads it.
+/// The format that [`Op::parse`] reads.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, octets, place) = match *self {

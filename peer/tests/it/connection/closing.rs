@@ -56,8 +56,8 @@ fn a_reset_in_each_state() {
     }
 }
 
-/// FIN before Full Operation, or before a Responder's first FPDU, closes the connection. In Full
-/// Operation the connection is half closed until the user closes it.
+/// FIN before Full Operation, or before a Responder's first FPDU, closes the connection. During
+/// Full Operation, the connection is half closed until the user closes it.
 #[test]
 fn a_fin_in_each_state() {
     for (name, mut machine) in states() {

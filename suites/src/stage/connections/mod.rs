@@ -56,7 +56,7 @@ pub(in crate::stage) struct Connection {
     pub(in crate::stage) request: Option<Vec<u8>>,
 }
 
-/// What happened on the receiving side of a connection.
+/// The event on the receiving side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::stage) enum Arrival {
     Octets,

@@ -22,7 +22,7 @@ pub(crate) enum Next {
 }
 
 impl RdmaSide<'_> {
-    /// Waits for what the target does next on a connection, `expectation.within` at most.
+    /// Waits for the target's next action on a connection, `expectation.within` at most.
     pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Next, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();

@@ -79,8 +79,8 @@ impl Log {
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// A failure becomes inconclusive, for this reason. What the monitor sees of the case's rows
-    /// fails it no more, either.
+    /// Turns a failure into an inconclusive verdict, for this reason. Findings of the monitor on
+    /// the case's rows no longer fail it, either.
     pub(crate) fn excuse(&mut self, why: &str) {
         let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
         self.is_excused |= self.decision.as_ref().is_some_and(is_open);

@@ -26,7 +26,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// The target does not do what the case is about, which is allowed.
+    /// The target does not implement the subject of the case, which is allowed.
     pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
         self.decide(Decision {

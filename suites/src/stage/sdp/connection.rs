@@ -73,9 +73,9 @@ pub(crate) struct SdpConnection {
     credit: (u16, u32),
     partial: Vec<u8>,
     pub(crate) queue: VecDeque<Item>,
-    /// What the target sent that requirements of the monitor are about.
+    /// The target's messages that requirements of the monitor are about.
     pub(super) came: BTreeSet<&'static str>,
-    /// Of the half-connection to the tester.
+    /// The Mode of the half-connection to the tester.
     source_mode: Mode,
 }
 

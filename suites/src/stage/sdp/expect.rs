@@ -1,4 +1,4 @@
-//! What a case can expect of an SDP connection.
+//! A case's expectations of an SDP connection.
 
 use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;

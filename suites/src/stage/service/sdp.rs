@@ -1,5 +1,4 @@
-//! SDP sockets: HelloAck, what the socket does with Data, and a graceful close are the good
-//! exchange.
+//! SDP sockets. The good exchange is HelloAck, the socket's reaction to Data, and a graceful close.
 
 use weft_peer::Settings;
 use weft_peer::driver::VirtualLink;

@@ -44,7 +44,7 @@ impl Looker {
     }
 }
 
-/// What cases ask of a device, in a line.
+/// The properties of a device that cases use, in a line.
 fn text_of(device: &Device) -> String {
     let Device { name, driver, firmware, max_ird, max_ord, max_shared, max_windows, max_parts, .. } = device;
     let driver = driver.as_deref().unwrap_or("an unknown driver");

@@ -8,7 +8,7 @@ use super::Looker;
 use crate::targets::OpenError;
 
 impl Looker {
-    /// What it answers for each service that the target's file names.
+    /// Checks its answer for each service that the target file names.
     pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
         let (mapped, unmapped) = (self.target.description.mapper.mapped, self.target.description.mapper.unmapped);
         self.query("a service that it maps", mapped, true).await?;

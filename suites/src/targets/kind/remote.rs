@@ -1,4 +1,4 @@
-//! What an implementation under test may have on its host: an agent that drives its verbs, and
+//! What the host of an implementation under test may run: an agent that drives its verbs, and
 //! commands that restart it or report a crash.
 
 use super::super::command::LocalCommand;

@@ -54,7 +54,7 @@ fn integer<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Again {
-    /// Which cases.
+    /// The selected cases.
     pub(super) which: Which,
     /// The `path` of the case, if `which` is `case`.
     #[serde(default)]

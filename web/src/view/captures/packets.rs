@@ -34,7 +34,7 @@ struct Line {
     findings: String,
 }
 
-/// Which packets.
+/// The selected packets.
 pub(crate) struct List<'a> {
     /// The display filter; empty for all packets.
     pub(crate) filter: &'a str,

@@ -24,7 +24,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 /// The port of a client, and the one beside it that a deviation sends from; those of the server.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
 
-/// What a scene does to a datagram in flight.
+/// The treatment of a datagram in flight.
 pub(crate) enum Fate {
     Passes,
     Lost,
@@ -49,13 +49,13 @@ pub(crate) struct Net {
 /// What came of it.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
-    /// As pcapng.
+    /// The traffic as pcapng.
     pub(crate) capture: Vec<u8>,
     pub(crate) outcome: String,
 }
 
 impl Run {
-    /// What the monitor lays to a side's charge, at least as severe as this.
+    /// The monitor's findings about a side, at least as severe as this.
     pub(crate) fn found(&self, side: usize, least: Severity) -> BTreeSet<RequirementId> {
         let of_side = self.findings.iter().filter(|finding| usize::from(finding.direction) == side);
         of_side.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()

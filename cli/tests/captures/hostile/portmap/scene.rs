@@ -1,4 +1,4 @@
-//! What happens between a client and a server, one scene for each thing that can be done wrong.
+//! Exchanges between a client and a server, with one scene for each possible violation.
 
 use weft_peer::Deviations;
 

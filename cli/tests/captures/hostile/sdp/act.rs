@@ -1,4 +1,4 @@
-//! What happens in each scene, one side after the other.
+//! The actions in each scene, one side after the other.
 
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::Half;

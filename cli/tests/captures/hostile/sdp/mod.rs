@@ -26,7 +26,7 @@ use crate::hostile::proof::{By, all_are_caught, ends, errors_beside};
 use crate::hostile::verdict;
 use scene::{Run, Scene};
 
-/// What the other end has to do wrong for a deviation to show.
+/// The other end's deviation that makes a deviation visible.
 const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.accepts-hello-ack-loc-ird-0", "sdp.hello-ack-loc-ird-0"),
     ("sdp.accepts-hello-ack-loc-ord-0", "sdp.hello-ack-loc-ord-0"),

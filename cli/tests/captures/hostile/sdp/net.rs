@@ -93,7 +93,7 @@ impl Net {
         self.settle();
     }
 
-    /// A user reads what the other one has sent.
+    /// Lets a user read the other one's data.
     pub(crate) fn read(&mut self, to: usize) {
         for _ in 0..100 {
             if self.ends[to].waited() >= self.ends[1 - to].sent() {

@@ -1,4 +1,4 @@
-//! What two users do, one scene for each thing that can be done wrong.
+//! The actions of two users, with one scene for each possible violation.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ pub(crate) enum Scene {
     Stale,
     /// A SrcAvail and a SinkAvail cross.
     Crossing,
-    /// What is advertised to be read is revoked, and what is advertised to be written to.
+    /// Advertisements to be read, and to be written to, are revoked.
     RevokedSend,
     RevokedSends,
     /// What is revoked is being read.
@@ -89,14 +89,14 @@ pub(crate) enum Scene {
 /// What was to be seen.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
-    /// What both users saw, and which messages each end sent.
+    /// The results of both users, and the messages of each end.
     pub(crate) outcome: String,
     /// What each end ended the connection for.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
 impl Run {
-    /// What the monitor lays to an end's charge, at least as severe as this.
+    /// The monitor's findings about an end, at least as severe as this.
     pub(crate) fn found(&self, end: usize, least: Severity) -> std::collections::BTreeSet<RequirementId> {
         let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
         of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()

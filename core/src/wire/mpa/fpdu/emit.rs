@@ -5,7 +5,7 @@ use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 use crate::{crc, marker};
 
-/// What one direction of a connection has agreed on.
+/// The settings that one direction of a connection has negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Framing {
     /// This direction has markers.
@@ -30,8 +30,8 @@ impl Framing {
 /// with the next FPDU.
 ///
 /// # Errors
-/// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. Who wants to send such an
-/// FPDU writes it along a [`Layout`].
+/// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. To send such an FPDU anyway,
+/// write it along a [`Layout`].
 pub fn emit(position: u64, ulpdu: &[&[u8]], framing: Framing, out: &mut Vec<u8>) -> Result<Layout, WireError> {
     let octets = ulpdu.iter().fold(0, |sum: usize, slice| sum.saturating_add(slice.len()));
     let length = u16::try_from(octets).ok().filter(|length| *length <= MAX_ULPDU).ok_or(WireError {

@@ -16,7 +16,7 @@ impl Engine {
         self.machine.handle_disconnected(now);
     }
 
-    /// What the Queue Pair has seen of its end; none where SDP ended it.
+    /// The cause of the end as the Queue Pair reported it; `None` if SDP ended the connection.
     pub(super) fn cause_of_end(&self) -> Option<String> {
         let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
         match (qp.state, qp.terminate) {

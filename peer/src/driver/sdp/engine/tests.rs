@@ -27,7 +27,7 @@ async fn pair() -> (SdpStream, SdpStream) {
     (here.unwrap(), there.unwrap())
 }
 
-/// What the peer may do to the receives that are posted, and to those that wait for the reader.
+/// The peer's access rights to posted receives, and to those that wait for the reader.
 fn reachable(stream: &SdpStream) -> Vec<Access> {
     let engine = stream.lock();
     let areas = engine.receives.values().filter_map(Posted::own_area);

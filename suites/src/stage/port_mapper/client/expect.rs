@@ -1,4 +1,4 @@
-//! What a case can expect of a client of a port mapper: datagrams, connections, and their absence.
+//! A case's expectations of a client of a port mapper: datagrams, connections, and their absence.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

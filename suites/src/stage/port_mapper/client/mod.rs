@@ -32,7 +32,7 @@ const MAX_ADDRESSES: usize = 64;
 const MOST_LOST: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
-/// The addresses of a case, and what the target has sent.
+/// The addresses of a case, and the target's messages.
 #[derive(Debug, Default)]
 pub(in crate::stage) struct State {
     /// Conventional Addresses, by number and family.

@@ -1,0 +1,118 @@
+-- RFC 6581 sections 6, 9 and 9.1: IRD, ORD and private data of enhanced start-up frames, as an
+-- agent on the target reports them.
+
+local function depths(reported)
+  return ("IRD %s, ORD %s"):format(reported.ird, reported.ord)
+end
+
+case {
+  id = "mpa-p2p/9.1-reported/request",
+  version = 1,
+  title = "The responder reports IRD and ORD of the Request to its user, and the private data after them",
+  requirements = { "P2P-9.1-8", "P2P-9-8", "MPA-7.1.1-27" },
+  roles = { "responder" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "enhanced", "private-data", "agent" },
+  parameters = { ird = { 0, 1, 3 }, ord = { 0, 1, 5 }, private_data = { "", "private data" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2, ird = p.ird, ord = p.ord, private_data = p.private_data })
+    local pair, reported = target:expect_request { private_data = p.private_data, requirement = { "P2P-9-8", "MPA-7.1.1-27" } }
+    t:check(reported.ird == p.ird and reported.ord == p.ord, { requirement = "P2P-9.1-8", expected = depths(p), actual = depths(reported) })
+    pair:reject {}
+    conn:expect_reply { reject = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.1-reported/unenhanced",
+  version = 1,
+  title = "The responder reports all private data of a Request of revision 2 with S=0",
+  requirements = { "P2P-6-3", "MPA-7.1.1-27" },
+  roles = { "responder" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { private_data = { "", "abc", "12345678" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn = t:connect()
+    conn:send(mpa.request { revision = 2, private_data = p.private_data })
+    local pair = target:expect_request { private_data = p.private_data, requirement = { "P2P-6-3", "MPA-7.1.1-27" } }
+    pair:reject {}
+    conn:expect_reply { reject = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+--- Waits for the enhanced Request of the target, whose user requests `reads` Reads each way.
+local function connect_enhanced(t, target, reads)
+  local conn, pair = target:connect { ird = reads, ord = reads }
+  local request = conn:expect_request {}
+  if request.revision == 1 or request.flags & 0x10 == 0 then
+    conn:reset()
+    t:unimplemented("The target does not use RFC 6581.")
+  end
+  return conn, pair, request
+end
+
+case {
+  id = "mpa-p2p/9.1-reported/reply",
+  version = 1,
+  title = "The initiator reports IRD and ORD of an accepting Reply, and the private data after them",
+  requirements = { "P2P-9.1-25", "P2P-9.1-8", "P2P-9-8" },
+  roles = { "initiator" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "enhanced", "private-data", "agent" },
+  parameters = { more = { 0, 3 }, fewer = { 0, 2 }, private_data = { "", "private data" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, request = connect_enhanced(t, target, 4)
+    -- IRD is at least the Initiator's ORD, and ORD at most its IRD.
+    local ird, ord = request.ord + p.more, request.ird - p.fewer
+    conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
+    local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
+    -- The Responder's IRD is the Initiator's ORD and the reverse. The user gets each from its own
+    -- side.
+    t:check(reported.ird == ord and reported.ord == ird, {
+      requirement = { "P2P-9.1-25", "P2P-9.1-8" },
+      expected = ("the Responder's IRD %d and ORD %d"):format(ird, ord),
+      actual = ("the Responder's IRD %s and ORD %s"):format(reported.ord, reported.ird),
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.1-reported/closed",
+  version = 1,
+  title = "The initiator reports a failed connection if the responder closes on its enhanced Request",
+  requirements = { "P2P-10-12" },
+  roles = { "initiator" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "enhanced", "refusal", "agent" },
+  parameters = { reset = { true, false } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = connect_enhanced(t, target, 1)
+    if p.reset then
+      conn:reset()
+    else
+      conn:close()
+    end
+    pair:expect_event { event = { "rejected", "failed" }, requirement = "P2P-10-12", overdue_fails = true }
+
+    t:liveness()
+  end,
+}

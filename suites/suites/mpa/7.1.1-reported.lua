@@ -1,0 +1,143 @@
+-- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames, as an agent on the target
+-- reports and sends it.
+
+local DATA = ("weft octets that differ "):rep(22)
+
+--- Lengths that a connection manager with a one-byte length can send. (An enhanced Reply has four
+--- bytes more.)
+local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
+
+case {
+  id = "mpa/7.1.1-reported/request",
+  version = 1,
+  title = "The responder reports exactly the private data of a Request to its user",
+  requirements = { "MPA-7.1.1-27" },
+  roles = { "responder" },
+  capabilities = { "agent" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { length = LENGTHS },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local private_data = DATA:sub(1, p.length)
+    local conn = t:connect()
+    conn:send(mpa.request { private_data = private_data })
+    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27" }
+    pair:reject {}
+    conn:expect_reply { reject = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-reported/long-request",
+  version = 1,
+  title = "The responder reports the private data of a Request that has more than 255 bytes of it",
+  requirements = { "MPA-7.1.1-27" },
+  roles = { "responder" },
+  capabilities = { "agent" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { length = { 256, 257, 512 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local private_data = DATA:sub(1, p.length)
+    local conn = t:connect()
+    conn:send(mpa.request { private_data = private_data })
+    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27", overdue_fails = true }
+    pair:reject {}
+    conn:expect_reply { reject = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-reported/reply",
+  version = 1,
+  title = "The initiator reports exactly the private data of an accepting Reply to its user",
+  requirements = { "MPA-7.1.1-27" },
+  roles = { "initiator" },
+  capabilities = { "agent" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { length = { 0, 1, 3, 4, 148, 251 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local private_data = DATA:sub(1, p.length)
+    local conn, pair = target:connect {}
+    conn:expect_request {}
+    conn:send(conn:reply { private_data = private_data })
+    pair:expect_event { event = "established", private_data = private_data, requirement = "MPA-7.1.1-27" }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+local OWN = { "MPA-7.1.1-24", "MPA-7.1.1-29" }
+
+--- Expects that the private data in the target's frame, after IRD and ORD of RFC 6581, is the
+--- user's, and that nothing follows.
+local function expect_private_data(t, conn, frame, private_data)
+  local sent = frame.octets:sub(frame.flags & 0x10 ~= 0 and 25 or 21)
+  t:check(sent == private_data, {
+    requirement = OWN,
+    expected = ("the %d bytes that the user set"):format(#private_data),
+    actual = sent:sub(1, #private_data) == private_data and ("%d bytes"):format(#sent) or "other bytes",
+  })
+  conn:expect_silence { within = 0.5, requirement = OWN }
+end
+
+case {
+  id = "mpa/7.1.1-reported/sent-in-request",
+  version = 1,
+  title = "The initiator's Request has exactly the private data of its user, and PD_Length counts it",
+  requirements = OWN,
+  roles = { "initiator" },
+  capabilities = { "agent" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { length = { 0, 1, 3, 148 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local private_data = DATA:sub(1, p.length)
+    local conn = target:connect { private_data = private_data }
+    expect_private_data(t, conn, conn:expect_request { requirement = OWN }, private_data)
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-reported/sent-in-reply",
+  version = 1,
+  title = "The responder's Reply, accepting or not, has exactly its user's private data, and PD_Length counts it",
+  requirements = OWN,
+  roles = { "responder" },
+  capabilities = { "agent" },
+  tags = { "startup", "private-data", "agent" },
+  parameters = { length = { 0, 1, 3, 148 }, reject = { true, false } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local private_data = DATA:sub(1, p.length)
+    local conn = t:connect()
+    conn:send(t:request {})
+    local pair = target:expect_request {}
+    if p.reject then
+      pair:reject { private_data = private_data }
+    else
+      pair:open {}
+      pair:accept { private_data = private_data }
+    end
+    expect_private_data(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
+    conn:reset()
+
+    t:liveness()
+  end,
+}
