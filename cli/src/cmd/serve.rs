@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
-        let asked_to_end = signals::interrupted();
+        let signal = signals::interrupted();
         // The parent process may be gone; the server continues.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
-            asked_to_end.await;
+            signal.await;
             stop.stop();
         });
         let quiet = arguments.quiet;

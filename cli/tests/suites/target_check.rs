@@ -59,7 +59,7 @@ fn checked(address: &str, more: &str) -> (i32, String) {
 fn the_service_of_an_sdp_socket_is_found_out() {
     for (kind, does) in [
         (&["echo"][..], "sends back what it gets: sdp-echo"),
-        (&["sink"], "takes what it gets, and says nothing: sdp-sink"),
+        (&["sink"], "accepts the data, and sends nothing: sdp-sink"),
         (&["source", "--octets", "3000"], "sends of its own accord: sdp-source"),
     ] {
         let server = server(&[&["sdp", "serve"], kind].concat());

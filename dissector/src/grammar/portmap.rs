@@ -18,9 +18,9 @@ pub const MESSAGE_LEN: usize = 48;
 /// A port mapper message.
 pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
 
-/// What is known about an exchange of such messages.
+/// The state of an exchange of such messages.
 pub static EXCHANGE_SO_FAR: Group =
-    Group { name: "iwarp_pm.books", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
+    Group { name: "iwarp_pm.followed", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
 fields! { 4:
     VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3.1.1", mask 0xc0;

@@ -9,7 +9,8 @@ use crate::follow::sdp::SdpState;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 /// The state.
-pub static STATE_SO_FAR: Group = Group { name: "iwarp_sdp.books", label: "SDP, as followed so far", section: "SDP 8" };
+pub static STATE_SO_FAR: Group =
+    Group { name: "iwarp_sdp.followed", label: "SDP, as followed so far", section: "SDP 8" };
 
 fields! { 5:
     PROFILE: "iwarp_sdp.profile", "Start-up sequence", Base::Text, "SDP 8.1.1";

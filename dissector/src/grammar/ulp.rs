@@ -5,7 +5,7 @@ use crate::context::Context;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 /// The protocol above.
-pub static ULP: Group = Group { name: "weft.ulp.books", label: "Protocol of the payload", section: "" };
+pub static ULP: Group = Group { name: "weft.ulp.followed", label: "Protocol of the payload", section: "" };
 
 fields! { 6:
     NAME: "weft.ulp", "Protocol above RDMAP", Base::Text, "";

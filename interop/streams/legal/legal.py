@@ -178,7 +178,7 @@ def _(c):
     c.close()
 
 
-@stream("crc-asked-by-initiator-only", "C=1 in the Request alone turns CRCs on", "5044 7.1.1 C", "cm")
+@stream("crc-requested-by-initiator-only", "C=1 in the Request alone turns CRCs on", "5044 7.1.1 C", "cm")
 def _(c):
     c.open()
     c.req(C=1)
@@ -187,7 +187,7 @@ def _(c):
     c.close()
 
 
-@stream("crc-asked-by-responder-only", "C=1 in the Reply alone turns CRCs on", "5044 7.1.1 C", "cm")
+@stream("crc-requested-by-responder-only", "C=1 in the Reply alone turns CRCs on", "5044 7.1.1 C", "cm")
 def _(c):
     c.open()
     c.req(C=0)
@@ -217,7 +217,7 @@ def _(c):
     c.close()
 
 
-@stream("markers-asked-by-initiator-only", "Markers only from Responder to Initiator", "5044 7.1.1 M, 4.3", "m")
+@stream("markers-requested-by-initiator-only", "Markers only from Responder to Initiator", "5044 7.1.1 M, 4.3", "m")
 def _(c):
     c.open()
     c.req(M=1)
@@ -228,7 +228,7 @@ def _(c):
     c.close()
 
 
-@stream("markers-asked-by-responder-only", "Markers only from Initiator to Responder", "5044 7.1.1 M, 4.3", "m")
+@stream("markers-requested-by-responder-only", "Markers only from Initiator to Responder", "5044 7.1.1 M, 4.3", "m")
 def _(c):
     c.open()
     c.req(M=0)
@@ -1055,7 +1055,7 @@ def _(c):
     s.bye()
 
 
-@stream("sdp-read-zcopy-whole", "the Sink reads again what the SrcAvail carried; RdmaRdCompl counts the rest only", "SDP 9.2 ('start the initial RDMA Read at the start'), 6.3.7.1")
+@stream("sdp-read-zcopy-complete", "the Sink reads again what the SrcAvail carried; RdmaRdCompl counts the rest only", "SDP 9.2 ('start the initial RDMA Read at the start'), 6.3.7.1")
 def _(c):
     s = Sdp(c)
     s.src(A, 80, 0x500, 1, pattern(20))
@@ -1329,7 +1329,7 @@ def _(c):
     flush = c.flush
     c.flush = lambda side, *a, **k: None if side == B and len(c.data[B]) > 30 else flush(side, *a, **k)
     s = Sdp(c)
-    s.data(B, b"right behind")
+    s.data(B, b"right after")
     c.flush = flush
     c.flush(B)
     s.data(A, b"ok")
@@ -1725,7 +1725,7 @@ def _(c):
 @stream("enhanced-largest-depths", "IRD and ORD 0x3FFE; the Responder lowers one and raises the other", "6581 9.1")
 def _(c):
     c.start2(("AD", 0x3FFE, 1), ("AD", 0x3FFE, 0x10))
-    c.go(A, c.rreq(A, 7, 7, 0, 7, 7), c.send(A, b"behind the RTR in one segment"), c.write(A, 1, 0, b"w"))
+    c.go(A, c.rreq(A, 7, 7, 0, 7, 7), c.send(A, b"after the RTR in one segment"), c.write(A, 1, 0, b"w"))
     c.go(B, c.send(B, b"before the Response"), c.rresp(B, 7, 7))
     c.close()
 

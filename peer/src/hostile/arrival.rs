@@ -216,7 +216,7 @@ deviations! {
         let ignored = !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE;
         (ignored && word(octets, WORD) != 0).then_some(Fault::Opcode)
     })] ["RDMAP-4.1-17"] "rejects a message without Invalidate whose Invalidate STag is not zero";
-    "rdmap.tells-second-error" [Overlooks(|_, kept| std::mem::replace(&mut kept.count, 1) == 0)]
+    "rdmap.reports-second-error" [Overlooks(|_, kept| std::mem::replace(&mut kept.count, 1) == 0)]
         ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]
         ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD";

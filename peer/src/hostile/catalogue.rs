@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Deviation, Deviations};
+use super::{Deviation, Deviations, old_names};
 
 /// Every deviation, sorted by name.
 pub fn all() -> impl Iterator<Item = &'static Deviation> {
@@ -26,12 +26,13 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
     all.into_iter()
 }
 
-/// The deviation of that name.
+/// The deviation of that name, or of that name in an earlier version.
 ///
 /// # Errors
 /// No deviation has the name. The error has the name and the nearest ones that exist.
 pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
-    all().find(|deviation| deviation.name == name).ok_or_else(|| UnknownDeviation { name: name.to_owned() })
+    let current = old_names::current(name);
+    all().find(|deviation| deviation.name == current).ok_or_else(|| UnknownDeviation { name: name.to_owned() })
 }
 
 /// A name that no deviation has.

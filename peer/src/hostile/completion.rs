@@ -80,12 +80,12 @@ deviations! {
             std::mem::swap(&mut first.wr_id, &mut second.wr_id);
         }
     })] ["RDMAP-7306.5-6"] "exchanges the original values of two Atomic Operations";
-    "rdmap.tells-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
+    "rdmap.reports-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user after the Send that follows it";
-    "rdmap.tells-one-octet-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
+    "rdmap.reports-one-byte-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
         "reports one byte more to the user than a Send had";
-    "rdmap.tells-received-twice" [Completion(|completed| {
+    "rdmap.reports-received-twice" [Completion(|completed| {
         let again: Vec<WorkCompletion> = completed.out.iter().copied().filter(is_receive).collect();
         completed.out.extend(again);
     })] ["DDP-5.3-5", "RDMAP-5.3-2", "DDP-1.2-1"] "reports each Send to the user twice";

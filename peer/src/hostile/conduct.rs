@@ -1,4 +1,4 @@
-//! Deviations in what a connection does and leaves out, apart from the bytes of single frames.
+//! Deviations in the actions of a connection, apart from the bytes of single frames.
 
 deviations! {
     "mpa.acts-before-crc" [Conduct(|conduct| conduct.acts_before_crc = true)] ["MPA-6-7"]
@@ -11,7 +11,7 @@ deviations! {
         "closes on a malformed start-up frame only when start-up times out";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "omits the last four bytes of an FPDU that it sends while closing";
-    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
+    "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "loses the bytes after the first FPDU that TCP delivers with it";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
         "drops posted work and the rest of a started message when the user closes, and closes TCP";

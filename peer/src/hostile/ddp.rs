@@ -93,7 +93,7 @@ deviations! {
             change_word(octets, MO, |mo| mo.wrapping_add(*begins));
         }
     })] ["DDP-1.2-5", "DDP-4.3-10"] "does not restart MO at 0 for the message after one of several segments";
-    "ddp.mo-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
+    "ddp.mo-constant" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
         ["DDP-4.3-11", "DDP-5.2-5"] "sends MO 0 in every segment";
     "ddp.msn-of-all-queues" [Segment(|sent| {
         let later = sent.goes_on();
@@ -110,7 +110,7 @@ deviations! {
     "ddp.msn-skips" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MSN, |word| word.wrapping_mul(2).wrapping_sub(1));
     }))] ["DDP-4.3-6"] "increments MSN by two for each message";
-    "ddp.msn-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MSN, 1) }))]
+    "ddp.msn-constant" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MSN, 1) }))]
         ["DDP-4.3-6", "DDP-5.2-7"] "sends MSN 1 in every message";
     "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]
         ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits of the first byte";
@@ -128,7 +128,7 @@ deviations! {
         octets[STAG..TO].reverse();
         octets[TO..14].reverse();
     }))] ["DDP-4.2-1", "DDP-4.2-5"] "sends STag and TO in little-endian byte order";
-    "ddp.to-stands-still" [Segment(|sent| {
+    "ddp.to-constant" [Segment(|sent| {
         let later = sent.goes_on();
         if let Some(right) = sent.out.first().filter(|octets| is_tagged(octets)) {
             let to = [word(right, TO), word(right, TO + 4)];

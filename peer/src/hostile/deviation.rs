@@ -31,8 +31,7 @@ pub struct Deviation {
     pub layer: Layer,
     /// The requirements that are broken, the main one first; never empty.
     pub breaks: &'static [RequirementId],
-    /// What the endpoint does wrong, as a phrase that begins with a verb: `sends ...`, `ignores
-    /// ...`.
+    /// The misbehaviour, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
     pub description: &'static str,
     /// Where it does it.
     pub(crate) hooks: &'static [Hook],
@@ -56,7 +55,7 @@ impl Deviation {
             "pm.heeds-deny-port",
             "pm.ignores-deny",
             "pm.ignores-reset",
-            "pm.keeps-asked-address",
+            "pm.keeps-requested-address",
             "pm.keeps-denials",
             "pm.keeps-for-ever",
             "pm.keeps-once",
@@ -91,7 +90,7 @@ impl PartialEq for Deviation {
 
 impl Eq for Deviation {}
 
-/// A place, and what the deviation does there.
+/// A hook, and the deviation's action there.
 #[derive(Debug)]
 pub(crate) enum Hook {
     /// The octets that have arrived of the peer's start-up frame, before they are judged.
@@ -145,7 +144,7 @@ pub(crate) enum Hook {
     Request(fn(&mut Startup<'_>)),
     /// A message of SDP that arrived, before it is judged.
     SdpArrived(fn(&mut SdpArrived<'_>)),
-    /// What a machine of SDP does and leaves out.
+    /// Actions of an SDP machine.
     SdpConduct(fn(&mut SdpConduct)),
     /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the
     /// connection.

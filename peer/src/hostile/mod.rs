@@ -16,7 +16,7 @@
 //!   `conduct` for MPA; `ddp`, `rdmap`, `extension` for RFC 7306, and `terminate` for what is sent above it; `arrival` for the
 //!   processing of what arrives; `placement` for memory; `completion` and `user` for reports to the user; `sdp` for SDP;
 //!   `portmap` for its port mapper;
-//! - a test that the correct endpoint and the deviating one differ as the description says. `cli/tests/captures/hostile` compares
+//! - a test that the correct endpoint and the deviating one differ as described. `cli/tests/captures/hostile` compares
 //!   the complete catalogue with the monitor.
 
 /// A table of deviations: name, hooks, requirements with the main one first, description.
@@ -44,6 +44,7 @@ mod extension;
 mod fpdu;
 pub(crate) mod hook;
 pub mod mangle;
+mod old_names;
 mod p2p;
 mod placement;
 mod portmap;

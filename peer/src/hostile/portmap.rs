@@ -1,5 +1,5 @@
-//! Deviations of the SDP port mapper: datagrams that are wrong, and what a client or a server does
-//! or leaves out.
+//! Deviations of the SDP port mapper: wrong datagrams, and wrong or missing actions of a client or
+//! a server.
 
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::FromBytes;
@@ -165,7 +165,7 @@ deviations! {
         ["PM-7.4-16"] "ignores a PMReq for a service that is mapped";
     "pm.ignores-reset" [PmConduct(|conduct| conduct.ignores_reset = true)]
         ["PM-7.5.1-9"] "does not fall back to the Conventional Address after a reset from the SDP Address";
-    "pm.keeps-asked-address" [PmConduct(|conduct| conduct.keeps_requested_address = true)]
+    "pm.keeps-requested-address" [PmConduct(|conduct| conduct.keeps_requested_address = true)]
         ["PM-7.1-4", "PM-7-2"] "connects to the requested address, whatever address the PMAccept has";
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
         ["PM-7.4-56"] "treats a denied service as mapped for the PmTime of the PMDeny";

@@ -131,7 +131,7 @@ deviations! {
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
         set_key(octets, REQUEST_KEY);
     })] ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
-    "mpa.reply-markers-not-asked" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
+    "mpa.reply-markers-not-requested" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
         settled.markers_received = true;
     })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in what it receives";
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]

@@ -29,7 +29,7 @@ deviations! {
     "ddp.error-without-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         (terminate.ddp_header, terminate.segment_length) = (None, None);
     })] ["DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7"] "sends the Terminate for a DDP error without headers";
-    "ddp.message-behind-terminate" [Segment(|sent| sent.follow(|octets| {
+    "ddp.message-after-terminate" [Segment(|sent| sent.follow(|octets| {
         // A Write of no octets.
         is_terminate(octets).then(|| vec![0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }))] ["RDMAP-5.4-12", "DDP-7.1-19"] "sends an empty Write after the Terminate";
@@ -130,7 +130,7 @@ deviations! {
     "rdmap.terminate-with-other-request" [Terminate(|terminate| if let Some(request) = &mut terminate.read_request {
         request.rdmardsz = request.rdmardsz.wrapping_add(1);
     })] ["RDMAP-4.8-42", "RDMAP-4.8-43"] "changes RDMARDSZ in the Read Request header in a Terminate to one byte more";
-    "rdmap.write-told-as-protection" [Terminate(|terminate| {
+    "rdmap.write-reported-as-protection" [Terminate(|terminate| {
         if terminate.error.layer == ErrorLayer::DDP && terminate.ddp_header.is_some_and(|header| is_tagged(header.as_octets())) {
             terminate.error = TerminateError::new(0, 1, 0);
         }

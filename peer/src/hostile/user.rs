@@ -29,10 +29,10 @@ deviations! {
         padded.resize(padded.len().max(PADDED), 0);
         report(frame, padded);
     })] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"] "reports at least 196 bytes of private data to the user, with zeros after the peer's data";
-    "p2p.swaps-told-depths" [ReportedFrame(|frame| if let Some(words) = &mut frame.enhanced {
+    "p2p.swaps-reported-depths" [ReportedFrame(|frame| if let Some(words) = &mut frame.enhanced {
         (words.ird, words.ord) = (words.ord, words.ird);
     })] ["P2P-9.1-8", "P2P-9.1-25"] "reports the peer's ORD to the user as its IRD, and its IRD as its ORD";
-    "p2p.tells-words" [ReportedFrame(|frame| if let Some(words) = frame.enhanced {
+    "p2p.reports-words" [ReportedFrame(|frame| if let Some(words) = frame.enhanced {
         let with_words = [&words.ird.to_be_bytes()[..], &words.ord.to_be_bytes(), frame.private_data.as_octets()].concat();
         report(frame, with_words);
     })] ["P2P-9-8", "P2P-6-12", "MPA-7.1.1-27"] "reports IRD and ORD to the user as the first four bytes of the private data";

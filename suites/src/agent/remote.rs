@@ -130,7 +130,7 @@ impl Remote {
     pub(super) async fn ask(&mut self, action: Action, within: Duration) -> Result<(u64, Result<Done, Failure>), Gone> {
         self.last += 1;
         let mut line = serde_json::to_vec(&Request { id: self.last, action })
-            .map_err(|error| Gone(format!("cannot be asked: {error}")))?;
+            .map_err(|error| Gone(format!("cannot be reached: {error}")))?;
         line.push(b'\n');
         let answered = async {
             // If the writer has ended, the reader has the reason.
@@ -139,7 +139,7 @@ impl Remote {
                 match self.received.recv().await {
                     Some(Ok((AgentMessage { at, what: What::Event(event) }, _))) => {
                         if self.early.len() >= MOST_EARLY {
-                            return Err(Gone(format!("tells more than {MOST_EARLY} things and does not answer")));
+                            return Err(Gone(format!("sends more than {MOST_EARLY} events and no answer")));
                         }
                         self.early.push_back((at, event));
                     }
@@ -155,7 +155,7 @@ impl Remote {
                     ))) => {
                         return Err(Gone(format!("refuses: {failure}")));
                     }
-                    Some(Ok(_)) => return Err(Gone("answers what was not asked".to_owned())),
+                    Some(Ok(_)) => return Err(Gone("answers a request that was not sent".to_owned())),
                     Some(Err(why)) => return Err(Gone(why)),
                     None => return Err(Gone("has gone".to_owned())),
                 }
@@ -189,7 +189,7 @@ impl Remote {
         match timeout(within, self.received.recv()).await {
             Err(_) => Ok(None),
             Ok(Some(Ok((AgentMessage { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
-            Ok(Some(Ok(_))) => Err(Gone("answers what was not asked".to_owned())),
+            Ok(Some(Ok(_))) => Err(Gone("answers a request that was not sent".to_owned())),
             Ok(Some(Err(why))) => Err(self.with_status(Gone(why)).await),
             Ok(None) => Err(self.with_status(Gone("has gone".to_owned())).await),
         }
@@ -243,15 +243,15 @@ fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) 
     let mut line = Vec::new();
     let read = input.take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
     match read {
-        Err(error) => return Err(format!("cannot be heard: {error}")),
+        Err(error) => return Err(format!("cannot be read: {error}")),
         Ok(0) => return Err("has gone".to_owned()),
-        Ok(_) if line.last() != Some(&b'\n') => return Err("says a line without an end".to_owned()),
+        Ok(_) if line.last() != Some(&b'\n') => return Err("sends a line without an end".to_owned()),
         Ok(_) => {}
     }
-    let message: AgentMessage =
-        serde_json::from_slice(&line).map_err(|error| format!("says what is no line of the protocol: {error}"))?;
+    let message: AgentMessage = serde_json::from_slice(&line)
+        .map_err(|error| format!("sends a line that is not part of the protocol: {error}"))?;
     if matches!(message.what, What::Event(_)) && line.len() > LONGEST_EVENT {
-        return Err(format!("tells an event in {} octets: at most {LONGEST_EVENT}", line.len()));
+        return Err(format!("sends an event of {} bytes: at most {LONGEST_EVENT} are allowed", line.len()));
     }
     // A line is no longer than the room, which is never closed.
     let octets = u32::try_from(line.len()).unwrap_or(u32::MAX);

@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn rows_that_only_the_user_observes_are_counted_separately() {
         let shown = requirement!("RDMAP-5.3-13");
-        let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.tells-one-octet-more");
+        let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.reports-one-byte-more");
         let of = |by, sections| {
             let counts = count(&Proofs::from_iter([case.clone()]), by, &BTreeSet::new(), sections);
             let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
@@ -235,15 +235,14 @@ mod tests {
         };
         let ((_, rows, covered), total) = (sum(true), sum(false));
         assert_eq!(((false, rows, covered), sum(true).0), (total, true));
-        // As the catalogue has them: 175 rows on the wire, 125 in an answer.
+        // The catalogue's numbers: 175 rows on the wire, 125 in an answer.
         assert_eq!(rows, 300);
     }
 
     #[test]
     fn tests_of_sdp_count_what_a_peer_and_a_user_see() {
         let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
-        // As the catalogues have them: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port
-        // mapper.
+        // The catalogues' numbers: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port mapper.
         assert_eq!((of(By::Rule, Catalogue::Sdp), of(By::Test, Catalogue::Sdp)), (244, 653));
         assert_eq!((of(By::Case, Catalogue::Sdp), of(By::Case, Catalogue::SdpPm)), (560, 140));
         assert_eq!((of(By::Rule, Catalogue::SdpPm), of(By::Test, Catalogue::SdpPm)), (73, 145));

@@ -6,14 +6,16 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::old_ids;
 
 /// The parameters of a case, by name.
 pub type Parameters = BTreeMap<String, ParameterValue>;
 
 /// Which case with which parameters. Its text form ([`Display`](fmt::Display), [`FromStr`]) is
 /// stable across releases.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct CaseKey {
     /// Id of the case.
     pub case: String,
@@ -27,7 +29,7 @@ pub struct CaseKey {
 pub enum ParameterValue {
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// Anything else.
     Text(String),
@@ -96,10 +98,22 @@ impl fmt::Display for CaseKey {
 #[error("{0:?} is no case key; one looks like mpa/7.1.1-key/wrong-octet[octet=3]")]
 pub struct InvalidKey(pub String);
 
+impl<'de> Deserialize<'de> for CaseKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            case: String,
+            parameters: Parameters,
+        }
+        let Fields { case, parameters } = Fields::deserialize(deserializer)?;
+        Ok(old_ids::current(CaseKey { case, parameters }))
+    }
+}
+
 impl FromStr for CaseKey {
     type Err = InvalidKey;
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
-        parse(text).ok_or_else(|| InvalidKey(text.to_owned()))
+        parse(text).map(old_ids::current).ok_or_else(|| InvalidKey(text.to_owned()))
     }
 }
 
@@ -163,7 +177,7 @@ fn path_safe(text: &str) -> String {
 /// The longest part of a path that is kept. Most file systems allow 255 bytes; some encrypting ones
 /// allow only 143.
 const LONGEST_PART: usize = 140;
-/// What is kept of a longer one, before the hash.
+/// Bytes of a longer one that stay before the hash.
 const KEPT: usize = LONGEST_PART - 1 - 16;
 
 /// A part of a path that every file system takes. `part` is ASCII, and has no `~` of its own.
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_text_form_is_read_back() {
-        for text in ["swapped", "true", "3", "", "a,b", "x]y", "say \"hi\"", "ünder", "+3"] {
+        for text in ["swapped", "true", "3", "", "a,b", "x]y", "a \"quoted\" text", "ünder", "+3"] {
             let key = key(&[("a", ParameterValue::Text(text.into())), ("b", ParameterValue::Integer(-1))]);
             assert_eq!(key.to_string().parse(), Ok(key.clone()), "{key}");
         }

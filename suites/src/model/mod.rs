@@ -1,4 +1,4 @@
-//! What a run is made of, as plain data: cases, keys, verdicts, transcripts, results, events.
+//! The parts of a run as plain data: cases, keys, verdicts, transcripts, results, events.
 //!
 //! Everything here is serialised: the event stream, the JSON report, the transcripts and the
 //! results store carry exactly these types, and `schema/*.json` describes them. Nothing here runs,
@@ -14,6 +14,7 @@ mod ended;
 mod event;
 mod key;
 mod octets;
+mod old_ids;
 mod reasons;
 mod report;
 mod result;
@@ -34,6 +35,7 @@ pub use ended::ProgramEnd;
 pub use event::{Event, EventSink, Fanout};
 pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
 pub use octets::{Mark, MarkKind, Octets};
+pub(crate) use old_ids::current_word;
 pub(crate) use reasons::also_observed;
 pub use report::RunReport;
 pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};

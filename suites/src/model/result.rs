@@ -23,7 +23,8 @@ pub struct CaseResult {
     /// The demand of the deciding requirement; also for a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was observed instead, or (for a pass) what showed that the requirement is met.
+    /// The observation instead, or (for a pass) the observation that shows that the requirement is
+    /// met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The reason for the verdict, one sentence.
@@ -122,9 +123,9 @@ impl EvidenceSource {
         *self == EvidenceSource::Endpoint
     }
 
-    /// Its description.
+    /// A phrase for reports.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             EvidenceSource::Endpoint => "recorded by weft itself, with synthetic TCP headers",
             EvidenceSource::Wire => "captured on the wire",

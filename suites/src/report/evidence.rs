@@ -28,7 +28,7 @@ impl Sources {
     pub(super) fn lines(self) -> impl Iterator<Item = String> {
         self.0.into_iter().map(|((source, why), count)| {
             let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-            format!("of {}: {}{why}", cases(count), source.told())
+            format!("of {}: {}{why}", cases(count), source.description())
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::basics::BASIC;
 use super::seed;
-use crate::model::{CaseInfo, CaseKey, Tier};
+use crate::model::{CaseInfo, CaseKey, Tier, current_word};
 use crate::script::{Suites, variants};
 
 /// Selects cases.
@@ -12,9 +12,9 @@ use crate::script::{Suites, variants};
 pub struct Filter {
     words: Vec<String>,
     tier: Tier,
-    /// Of these alone.
+    /// Only these keys.
     only: Option<BTreeSet<CaseKey>>,
-    /// Of these cases alone, by id.
+    /// Only these cases, by id.
     cases: Option<BTreeSet<String>>,
     /// The run that the keys in `only` are from.
     rerun_of: Option<String>,
@@ -36,7 +36,8 @@ impl Filter {
     /// tier.
     #[must_use]
     pub fn of<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
-        Filter { words: words.into_iter().map(Into::into).collect(), ..Filter::default() }
+        let words = words.into_iter().map(|word| current_word(&word.into())).collect();
+        Filter { words, ..Filter::default() }
     }
 
     /// Another tier than the default one.

@@ -9,6 +9,13 @@ use mlua::{AnyUserData, Lua, LuaString, MetaMethod, ObjectLike, UserDataMethods,
 use super::location::here;
 use crate::model::SourceLocation;
 
+/// Methods of an SDP connection: `(old, new)`.
+pub(super) const SDP_METHODS: [(&str, &str); 2] = [("tell", "command"), ("books", "counters")];
+/// The old name of `terminate`, a field of `expect_terminate`.
+pub(super) const TERMINATE: &str = "told";
+/// The old name of `trailing`, a field of SDP messages.
+pub(super) const TRAILING: &str = "behind";
+
 /// Lines that the log has already named. A script is loaded again for each case.
 static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 

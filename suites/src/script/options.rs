@@ -7,7 +7,7 @@ use weft_core::RequirementId;
 
 use super::fields::{Fields, wrong};
 use super::location::here;
-use super::message;
+use super::{message, old_names};
 use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
 use crate::targets::Target;
 
@@ -155,7 +155,7 @@ impl Reader<'_> {
         let mut wanted = TerminateFields {
             errors: Vec::new(),
             code: self.ids(fields, "code")?,
-            terminate: self.renamed_ids(fields, "terminate", "told")?,
+            terminate: self.renamed_ids(fields, "terminate", old_names::TERMINATE)?,
         };
         for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
             let octets = error.split_once(' ').and_then(|(control, code)| {

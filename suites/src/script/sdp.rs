@@ -276,7 +276,7 @@ surface! {
 impl UserData for Sdp {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         bind_sdp(methods);
-        old_names::keep(methods, &[("tell", "command"), ("books", "counters")]);
+        old_names::keep(methods, &old_names::SDP_METHODS);
     }
 }
 

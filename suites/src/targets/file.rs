@@ -13,7 +13,7 @@ use super::description::SdpFacts;
 use super::{Description, MapperTable, PRESETS, Preset, Target, TargetError, TargetFile, TargetOptions};
 use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
-use crate::model::{Role, Verdict};
+use crate::model::{Role, Verdict, current_word};
 
 /// Greatest target file that is read, in octets.
 const MAX_FILE: u64 = 1 << 20;
@@ -47,7 +47,10 @@ impl Target {
         if let Some(missing) = toml::from_str(text).ok().and_then(|table| missing_fields(&table)) {
             return Err(wrong(missing));
         }
-        let fields: TargetFile = toml::from_str(text).map_err(|error| wrong_toml(file, text, &error))?;
+        let mut fields: TargetFile = toml::from_str(text).map_err(|error| wrong_toml(file, text, &error))?;
+        for entry in &mut fields.baseline {
+            entry.case = current_word(&entry.case);
+        }
         if !Self::is_name(&fields.name) {
             let expected = "expected letters, digits, '.', '_' and '-', and no '.' at the beginning";
             return Err(wrong(format!("name = {:?}: {expected}", fields.name)));
@@ -155,7 +158,7 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     octets.collect()
 }
 
-/// What is wrong with the TOML of a file. Its values are not repeated where they may be a token.
+/// The error of a file's TOML. Values that may be a token are not repeated.
 fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
     let mut message = error.message().trim_end().to_owned();
     let mut place = String::new();

@@ -1,5 +1,4 @@
-//! What is known about implementations before one of them is met: defaults for a target file, and
-//! remarks for its author.
+//! Presets for known implementations: defaults for a target file, and remarks for its author.
 //!
 //! Behaviour of public drivers at connection time, no verdicts: nothing here makes a case pass.
 
@@ -10,19 +9,19 @@ use crate::model::Capability;
 /// Defaults for an implementation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// As a target file names it.
+    /// The name in a target file.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub about: &'static str,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: &'static [Capability],
     /// Milliseconds between its Reply and the tester's first FPDU.
     pub settle_ms: u32,
-    /// Factor on the tester's waits.
+    /// Factor for the tester's time limits.
     pub time_scale: f64,
-    /// Octets of private data that it takes at most, those of RFC 6581 among them.
+    /// The largest private data in bytes that it accepts, including the 4 bytes of RFC 6581.
     pub private_data: u16,
-    /// What else one has to know.
+    /// Further remarks.
     pub remarks: &'static [&'static str],
 }
 
@@ -38,12 +37,12 @@ pub const PRESETS: [Preset; 4] = [
         time_scale: 1.0,
         private_data: 256,
         remarks: &[
-            "asks for no CRC by itself and answers C=1 with C=1; without CRC its CRC fields are zero",
+            "does not request CRC, and answers C=1 with C=1; without CRC its CRC fields are zero",
             "does not send markers: M=1 is rejected",
-            "does not process octets that arrive directly after its Reply, hence settle_ms",
+            "does not process bytes that arrive directly after its Reply, hence settle_ms",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
-            "as initiator a Reply with more than 256 octets of private data, or with S=1 and none, stops its kernel: configure `restart`",
+            "as initiator, its kernel crashes on a Reply with more than 256 bytes of private data, or with S=1 and none: configure `restart`",
         ],
     },
     Preset {
@@ -55,9 +54,9 @@ pub const PRESETS: [Preset; 4] = [
         time_scale: 5.0,
         private_data: 256,
         remarks: &[
-            "requests CRC; does not request markers and sends them on request",
-            "as initiator comes again with revision 1 when its revision 2 Request is answered by a reset, not by FIN",
-            "in revision 1 its peer-to-peer setting sends a zero-length Read that nobody agreed to",
+            "requests CRC; does not request markers, but sends them if requested",
+            "as initiator, tries revision 1 if its revision 2 Request is answered by a reset, but not after a FIN",
+            "in revision 1, its peer-to-peer setting sends a zero-length Read that was not negotiated",
             "offers the one ready-to-receive message that it is configured for",
         ],
     },
@@ -69,8 +68,8 @@ pub const PRESETS: [Preset; 4] = [
         time_scale: 1.0,
         private_data: MAX_PD_LENGTH,
         remarks: &[
-            "uses revision 2 in the peer-to-peer model only: talk to it in revision 1, or with rtr in [startup.enhanced]",
-            "asks for markers when its out-of-order mode is on; a good exchange with the echo service needs it off",
+            "uses revision 2 in the peer-to-peer model only: use revision 1, or rtr in [startup.enhanced]",
+            "requests markers if its out-of-order mode is on; a good exchange with the echo service needs it off",
             "expects each start-up frame in one TCP segment",
             "offers ready-to-receive by Write and Read and prefers Read",
         ],
@@ -82,12 +81,12 @@ pub const PRESETS: [Preset; 4] = [
         settle_ms: 20,
         time_scale: 1.0,
         private_data: MAX_PD_LENGTH,
-        remarks: &["asks for CRC", "offers ready-to-receive by Send, Write and Read and prefers Write"],
+        remarks: &["requests CRC", "offers ready-to-receive by Send, Write and Read and prefers Write"],
     },
 ];
 
 impl Preset {
-    /// Nothing is known.
+    /// No preset.
     pub(crate) const NONE: Preset = Preset {
         name: "",
         about: "",

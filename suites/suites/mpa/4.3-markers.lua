@@ -2,7 +2,7 @@
 -- requests them.
 
 case {
-  id = "mpa/4.3-markers/asked",
+  id = "mpa/4.3-markers/requested",
   version = 1,
   title = "The responder accepts a Request with M=1",
   requirements = { "MPA-4.3-3", "MPA-7.1.1-6" },

@@ -112,7 +112,7 @@ case {
 }
 
 case {
-  id = "mpa/4.4-crc/asked-by-one",
+  id = "mpa/4.4-crc/requested-by-one",
   version = 2,
   title = "The target checks CRCs even if only the Reply has C=1",
   requirements = { "MPA-4.4-6", "MPA-7.1.1-12" },
@@ -213,7 +213,7 @@ case {
 }
 
 case {
-  id = "mpa/4.4-crc/asked",
+  id = "mpa/4.4-crc/requested",
   version = 1,
   title = "The responder accepts a Request with C=1 and sends correct CRCs, even if it does not request them itself",
   -- Every MPA has to support CRCs, so no capability excuses a target that cannot. The default build

@@ -53,12 +53,12 @@ case {
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-4" },
   roles = { "responder" },
   tags = { "startup" },
-  parameters = { fin = { "behind", "later" } },
+  parameters = { fin = { "together", "later" } },
 
   run = function(t, p)
     -- A FIN directly after the Request may race with the target's set-up of the connection, if
     -- another connection has just ended. The repetitions are enough to hit this race.
-    local attempts = p.fin == "behind" and 12 or 1
+    local attempts = p.fin == "together" and 12 or 1
     for _ = 1, attempts do
       for _, missing in ipairs { 1, 4, 8 } do
         t:good_exchange()

@@ -254,7 +254,7 @@ case {
 }
 
 case {
-  id = "rdmap/4.8-terminate/nothing-behind",
+  id = "rdmap/4.8-terminate/nothing-after",
   version = 2,
   title = "The target ignores messages after an error",
   requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },

@@ -27,7 +27,7 @@ case {
 }
 
 case {
-  id = "rdmap/6.2-ended/posts-behind-it",
+  id = "rdmap/6.2-ended/posts-after-it",
   version = 1,
   title = "The target rejects work that its user posts after ending the connection, or completes it in error",
   requirements = { "DDP-6.2.1-4" },

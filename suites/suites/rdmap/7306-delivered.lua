@@ -125,7 +125,7 @@ case {
 --- of the next Send.
 local function after(name, title, requirements, bring)
   case {
-    id = "rdmap/7306-delivered/atomic-behind-" .. name,
+    id = "rdmap/7306-delivered/atomic-after-" .. name,
     version = 1,
     title = "The target applies an Atomic Operation to the data of " .. title .. " before it, and does not report it",
     requirements = { "RDMAP-7306.5.2.1-16", "RDMAP-7306.5.2.2-12", table.unpack(requirements) },

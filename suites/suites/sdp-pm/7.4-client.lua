@@ -83,7 +83,7 @@ local function denied(name, title, requirements, ports)
       local m = t:port_mapper {}
       m:start { service = 1 }
       local request = m:expect { type = "req" }
-      local port = ({ zero = 0, asked = request.ap_port, other = request.ap_port ~ 1 })[p.port]
+      local port = ({ zero = 0, requested = request.ap_port, other = request.ap_port ~ 1 })[p.port]
       m:answer(request, m:deny(request, { ap_port = port }), { deviates = p.port == "other" })
       -- A PMDeny may be lost, so two repetitions are allowed.
       m:expect_quiet { requirement = requirements, within = 10 }
@@ -93,8 +93,8 @@ local function denied(name, title, requirements, ports)
 end
 
 denied("accepts-deny", "The client sends neither a PMAck nor a repetition after a PMDeny",
-  { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65" }, { "zero", "asked" })
-denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6-5" }, { "asked", "other" })
+  { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65" }, { "zero", "requested" })
+denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6-5" }, { "requested", "other" })
 
 local function tolerated(name, title, requirement, fields)
   case {

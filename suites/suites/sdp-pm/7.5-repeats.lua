@@ -137,7 +137,7 @@ case {
 }
 
 case {
-  id = "sdp-pm/7.5-repeats/denied-then-asked",
+  id = "sdp-pm/7.5-repeats/denied-then-requested",
   version = 2,
   title = "The server answers a newer Request of the same connection with the new handle",
   requirements = { "PM-7.5.2-9" },

@@ -12,7 +12,7 @@ local function resize(s, size, options)
 end
 
 case {
-  id = "sdp/10.6-resize/as-asked",
+  id = "sdp/10.6-resize/as-requested",
   version = 2,
   title = "The target takes a size that it supports, and reports its size if it already has the greatest one",
   requirements = { "SDP-10.6-5", "SDP-10.6-14" },
@@ -103,7 +103,7 @@ case {
 }
 
 case {
-  id = "sdp/10.6-resize/more-than-asked",
+  id = "sdp/10.6-resize/more-than-requested",
   version = 1,
   title = "The target counts DesSz in bytes, and accepts a greater ActSz",
   requirements = { "SDP-6.4.1.1-1", "SDP-10.6-6" },
@@ -153,7 +153,7 @@ end
 local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 
 case {
-  id = "sdp/10.6-resize/asked-again",
+  id = "sdp/10.6-resize/requested-again",
   version = 1,
   title = "The target answers a repeated ChRcvBuf whose first copy crossed its own",
   requirements = request_rows,
@@ -174,7 +174,7 @@ case {
 }
 
 case {
-  id = "sdp/10.6-resize/sink-avail-behind-growth",
+  id = "sdp/10.6-resize/sink-avail-after-growth",
   version = 1,
   title = "The target advertises receives by the new size after a ChRcvBufAck for more",
   requirements = { "SDP-10.6-16" },

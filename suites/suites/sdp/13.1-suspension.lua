@@ -225,7 +225,7 @@ case {
 }
 
 case {
-  id = "sdp/13.1-suspension/asked-again",
+  id = "sdp/13.1-suspension/requested-again",
   version = 1,
   title = "The Connecting Peer repeats a SuspComm that crossed the tester's on the new connection",
   requirements = { "SDP-13.1.2-3" },

@@ -45,7 +45,7 @@ data("reserved-flags", "The target ignores reserved bits of Flags", { "SDP-6.1.2
   { bits = { 0x08, 0x10, 0x20, 0x40, 0x80, 0xf8 } }, function(p) return { flags = p.bits } end)
 data("req-pipe-in-data", "The target accepts REQ_PIPE in Data, and changes no Mode", { "SDP-6.1.2-18", "SDP-6.1.2-19" },
   {}, function() return { req_pipe = true } end)
-data("oob-behind-octets", "The target accepts an Out-Of-Band byte after other bytes", { "SDP-6.1.2-9" },
+data("oob-after-bytes", "The target accepts an Out-Of-Band byte after other bytes", { "SDP-6.1.2-9" },
   { octets = { 2, 100 } }, function(p) return { oob_pend = true, oob_pres = true, payload = ("o"):rep(p.octets) } end)
 
 case {

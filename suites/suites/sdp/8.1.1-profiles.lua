@@ -63,7 +63,7 @@ do
 end
 
 case {
-  id = "sdp/8.1.1-profiles/target-connects-whole",
+  id = "sdp/8.1.1-profiles/hello-of-target",
   version = 1,
   title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
   requirements = { "SDP-6-4", "SDP-6.2.1-4" },

@@ -76,7 +76,7 @@ do
   local shown = sdp.shown { "hello_ack", "dis_conn", "abort_conn", "data", "SDP-6.2.4-2" }
 
   case {
-    id = "sdp/8.2.1-close/aborted-behind",
+    id = "sdp/8.2.1-close/aborted-after",
     version = 2,
     title = "The target sends AbortConn after DisConn",
     requirements = shown,

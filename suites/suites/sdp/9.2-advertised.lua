@@ -153,7 +153,7 @@ case {
 }
 
 case {
-  id = "sdp/9.2-advertised/asked-for-in-order",
+  id = "sdp/9.2-advertised/requested-in-order",
   version = 1,
   title = "The target rejects two SrcAvails, the second after all bytes of the first have come in Data",
   requirements = { "SDP-9.2-37", "SDP-11.3-10" },

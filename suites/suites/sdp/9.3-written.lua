@@ -131,7 +131,7 @@ transaction("write", "The target accepts a Write as the reply to a Transaction",
 transaction("data", "The target accepts Data as the reply to a Transaction", "SDP-9.4-5", function(s) s:send(sdp.data { payload = ("d"):rep(90) }) end)
 
 case {
-  id = "sdp/9.3-written/fresh-behind-data",
+  id = "sdp/9.3-written/fresh-after-data",
   version = 1,
   title = "The target uses a SinkAvail whose NonDiscards counts the Data before it",
   requirements = { "SDP-9.5.1-8", "SDP-9.5.1-11" },

@@ -47,7 +47,7 @@ async fn steps_have_the_requests_and_events_of_the_agent_beside_the_wire() {
 #[tokio::test]
 async fn a_nic_that_reports_a_wrong_length_fails() {
     for target in targets() {
-        let target = target.with_deviations(["rdmap.tells-one-octet-more"]).unwrap();
+        let target = target.with_deviations(["rdmap.reports-one-byte-more"]).unwrap();
         let result = result(target, RECEIVED).await;
         assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
         assert!(result.explanation.contains("1024 octets"), "{}", result.explanation);

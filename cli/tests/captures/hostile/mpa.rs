@@ -15,7 +15,7 @@ use crate::hostile::proof::{By, all_are_caught, beside, ends};
 use crate::hostile::run::Run;
 use crate::hostile::verdict;
 
-/// What the other end has to do wrong for a deviation to show.
+/// The other end's deviation that makes a deviation visible.
 const PROVOKED_BY: &[(&str, &str)] = &[
     ("mpa.accepts-any-revision", "mpa.request-revision"),
     ("mpa.accepts-bad-crc", "mpa.crc-flipped"),
@@ -63,7 +63,7 @@ const REFUSES: &[(&str, &str)] = &[
     ("mpa.refuses-revision-1", "MPA-7.1.1-2"),
     ("mpa.refuses-short-ulpdu", "MPA-8-2"),
     ("mpa.refuses-ulpdu-over-127", "MPA-8-2"),
-    ("mpa.reply-markers-not-asked", "MPA-8-2"),
+    ("mpa.reply-markers-not-requested", "MPA-8-2"),
     ("p2p.checks-rtr-stag", "MPA-8-2"),
     ("p2p.closes-enhanced", "P2P-10-4"),
     ("p2p.takes-open-ord-for-a-number", "P2P-9.1-24"),

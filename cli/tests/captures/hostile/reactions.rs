@@ -21,7 +21,7 @@ pub(crate) struct Case {
     /// The deviating end.
     pub(crate) end: usize,
     pub(crate) script: Script,
-    /// What the other end deviates in, to provoke it; empty for nothing.
+    /// The other end's deviation that provokes it; empty for none.
     pub(crate) provoked_by: &'static str,
     pub(crate) shows: Shows,
 }
@@ -99,6 +99,6 @@ cases! {
     "rdmap.serves-version-0" 1 TRAFFIC, "rdmap.request-version-0" => Shows::Terminates(0x0205);
     "rdmap.skips-terminate" 1 wrong(Wrong::WriteStag), "" => Shows::Terminates(0x1100);
     "rdmap.takes-more-reads" 1 TRAFFIC, "rdmap.reads-beyond-ord" => Shows::Terminates(0x1203);
-    "rdmap.tells-second-error" 1 TRAFFIC, "rdmap.reserved-opcode" => Shows::Monitor;
+    "rdmap.reports-second-error" 1 TRAFFIC, "rdmap.reserved-opcode" => Shows::Monitor;
     "rdmap.write-as-response" 0 TRAFFIC, "" => Shows::Refused(0x0206);
 }

@@ -1,5 +1,5 @@
-//! `weft sdp` as processes: TCP programs joined by two proxies, each end of a stream and each reset
-//! carried through, queries and answers of the port mapper, and what the other roles are for.
+//! `weft sdp` as processes: TCP programs joined by two proxies, ends and resets of streams in both
+//! directions, queries and answers of the port mapper, and the other roles.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 mod acknowledged;
@@ -128,7 +128,7 @@ fn a_server_that_is_not_there_resets_the_client() {
     let report = far.next_report();
     assert_eq!(report["end"], "failed", "{report}");
     assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
-    // What the near side sees is a connection that came about and broke.
+    // The near side observes a connection that was established and then broke.
     assert_eq!(near.next_report()["end"], "reset by the second side");
     // The peer of SDP is not there.
     drop(far);
@@ -153,7 +153,7 @@ fn connections_beyond_the_limit_wait_for_one_to_end() {
     let mut got = [0; 5];
     served.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"third");
-    // What is open when it is to end is reset.
+    // Open streams are reset when the process ends.
     let rest = near.terminate();
     let totals = rest.last().unwrap();
     assert_eq!((&totals["connections"], &totals["most"], &totals["stopped"]), (&3.into(), &2.into(), &2.into()));
@@ -311,7 +311,7 @@ fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
     // A source takes nothing.
     let services = [(&["echo"][..], 2000), (&["sink"], 2000), (&["source", "--octets", "3000"], 0)];
     for (what, input) in services {
-        for (deviation, code) in [(None, 0), (Some("sdp.len-one-more"), 1), (Some("sdp.data-behind-dis-conn"), 1)] {
+        for (deviation, code) in [(None, 0), (Some("sdp.len-one-more"), 1), (Some("sdp.data-after-dis-conn"), 1)] {
             let mut once = Listening::start(&[&["serve"], what, &["--listen", "127.0.0.1:0", "--once"]].concat());
             let deviate: Vec<&str> = deviation.into_iter().flat_map(|name| ["--deviate", name]).collect();
             connect(&once.at, &deviate, octets(input));

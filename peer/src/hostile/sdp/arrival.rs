@@ -113,7 +113,7 @@ deviations! {
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
         "continues after a message that the Mode does not allow";
-    "sdp.refuses-data-behind-dis-conn" [
+    "sdp.refuses-data-after-dis-conn" [
         SdpOut(|out| out.kept.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| {
             let closes = arrived.kept.count == 1;
@@ -142,7 +142,7 @@ deviations! {
         ["SDP-6.3.3.2-2"] "rejects a SinkAvail with an odd VA";
     "sdp.refuses-odd-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |it| it.word(28) & 1 != 0))]
         ["SDP-6.3.2.2-1"] "rejects a SrcAvail with an odd VA";
-    "sdp.refuses-oob-behind-octets" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| {
+    "sdp.refuses-oob-after-bytes" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| {
         it.octet(2) & FLAG_OOB_PRES != 0 && it.octets.len() > 17
     }))] ["SDP-6.1.2-9"] "rejects Data with ordinary bytes before the Out-Of-Band byte";
     "sdp.refuses-oob-pend-elsewhere" [SdpArrived(|arrived| for mid in [Mid::SRC_AVAIL, Mid::SINK_AVAIL, Mid::RDMA_RD_COMPL, Mid::MODE_CHANGE] {

@@ -109,7 +109,7 @@ deviations! {
         ["SDP-6.3.2.1-2"] "sends a SrcAvail for more than 2^31 bytes";
     "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.2.3-1", "SDP-9.2-4"] "sends a SrcAvail with an STag that does not exist";
-    "sdp.src-avail-va-behind-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
+    "sdp.src-avail-va-after-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
         let payload = message.payload.map_or(0, |piece| piece.len);
         message.word(VA_LOW, |va| va.wrapping_add(payload));
     }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the payload";

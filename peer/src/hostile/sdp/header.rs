@@ -61,7 +61,7 @@ deviations! {
         ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases MSeqAck by two if it is even";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |message| message.word(8, |mseq| mseq.wrapping_mul(2))))]
         ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "increments MSeq by two for each message";
-    "sdp.mseq-stands-still" [SdpOut(|out| later(out, |message| message.word(8, |_| 1)))]
+    "sdp.mseq-constant" [SdpOut(|out| later(out, |message| message.word(8, |_| 1)))]
         ["SDP-6.1.5-2", "SDP-10.1-1"] "sends MSeq 1 in every message";
     "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |message| {
         message.octet(2, |flags| *flags |= FLAG_OOB_PRES);

@@ -16,8 +16,8 @@ const VA_LOW: usize = 28;
 /// How many of the advertised Private Buffers are posted.
 const FEW: u32 = 2;
 
-/// What messages of the MID `advert` advertise is withdrawn when one of the MID `when` goes out,
-/// that one included.
+/// Withdraws the buffers that messages with MID `advert` advertise as soon as a message with MID
+/// `when` is sent, that message's own included.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
         let stag = word(head, STAG);
@@ -32,7 +32,7 @@ deviations! {
     "sdp.private-buffers-few" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Receive { buffer, .. }) if buffer.0 >= FEW) {
         out.out.clear();
     })] ["SDP-8.1.1-7", "SDP-8.1.1-23"] "posts two Private Buffers, whatever number it advertises";
-    "sdp.private-buffers-few-behind-suspension" [SdpOut(|out| match out.out.first() {
+    "sdp.private-buffers-few-after-suspension" [SdpOut(|out| match out.out.first() {
         Some(Output::Event(Event::Suspended { .. })) => out.kept.count = 1,
         Some(Output::Receive { .. }) if out.kept.count > FEW => out.out.clear(),
         Some(Output::Receive { .. }) if out.kept.count > 0 => out.kept.count += 1,

@@ -1,5 +1,5 @@
-//! Deviations that reject or ignore what a peer is permitted to do (sections 6, 8.1.1 and 9 to 12):
-//! an endpoint that does not use an option must accept it from others.
+//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12): an
+//! endpoint that does not use an option must accept it from others.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
@@ -97,7 +97,7 @@ deviations! {
             refuse(arrived, Mid::SINK_AVAIL, |_| is_open);
         }),
     ] ["SDP-11-12"] "rejects a SinkAvail while a SrcAvail is open";
-    "sdp.refuses-data-behind-hello" [SdpArrived(|arrived| {
+    "sdp.refuses-data-after-hello" [SdpArrived(|arrived| {
         let first = arrived.kept.count == 1;
         if is_first(arrived) {
             arrived.kept.count = 1;
@@ -106,7 +106,7 @@ deviations! {
             arrived.refuse();
         }
     })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "rejects Data that is the first message after Hello or HelloAck";
-    "sdp.refuses-data-behind-sink-avail" [
+    "sdp.refuses-data-after-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SINK_AVAIL, &[])),
         SdpArrived(|arrived| {
             let sent = arrived.kept.count == 1;

@@ -40,7 +40,7 @@ fn has_req_pipe(arrived: &SdpArrived<'_>) -> bool {
 }
 
 deviations! {
-    "sdp.ch-rcv-buf-ack-as-asked" [
+    "sdp.ch-rcv-buf-ack-as-requested" [
         SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) {
             arrived.kept.count = arrived.word(FIRST);
         }),
@@ -124,7 +124,7 @@ deviations! {
             out.kept.held = out.out.pop();
         }
     })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before the first";
-    "sdp.reads-behind-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
+    "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.tagged_offset += 8;
     })] ["SDP-9.2-10"] "starts a read eight bytes after the first missing byte";
     "sdp.reads-beyond-own-ord" [SdpOut(|out| {

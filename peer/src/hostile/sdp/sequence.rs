@@ -81,9 +81,9 @@ deviations! {
         message.resize(32);
     }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23", "SDP-12.4-2"]
         "sends a SrcAvail without payload in Combined Mode";
-    "sdp.data-behind-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "sends payload after a DisConn";
-    "sdp.data-behind-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "sends payload while a SrcAvail is open";
     "sdp.dis-conn-and-end" [SdpOut(|out| if out.mid() == Some(Mid::DIS_CONN) {
         out.out.push(Output::Disconnect { abortive: false });
@@ -149,7 +149,7 @@ deviations! {
         ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "answers a SrcAvail with two SendSms";
     "sdp.send-sm-unasked" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
         ["SDP-9.2-18", "SDP-8.2.2-10"] "sends a SendSm without a SrcAvail";
-    "sdp.sink-avail-behind-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, |_| true, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
+    "sdp.sink-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, |_| true, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
         ["SDP-9.5.5-11"] "sends a SinkAvail before the SinkAvailCancel is Processed";
     "sdp.sink-avail-cancel-twice" [SdpOut(|out| twice(out, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.5.5-11"] "sends a second SinkAvailCancel before the first is Processed";
@@ -170,10 +170,10 @@ deviations! {
         let early = out.compose(Mid::DATA, &[]);
         out.out.push(early);
     })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "sends a message as Connecting Peer before it has a HelloAck";
-    "sdp.src-avail-behind-cancel" [SdpOut(|out| {
+    "sdp.src-avail-after-cancel" [SdpOut(|out| {
         out.follow(Mid::SRC_AVAIL_CANCEL, |_| true, &[(Mid::SRC_AVAIL, &SRC_AH)]);
     })] ["SDP-9.5.4-10"] "sends a SrcAvail before the SrcAvailCancel is Processed";
-    "sdp.src-avail-behind-dis-conn" [SdpOut(|out| {
+    "sdp.src-avail-after-dis-conn" [SdpOut(|out| {
         out.follow(Mid::DIS_CONN, |_| true, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
     })] ["SDP-8.2.1-9", "SDP-6.2.3-2", "SDP-8.2.2-10"] "sends a SrcAvail after a DisConn";
     "sdp.src-avail-in-buffered" [SdpOut(|out| {
@@ -193,7 +193,7 @@ deviations! {
             out.lose(Mid::DATA);
         }
     })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "never sends Data without payload, whatever credit the peer has left";
-    "sdp.wr-compl-behind-mode-change" [SdpOut(|out| {
+    "sdp.wr-compl-after-mode-change" [SdpOut(|out| {
         if out.mid() == Some(Mid::RDMA_WR_COMPL) {
             out.kept.count = 1;
         } else if out.is_change_to(Mode::Combined) && out.kept.count == 1 {

@@ -47,9 +47,9 @@ deviations! {
             out.lose(Mid::SUSP_COMM);
         }
     })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's";
-    "sdp.data-behind-susp-comm" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-susp-comm" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-8", "SDP-13.1-2"] "sends payload after a SuspComm";
-    "sdp.data-behind-susp-comm-ack" [SdpOut(|out| after(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-susp-comm-ack" [SdpOut(|out| after(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-12", "SDP-6.5.2-2"] "sends payload after a SuspCommAck";
     "sdp.ignores-susp-comm" [SdpArrived(|arrived| if arrived.is(Mid::SUSP_COMM) {
         arrived.ignore();
@@ -70,7 +70,7 @@ deviations! {
         Some(Output::Disconnect { .. }) if out.kept.count == 1 => out.out.clear(),
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
-    "sdp.susp-comm-ack-behind-own" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
+    "sdp.susp-comm-ack-after-own" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.kept.count = u32::from(arrived.kept.count == 1 || arrived.is(Mid::SUSP_COMM))),
@@ -120,8 +120,8 @@ deviations! {
             _ => {}
         }),
     ] ["SDP-13-3", "SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from an STag that was advertised on the previous connection";
-    "sdp.write-behind-susp-comm" [SdpOut(|out| write_after(out, Mid::SUSP_COMM))]
+    "sdp.write-after-susp-comm" [SdpOut(|out| write_after(out, Mid::SUSP_COMM))]
         ["SDP-13.1.1-9", "SDP-13.1-2"] "sends a write after a SuspComm";
-    "sdp.write-behind-susp-comm-ack" [SdpOut(|out| write_after(out, Mid::SUSP_COMM_ACK))]
+    "sdp.write-after-susp-comm-ack" [SdpOut(|out| write_after(out, Mid::SUSP_COMM_ACK))]
         ["SDP-13.1.1-13", "SDP-6.5.2-2"] "sends a write after a SuspCommAck";
 }

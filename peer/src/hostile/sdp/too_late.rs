@@ -1,6 +1,6 @@
-//! Deviations in what goes on although something has ended it: a revocation (sections 9.5.4 and
-//! 9.5.5), a ModeChange out of Pipelined Mode (section 12.4), a request of the peer to resize that
-//! crosses one's own (section 10.6.1).
+//! Deviations that continue an action after its end: a revocation (sections 9.5.4 and 9.5.5), a
+//! ModeChange out of Pipelined Mode (section 12.4), a request of the peer to resize that crosses
+//! one's own (section 10.6.1).
 
 use weft_core::wire::sdp::{Mid, Mode};
 
@@ -11,9 +11,9 @@ use crate::verbs::RemoteAddress;
 const NOBODY: OpId = OpId(u64::MAX >> 2);
 
 deviations! {
-    "sdp.ch-rcv-buf-ack-behind-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
+    "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
         ["SDP-10.6.1-1", "SDP-6.4.2-3"] "answers a ChRcvBuf that crosses its own, as Accepting Peer";
-    "sdp.pipelined-behind-mode-change" [SdpOut(|out| {
+    "sdp.pipelined-after-mode-change" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if out.is_change_to(Mode::Pipelined) {
             out.kept.count = 1;
@@ -24,7 +24,7 @@ deviations! {
         }
     })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
         "uses SinkAvails after its ModeChange out of Pipelined Mode";
-    "sdp.writes-behind-cancel" [
+    "sdp.writes-after-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
             let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));
             arrived.kept.sink = Some(RemoteAddress { stag: arrived.word(20), tagged_offset });

@@ -168,7 +168,7 @@ pub(crate) const CHECKS: &[Check] = &[
         machine.close();
         machine.octets_sent() == right_plain()[..28] && machine.sent.last() == Some(&Transmit::Fin)
     }),
-    ("mpa.drops-behind-first-fpdu", |d| {
+    ("mpa.drops-after-first-fpdu", |d| {
         receives(d, true, false, &[&[send(1, b"one"), send(2, b"two")].concat()]).received() == [b"one"]
     }),
     ("mpa.drops-first-fpdu", |d| receives(d, true, false, &[&send(1, b"one")]).received().is_empty()),

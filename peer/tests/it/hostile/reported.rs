@@ -49,7 +49,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let mut deframer = Deframer::deviating(Framing { markers: false, crc: true }, d.clone());
         deframer.next(&mut &octets[..]).unwrap().unwrap() == &octets[2..]
     }),
-    ("p2p.swaps-told-depths", |d| {
+    ("p2p.swaps-reported-depths", |d| {
         reported_frame(d, WITH_WORDS).enhanced.is_some_and(|words| (words.ird, words.ord) == (5, 3))
     }),
     ("p2p.takes-open-ird-for-none", |d| match concluded(d, [0x3f, 0xff, 0, 1]) {
@@ -57,5 +57,5 @@ pub(crate) const CHECKS: &[Check] = &[
         other => panic!("{other:?}"),
     }),
     ("p2p.takes-open-ord-for-a-number", |d| matches!(concluded(d, [0, 4, 0x3f, 0xff]), AfterReply::Impossible(..))),
-    ("p2p.tells-words", |d| reported_length(d, WITH_WORDS) == 6),
+    ("p2p.reports-words", |d| reported_length(d, WITH_WORDS) == 6),
 ];

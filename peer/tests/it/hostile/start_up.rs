@@ -144,7 +144,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.refuses-reserved-bits", |d| refuses(&responder(d, &frame(REQUEST, [0x44, 1, 0, 0], 0)))),
     ("mpa.refuses-revision-1", |d| refuses(&responder(d, REQUEST))),
     ("mpa.reply-key", |d| reply(d, REQUEST)[..16] == REQUEST[..16]),
-    ("mpa.reply-markers-not-asked", |d| {
+    ("mpa.reply-markers-not-requested", |d| {
         // An FPDU in the format of M=0 is not understood.
         let mut machine = responder(d, REQUEST);
         let m = machine.octets_sent()[16] & 0x80;

@@ -7,6 +7,7 @@ use mlua::{Lua, LuaString, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
 
 use crate::script::fields::Fields;
+use crate::script::old_names;
 use crate::sdp::{Counters, Draft};
 use crate::stage::Message;
 
@@ -35,8 +36,10 @@ pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Ta
         *value = fields.or(field.name, value.cast_signed())?.cast_unsigned();
     }
     draft.payload = fields.octets("payload")?.unwrap_or_default();
-    draft.trailing =
-        fields.renamed::<LuaString>("trailing", "behind")?.map(|octets| octets.as_bytes().to_vec()).unwrap_or_default();
+    draft.trailing = fields
+        .renamed::<LuaString>("trailing", old_names::TRAILING)?
+        .map(|octets| octets.as_bytes().to_vec())
+        .unwrap_or_default();
     draft.order = match fields.optional::<String>("order")?.as_deref() {
         None => None,
         Some("figure") => Some(FieldOrder::Figure),

@@ -47,7 +47,7 @@ impl Looker {
         let declared = self.target.service();
         let (what, service) = match seen.service() {
             Some(service) => (does(service), service.as_str()),
-            None => ("says nothing, and does not close", "no service that weft knows"),
+            None => ("sends nothing, and does not close", "no service that weft knows"),
         };
         let works = seen.service() == Some(declared);
         let not = if works { String::new() } else { format!(", not {}", declared.as_str()) };
@@ -74,8 +74,8 @@ impl Looker {
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
         let (mut found, mut has_answered) = (false, false);
         for (start, order, what) in STARTS {
-            // What looks like nothing in one order may be a HelloAck in the other; silence is
-            // silence.
+            // An answer that is invalid in one order may be a HelloAck in the other; silence is the
+            // same in both.
             if order == FieldOrder::Mirrored && (found || !has_answered) {
                 break;
             }
@@ -96,6 +96,6 @@ fn does(service: Service) -> &'static str {
     match service {
         Service::SdpEcho => "sends back what it gets",
         Service::SdpSource => "sends of its own accord",
-        _ => "takes what it gets, and says nothing",
+        _ => "accepts the data, and sends nothing",
     }
 }

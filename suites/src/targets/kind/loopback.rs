@@ -24,7 +24,7 @@ use crate::model::Role;
 
 pub(super) const KIND: Kind = Kind {
     name: "builtin-tcp",
-    about: "weft's own responder behind a loopback TCP port.",
+    about: "weft's own responder on a loopback TCP port.",
     read: |file| builtin::read(file, Loopback::default()),
 };
 

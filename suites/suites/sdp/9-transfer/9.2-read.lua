@@ -156,7 +156,7 @@ do
 end
 
 case {
-  id = "sdp/9-transfer/read-whole",
+  id = "sdp/9-transfer/read-from-first-byte",
   version = 1,
   title = "The target's SrcAvail advertises memory that begins with its payload",
   requirements = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" },

@@ -1,0 +1,67 @@
+//! Names that deviations had in earlier versions. They still work, with a warning in the log.
+
+/// The old name and the new one.
+const NAMES: [(&str, &str); 37] = [
+    ("ddp.message-behind-terminate", "ddp.message-after-terminate"),
+    ("ddp.mo-stands-still", "ddp.mo-constant"),
+    ("ddp.msn-stands-still", "ddp.msn-constant"),
+    ("ddp.to-stands-still", "ddp.to-constant"),
+    ("mpa.drops-behind-first-fpdu", "mpa.drops-after-first-fpdu"),
+    ("mpa.reply-markers-not-asked", "mpa.reply-markers-not-requested"),
+    ("p2p.swaps-told-depths", "p2p.swaps-reported-depths"),
+    ("p2p.tells-words", "p2p.reports-words"),
+    ("pm.keeps-asked-address", "pm.keeps-requested-address"),
+    ("rdmap.tells-immediate-late", "rdmap.reports-immediate-late"),
+    ("rdmap.tells-one-octet-more", "rdmap.reports-one-byte-more"),
+    ("rdmap.tells-received-twice", "rdmap.reports-received-twice"),
+    ("rdmap.tells-second-error", "rdmap.reports-second-error"),
+    ("rdmap.write-told-as-protection", "rdmap.write-reported-as-protection"),
+    ("sdp.ch-rcv-buf-ack-as-asked", "sdp.ch-rcv-buf-ack-as-requested"),
+    ("sdp.ch-rcv-buf-ack-behind-own", "sdp.ch-rcv-buf-ack-after-own"),
+    ("sdp.data-behind-dis-conn", "sdp.data-after-dis-conn"),
+    ("sdp.data-behind-src-avail", "sdp.data-after-src-avail"),
+    ("sdp.data-behind-susp-comm", "sdp.data-after-susp-comm"),
+    ("sdp.data-behind-susp-comm-ack", "sdp.data-after-susp-comm-ack"),
+    ("sdp.mseq-stands-still", "sdp.mseq-constant"),
+    ("sdp.pipelined-behind-mode-change", "sdp.pipelined-after-mode-change"),
+    ("sdp.private-buffers-few-behind-suspension", "sdp.private-buffers-few-after-suspension"),
+    ("sdp.reads-behind-payload", "sdp.reads-after-payload"),
+    ("sdp.refuses-data-behind-dis-conn", "sdp.refuses-data-after-dis-conn"),
+    ("sdp.refuses-data-behind-hello", "sdp.refuses-data-after-hello"),
+    ("sdp.refuses-data-behind-sink-avail", "sdp.refuses-data-after-sink-avail"),
+    ("sdp.refuses-oob-behind-octets", "sdp.refuses-oob-after-bytes"),
+    ("sdp.sink-avail-behind-cancel", "sdp.sink-avail-after-cancel"),
+    ("sdp.src-avail-behind-cancel", "sdp.src-avail-after-cancel"),
+    ("sdp.src-avail-behind-dis-conn", "sdp.src-avail-after-dis-conn"),
+    ("sdp.src-avail-va-behind-payload", "sdp.src-avail-va-after-payload"),
+    ("sdp.susp-comm-ack-behind-own", "sdp.susp-comm-ack-after-own"),
+    ("sdp.wr-compl-behind-mode-change", "sdp.wr-compl-after-mode-change"),
+    ("sdp.write-behind-susp-comm", "sdp.write-after-susp-comm"),
+    ("sdp.write-behind-susp-comm-ack", "sdp.write-after-susp-comm-ack"),
+    ("sdp.writes-behind-cancel", "sdp.writes-after-cancel"),
+];
+
+/// The present name of a deviation. Logs a warning if `name` is an old one.
+pub(super) fn current(name: &str) -> &str {
+    match NAMES.iter().find(|(old, _)| *old == name) {
+        Some((_, new)) => {
+            tracing::warn!("`{name}` is an old name; use `{new}`");
+            new
+        }
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::{all, by_name};
+
+    #[test]
+    fn every_old_name_finds_its_deviation() {
+        for (old, new) in NAMES {
+            assert_eq!(by_name(old).unwrap().name, new);
+            assert!(all().all(|deviation| deviation.name != old), "{old}");
+        }
+    }
+}
