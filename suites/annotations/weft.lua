@@ -3,7 +3,7 @@
 
 ---@class weft.fields.case
 ---@field id string
----@field version integer
+---@field version? integer
 ---@field title string
 ---@field requirements string|(string|string[])[]
 ---@field roles? string[]
@@ -1500,7 +1500,7 @@ local Tester = {}
 ---@param options? weft.fields.good_exchange
 function Tester:good_exchange(options) end
 
----Shows by a good exchange after the last expectation that the target still works.
+---Shows by a good exchange after an expectation that the target still works. weft does this at the end of each case; call it if more follows.
 ---@param options? weft.fields.good_exchange
 function Tester:liveness(options) end
 

@@ -118,8 +118,9 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         return without_evidence(Verdict::Error, explanation, source());
     }
     if !log.alive_before || !log.alive_after {
-        let missing = if log.alive_before { "t:liveness() after" } else { "t:good_exchange() before" };
-        let explanation = format!("The case has no {missing} its stimulus: a pass needs a target that was alive.");
+        let missing =
+            if log.alive_before { "stimulus or expectation" } else { "t:good_exchange() before its stimulus" };
+        let explanation = format!("The case has no {missing}: a pass needs a target that was alive.");
         return without_evidence(Verdict::Error, explanation, source());
     }
     let last = log.met.last();

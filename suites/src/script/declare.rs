@@ -11,7 +11,7 @@ use super::combination::{Combination, Strategy};
 use super::fields::Fields;
 use super::location;
 use super::options::Ids;
-use crate::model::{CaseInfo, CaseKey, ParameterValue, SourceLocation};
+use crate::model::{CaseInfo, CaseKey, ParameterValue, Role, SourceLocation};
 
 /// A declared case with its function, which belongs to the Lua state of the script.
 pub(crate) struct Declared {
@@ -44,7 +44,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     let mut fields = Fields::new(lua, "case", Some(table));
     let id: String = fields.required("id")?;
     check_id(&id, &source.file).map_err(|why| fields.wrong("id", &why))?;
-    let version: u32 = fields.required("version")?;
+    let version: u32 = fields.or("version", 1)?;
     let title: String = fields.required("title")?;
     let Ids(names) = fields.required("requirements")?;
     let mut requirements = Vec::new();
@@ -52,8 +52,8 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
         let known = name.parse::<RequirementId>().map_err(|error| fields.wrong("requirements", &error.to_string()))?;
         requirements.push(known);
     }
-    let roles = words(lua, &mut fields, "roles")?;
-    let capabilities = words(lua, &mut fields, "capabilities")?;
+    let roles = words(lua, &mut fields, "roles")?.unwrap_or_else(|| vec![Role::Responder]);
+    let capabilities = words(lua, &mut fields, "capabilities")?.unwrap_or_default();
     let tags: Vec<String> = fields.or("tags", Vec::new())?;
     let parameters = parameters(&mut fields)?;
     let combination = combination(lua, &mut fields)?;
@@ -72,17 +72,18 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     Ok(Declared { info, combination, run })
 }
 
-/// A list of words from a fixed set.
-fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<T>> {
+/// A list of words from a fixed set; `None` if the script does not have the field.
+fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<Vec<T>>> {
+    let Some(words) = fields.optional::<Vec<String>>(name)? else { return Ok(None) };
     let mut known = Vec::new();
-    for word in fields.or::<Vec<String>>(name, Vec::new())? {
+    for word in words {
         let value = lua.create_string(&word)?;
         known.push(lua.from_value(Value::String(value)).map_err(|error| {
             let why = location::of_error(&error, "").1;
             fields.wrong(name, why.strip_prefix("deserialize error: ").unwrap_or(&why))
         })?);
     }
-    Ok(known)
+    Ok(Some(known))
 }
 
 fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<ParameterValue>>> {

@@ -20,7 +20,8 @@ pub(crate) struct ScriptFault {
     pub(crate) message: String,
 }
 
-/// Runs the function of a case to its end. The stage's record has the target's actions.
+/// Runs the function of a case to its end, and then a good exchange, unless the function did one
+/// after its last expectation. The stage's record has the target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,
@@ -40,10 +41,18 @@ pub(crate) async fn invoke(
     let parameters = parameter_table(&lua, &key.parameters).map_err(|error| fault(error.to_string()))?;
     let requirements = Arc::new(case.info.requirements.clone());
     let needs_agent = case.info.capabilities.contains(&Capability::Agent);
-    let context = Context { stage, target, requirements };
+    let context = Context { stage: Arc::clone(&stage), target, requirements };
     let agent = needs_agent.then(|| TargetVerbs { context: context.clone() });
     let tester = Tester { context };
-    let run = declared.run.call_async::<()>((tester, parameters, agent));
+    let run = async {
+        declared.run.call_async::<()>((tester, parameters, agent)).await?;
+        let mut stage = stage.lock().await;
+        let log = stage.log();
+        if log.decision.is_none() && !log.alive_after && log.lost == 0 {
+            stage.good_exchange(Vec::new(), Some(&case.info.source)).await.map_err(mlua::Error::external)?;
+        }
+        mlua::Result::Ok(())
+    };
     match tokio::time::timeout(limits.time, run).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) if error.downcast_ref::<Stop>().is_some() => Ok(()),

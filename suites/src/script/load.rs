@@ -275,7 +275,7 @@ case {
     fn rejects_each_mistake_with_its_line() {
         for (good, bad, line, word) in [
             ("\"MPA-7.1.1-2\"", "\"MPA-7.1.1-999\"", 6, "no requirement is called"),
-            ("version = 1", "versoin = 1", 2, "\"version\""),
+            ("version = 1", "versoin = 1", 4, "no field \"versoin\""),
             ("title = \"A title\",", "title = \"A title\",\n  titel = \"x\",", 6, "no field \"titel\""),
             ("{ \"responder\" }", "{ \"respnder\" }", 7, "unknown variant"),
             ("{ \"responder\" }", "{}", 2, "roles"),

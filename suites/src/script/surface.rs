@@ -9,7 +9,6 @@
 //! conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "hi" }, position = conn:position() }, { cuts = { 3, 16 }, pause = 0.01 })
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
 //! conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
-//! t:liveness()
 //! ```
 //!
 //! If an expectation with a `requirement` is not met, the case fails. An expectation without one is
@@ -35,7 +34,8 @@ surface! {
     /// Uses the target's service on a connection of its own. Call it before the stimulus.
     async good_exchange() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
 
-    /// Shows by a good exchange after the last expectation that the target still works.
+    /// Shows by a good exchange after an expectation that the target still works. weft does this at
+    /// the end of each case; call it if more follows.
     async liveness() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
 
     /// Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and

@@ -15,8 +15,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn }:flip(0, p.bits) }, { deviates = true })
     conn:expect_fpdu { requirement = "DDP-4.1-11", opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -41,8 +39,6 @@ case {
     -- A basic case checks where the target places the bytes of each segment.
     t:check(fpdu.payload == payload, { expected = "the bytes of both segments", actual = ("%d bytes that differ"):format(#fpdu.payload) })
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -63,8 +59,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, ddp_version = p.version } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-4.1-13", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-13", error = "12 06" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -85,8 +79,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", ddp_version = p.version } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-4.1-13", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-7", error = "11 04" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -114,7 +106,5 @@ case {
     -- The cases above check the error code.
     conn:expect_terminate { requirement = "DDP-4.1-13" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }

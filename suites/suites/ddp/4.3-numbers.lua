@@ -2,10 +2,8 @@
 
 case {
   id = "ddp/4.3-numbers/queues",
-  version = 1,
   title = "The target numbers the messages of each queue from 1, independently of the other queues",
   requirements = { "DDP-4.3-7", "DDP-4.3-6" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "send", "read" },
 
@@ -26,8 +24,6 @@ case {
     conn:expect_fpdu { opcode = 0 }
     conn:expect_fpdu { requirement = "DDP-4.3-6", opcode = 3, qn = 0, msn = 2, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -66,8 +62,6 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -91,7 +85,5 @@ case {
       requirement = "DDP-4.1-4", expected = "L=1 in the segment with the last byte", actual = ("L=0 in segment %d"):format(#segments),
     })
     conn:close()
-
-    t:liveness()
   end,
 }

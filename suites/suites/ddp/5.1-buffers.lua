@@ -49,17 +49,13 @@ case {
       first = 0
     end
     write_within(t, conn, op, first, p.at, p.length, { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" })
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/5.1-buffers/page",
-  version = 1,
   title = "The target accepts a Write, and a Read of it, that cross a page boundary at any of their bytes",
   requirements = { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "write" },
   parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } },
@@ -76,14 +72,11 @@ case {
       t:unimplemented("The buffer lies in one page.")
     end
     write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/5.1-buffers/again",
-  version = 1,
   title = "The target accepts repeated Writes to the same bytes",
   requirements = { "DDP-5.1.1-4" },
   roles = { "responder", "initiator" },
@@ -103,8 +96,6 @@ case {
       actual = same and "as expected" or "other bytes",
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -126,17 +117,13 @@ case {
     -- It has no effect: the target sends no Terminate and does not close.
     conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/5.1-buffers/own-queues",
-  version = 1,
   title = "The target answers a Read Request without a receive, and uses none",
   requirements = { "DDP-5.1.2-5" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read" },
 
@@ -151,14 +138,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
     conn:expect_fpdu { requirement = "DDP-5.1.2-5", opcode = 2, payload = "", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/5.1-buffers/empty-segment",
-  version = 1,
   title = "The target places a Write that has an empty segment, or rejects it with a Terminate",
   -- RFC 5041 neither forbids such a segment nor defines its use. A Read after it is valid: the
   -- target has to answer it, or to give the reason in a Terminate. A target that closes without a
@@ -203,7 +187,5 @@ case {
     local same = answer.payload == "weftweft"
     t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes" })
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -87,8 +87,6 @@ case {
     conn:send(cut(payload, 1, p.cut))
     expect_echo(t, conn, payload)
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -112,8 +110,6 @@ case {
     }
     conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -169,8 +165,6 @@ case {
       end
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -199,8 +193,6 @@ case {
       })
     until fpdu.last
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -223,7 +215,5 @@ case {
       expect(number)
     end
     conn:close()
-
-    t:liveness()
   end,
 }

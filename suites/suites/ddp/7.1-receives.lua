@@ -3,7 +3,6 @@
 
 case {
   id = "ddp/7.1-receives/none",
-  version = 1,
   title = "The target rejects a Send for which no receive is posted, or lets it wait for one",
   requirements = { "DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9", "DDP-7.1-20" },
   roles = { "responder", "initiator" },
@@ -39,14 +38,11 @@ case {
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
     end
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/7.1-receives/too-long",
-  version = 1,
   title = "The target rejects and reports a Send longer than its receive, and writes nothing after the buffer",
   requirements = { "DDP-7.1-8", "RDMAP-5.3-4", "DDP-7.2-12", "DDP-7.1-20" },
   roles = { "responder", "initiator" },
@@ -75,7 +71,5 @@ case {
       expected = "unchanged bytes before and after the buffer",
       actual = "changed bytes",
     })
-
-    t:liveness()
   end,
 }

@@ -26,8 +26,6 @@ case {
       error = "11 00",
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -61,8 +59,6 @@ case {
       conn:expect_terminate { requirement = ALL, terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
       conn:expect_close()
     end
-
-    t:liveness()
   end,
 }
 
@@ -89,7 +85,5 @@ case {
       error = { "11 03", "11 01" },
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }

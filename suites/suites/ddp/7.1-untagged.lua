@@ -18,8 +18,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-7.1-1", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -48,8 +46,6 @@ case {
       error = { "12 03", "12 02" },
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -76,8 +72,6 @@ case {
       error = { "12 04", "12 05" },
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -103,8 +97,6 @@ case {
       error = "12 05",
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -126,7 +118,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.all - p.first), msn = op.msn, mo = p.first } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-7.1-8", code = "DDP-7.2-12", error = { "12 05", "12 04" } }
     conn:expect_close()
-
-    t:liveness()
   end,
 }

@@ -51,8 +51,6 @@ local function write(wrong, title, requirements, code, errors)
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
       expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
-
-      t:liveness()
     end,
   }
 end
@@ -75,7 +73,6 @@ end
 local function read(wrong, title, requirements, code, errors)
   case {
     id = "ddp/8.3-rights/read-" .. wrong,
-    version = 1,
     title = "The target rejects a Read " .. title .. ", and reports it",
     requirements = { "RDMAP-7.1-1", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
@@ -90,8 +87,6 @@ local function read(wrong, title, requirements, code, errors)
       conn:expect_terminate { requirement = requirements, code = code, error = errors }
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
-
-      t:liveness()
     end,
   }
 end
@@ -106,7 +101,6 @@ local BACK = { "DDP-8.3-1", "DDP-8.3.1-4", "RDMAP-3.2-9", "RDMAP-8.1.1-4" }
 
 case {
   id = "ddp/8.3-rights/given-back",
-  version = 1,
   title = "The target rejects a Write to, and a Read from, a deregistered region",
   requirements = BACK,
   roles = { "responder", "initiator" },
@@ -126,14 +120,11 @@ case {
     end
     conn:expect_terminate { requirement = BACK }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "ddp/8.3-rights/edges",
-  version = 1,
   title = "The target accepts a Write and a Read of the first and of the last byte of a region",
   requirements = { "DDP-5.1.1-1", "RDMAP-4.4-10" },
   roles = { "responder", "initiator" },
@@ -161,8 +152,6 @@ case {
       actual = "other bytes in the region",
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -171,7 +160,6 @@ case {
 local function window(wrong, title, it, requirements)
   case {
     id = "ddp/8.3-rights/window-" .. wrong,
-    version = 1,
     title = "The target rejects a Write to a memory window " .. title .. ", and changes nothing",
     requirements = { "DDP-7.1-16", table.unpack(requirements) },
     roles = { "responder", "initiator" },
@@ -198,8 +186,6 @@ local function window(wrong, title, it, requirements)
       wire:expect_close()
       expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
       if wrong == "stream" then conn:reset() end
-
-      t:liveness()
     end,
   }
 end

@@ -7,10 +7,8 @@ end
 
 case {
   id = "mpa-p2p/5-completions/responder",
-  version = 1,
   title = "The responder completes its first receive with a Send, not with a start-up frame or an empty Write",
   requirements = { "P2P-5-7" },
-  roles = { "responder" },
   capabilities = { "agent", "revision-2" },
   tags = { "startup", "enhanced", "agent" },
   parameters = { ready = { "none", "write" } },
@@ -38,14 +36,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = 1, payload = "first" } })
     pair:expect_completion { work = works[1], operation = "receive", octets = 5 }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/5-completions/initiator",
-  version = 1,
   title = "The initiator completes its first receive with a Send, not with a start-up frame",
   requirements = { "P2P-5-7" },
   roles = { "initiator" },
@@ -69,7 +64,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = 1, payload = "first" } })
     pair:expect_completion { work = works[1], operation = "receive", octets = 5 }
     conn:reset()
-
-    t:liveness()
   end,
 }

@@ -2,10 +2,8 @@
 
 case {
   id = "mpa-p2p/6-frames/reply",
-  version = 1,
   title = "The responder answers an enhanced Request with a Reply of revision 2 that ends after IRD and ORD",
   requirements = { "P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-6-1", "P2P-6-4", "P2P-6-6", "P2P-6-10" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { private_data = { "", "x", "12345678" }, peer_to_peer = { true, false } },
@@ -28,17 +26,13 @@ case {
     -- Bytes that PD_Length does not count would arrive now.
     conn:expect_silence { requirement = "P2P-6-10", within = 0.5 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/unenhanced",
-  version = 1,
   title = "The responder answers a Request with S=0 with a Reply with S=0, also in revision 2",
   requirements = { "P2P-10-3", "P2P-10-11", "P2P-6-3" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { revision = { 1, 2 }, private_data = { "", "12345678" } },
@@ -57,17 +51,13 @@ case {
       actual = "revision " .. reply.revision,
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/revision-1",
-  version = 1,
   title = "The responder of revision 2 accepts Requests of revision 1",
   requirements = { "P2P-6-8", "P2P-10-10", "P2P-1.1-1" },
-  roles = { "responder" },
   capabilities = { "revision-1", "revision-2" },
   tags = { "startup", "enhanced" },
 
@@ -76,17 +66,13 @@ case {
     conn:send(mpa.request { revision = 1 })
     conn:expect_reply { requirement = { "P2P-6-8", "P2P-10-10", "P2P-1.1-1" }, reject = false, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/reserved",
-  version = 1,
   title = "The responder ignores the four reserved bits after S",
   requirements = { "P2P-6-5" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } },
@@ -99,17 +85,13 @@ case {
     conn:send(legal:flip(16, p.bits), { deviates = legal })
     conn:expect_reply { requirement = "P2P-6-5", reject = false, enhanced = true, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/no-room",
-  version = 1,
   title = "The responder closes, or sends R=1, if a Request with S=1 is too short for IRD and ORD",
   requirements = { "P2P-6-12" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { length = { 0, 1, 2, 3 } },
@@ -120,17 +102,13 @@ case {
     local conn = t:connect()
     conn:send(mpa.request { flags = 0x50, revision = 2, private_data = ("\0"):rep(p.length) })
     conn:expect_close { requirement = "P2P-6-12", or_reject = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/longest",
-  version = 1,
   title = "The responder accepts 508 bytes of private data after IRD and ORD",
   requirements = { "P2P-6-10" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { length = { 253, 257, 508 } },
@@ -142,17 +120,13 @@ case {
     conn:send(t:request { enhanced = true, revision = 2, private_data = ("x"):rep(p.length) })
     conn:expect_reply { requirement = "P2P-6-10", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/6-frames/not-supported",
-  version = 1,
   title = "The responder without enhanced set-up closes on an enhanced Request, and sends no Reply",
   requirements = { "P2P-10-4" },
-  roles = { "responder" },
   tags = { "startup", "enhanced" },
   parameters = { ird = { 0, 1 }, private_data = { "", "12345678" } },
 
@@ -171,7 +145,5 @@ case {
       expected = "the target closes the connection and sends no byte before",
       actual = event == "reply" and ("a Reply of revision %d with S=0"):format(reply.revision) or event or "nothing, and the connection stays open",
     })
-
-    t:liveness()
   end,
 }

@@ -31,7 +31,6 @@ end
 
 case {
   id = "mpa-p2p/9-initiator/request",
-  version = 1,
   title = "The initiator's enhanced Request has S=1, revision 2, and IRD and ORD, which PD_Length counts",
   requirements = { "P2P-6-1", "P2P-6-2", "P2P-6-4", "P2P-6-6", "P2P-6-10", "P2P-9.2-2", "MPA-7.1.1-24" },
   roles = { "initiator" },
@@ -58,14 +57,11 @@ case {
       actual = kinds(request),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/ready",
-  version = 1,
   title = "The initiator sends one empty ready-to-receive message of the Reply's kind as its first FPDU",
   requirements = { "P2P-9.2-9", "P2P-1.1-2", "P2P-1.1-3", "P2P-3-3", "P2P-5-4", "P2P-9.3-1", "P2P-mail.4-1" },
   roles = { "initiator" },
@@ -96,14 +92,11 @@ case {
     end
     conn:expect_fpdu { requirement = { "P2P-1.1-3", "P2P-9.3-1" }, opcode = 3, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/send-counts",
-  version = 1,
   title = "The initiator's ready-to-receive Send has MSN 1, and its next Send has MSN 2",
   requirements = { "P2P-9.2-13", "RDMAP-5.3-16" },
   roles = { "initiator" },
@@ -123,14 +116,11 @@ case {
       }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/choice",
-  version = 1,
   title = "The initiator sends one ready-to-receive message if the Reply has several kinds",
   requirements = { "P2P-1.1-3", "P2P-9.2-9", "P2P-mail.0-1" },
   roles = { "initiator" },
@@ -151,14 +141,11 @@ case {
       actual = ("opcode %d, %d bytes of payload"):format(fpdu.opcode, #fpdu.payload),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/no-kind",
-  version = 1,
   title = "The initiator sends Terminate 20 07 and closes if the Reply has no kind that it can send",
   requirements = { "P2P-9.2-16", "P2P-9.2-23", "P2P-8-3", "P2P-8-5", "RDMAP-4.8-36" },
   roles = { "initiator" },
@@ -172,14 +159,11 @@ case {
       requirement = "P2P-9.2-16", terminate = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
     }
     conn:expect_close { requirement = "P2P-9.2-16", within = 60, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/no-room",
-  version = 1,
   title = "The initiator closes without an FPDU if a Reply with S=1 is too short for IRD and ORD",
   requirements = { "P2P-6-12" },
   roles = { "initiator" },
@@ -193,14 +177,11 @@ case {
     -- Such a Reply is malformed, whatever the Request was. The target may send a Terminate (RFC
     -- 6581 section 8).
     conn:expect_close { requirement = "P2P-6-12", after_terminate = true, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/too-many-reads",
-  version = 1,
   title = "The initiator sends Terminate 20 06 and closes if the Reply's ORD is more than it supports",
   requirements = { "P2P-9.1-10", "P2P-9.1-24", "P2P-8-2", "P2P-8-4", "RDMAP-4.8-36" },
   roles = { "initiator" },
@@ -226,14 +207,11 @@ case {
       actual = ("M=%s D=%s R=%s, %d more bytes"):format(terminate.m, terminate.d, terminate.r, #terminate.rest),
     })
     conn:expect_close { requirement = "P2P-9.1-10", within = 60, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/ird",
-  version = 1,
   title = "The initiator serves as many Reads at a time as its IRD allows",
   requirements = { "P2P-9.1-1" },
   roles = { "initiator" },
@@ -258,14 +236,11 @@ case {
       conn:expect_fpdu { requirement = "P2P-9.1-1", opcode = 2, overdue_fails = true }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9-initiator/raised-ird",
-  version = 1,
   title = "The initiator serves the Reply's ORD of Reads, one more than its IRD, or sends a Terminate",
   requirements = { "P2P-9.1-23" },
   roles = { "initiator" },
@@ -312,7 +287,5 @@ case {
     end
     t:check(true, { requirement = "P2P-9.1-23", expected = reads .. " Read Responses", actual = "as many" })
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -14,10 +14,8 @@ end
 
 case {
   id = "mpa-p2p/9.1-depths/ord",
-  version = 1,
   title = "The responder sends an ORD of at most the Request's IRD",
   requirements = { "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { ird = { 0, 1, 2, 3, 7, 128, 0x3ffe }, ord = { 0, 1, 16 } },
@@ -33,17 +31,13 @@ case {
       actual = depths(reply),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.1-depths/ird",
-  version = 1,
   title = "The responder answers a Request for one Read at a time with an IRD of at least 1",
   requirements = { "P2P-9.1-7", "P2P-9.1-3" },
-  roles = { "responder" },
   capabilities = { "revision-2", "rping" },
   tags = { "startup", "enhanced" },
   parameters = { ird = { 1, 16 } },
@@ -55,17 +49,13 @@ case {
     local reply = conn:expect_reply { requirement = "P2P-9.1-3", reject = false, enhanced = true }
     t:check(reply.ird >= 1, { requirement = { "P2P-9.1-7", "P2P-9.1-3" }, expected = "IRD of at least 1", actual = depths(reply) })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.1-depths/open",
-  version = 1,
   title = "The responder answers ORD 0x3FFF with IRD 0x3FFF and the reverse; the other depth is as usual",
   requirements = { "P2P-9.1-12", "P2P-9.1-13", "P2P-9.1-14", "P2P-9.1-17", "P2P-9-1", "P2P-9-2", "P2P-9-7" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { ird = { 3, 0x3fff }, ord = { 3, 0x3fff } },
@@ -87,17 +77,13 @@ case {
     t:check(ird, { requirement = { "P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17" }, expected = ("the IRD for ORD %#x"):format(p.ord), actual = actual })
     t:check(ord, { requirement = { "P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17" }, expected = ("the ORD for IRD %#x"):format(p.ird), actual = actual })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.1-depths/no-reads",
-  version = 1,
   title = "The responder sends no Read Request with ORD 0, even if its service needs one",
   requirements = { "P2P-9.1-18", "RDMAP-6.1-7" },
-  roles = { "responder" },
   capabilities = { "revision-2", "rping" },
   tags = { "startup", "enhanced", "read" },
 
@@ -115,8 +101,6 @@ case {
       expected = "no Read Request",
       actual = reads and "a Read Request" or event or "nothing",
     })
-
-    t:liveness()
   end,
 }
 
@@ -126,10 +110,8 @@ case {
 local function zero_depths(name, title, requirements, made)
   case {
     id = "mpa-p2p/9.1-depths/nothing-held-" .. name,
-    version = 1,
     title = "The responder rejects " .. title .. " if IRD and ORD are zero",
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "revision-2", "rping" },
     tags = { "startup", "enhanced", "read", "refusal", "robust" },
     parameters = { first = { true, false } },
@@ -146,8 +128,6 @@ local function zero_depths(name, title, requirements, made)
       conn:send(mpa.fpdu { ulpdu = made() })
       conn:expect_terminate { requirement = requirements }
       conn:expect_close()
-
-      t:liveness()
     end,
   }
 end

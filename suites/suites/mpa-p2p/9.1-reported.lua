@@ -7,10 +7,8 @@ end
 
 case {
   id = "mpa-p2p/9.1-reported/request",
-  version = 1,
   title = "The responder reports IRD and ORD of the Request to its user, and the private data after them",
   requirements = { "P2P-9.1-8", "P2P-9-8", "MPA-7.1.1-27" },
-  roles = { "responder" },
   capabilities = { "agent", "revision-2" },
   tags = { "startup", "enhanced", "private-data", "agent" },
   parameters = { ird = { 0, 1, 3 }, ord = { 0, 1, 5 }, private_data = { "", "private data" } },
@@ -24,17 +22,13 @@ case {
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.1-reported/unenhanced",
-  version = 1,
   title = "The responder reports all private data of a Request of revision 2 with S=0",
   requirements = { "P2P-6-3", "MPA-7.1.1-27" },
-  roles = { "responder" },
   capabilities = { "agent", "revision-2" },
   tags = { "startup", "private-data", "agent" },
   parameters = { private_data = { "", "abc", "12345678" } },
@@ -47,8 +41,6 @@ case {
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -65,7 +57,6 @@ end
 
 case {
   id = "mpa-p2p/9.1-reported/reply",
-  version = 1,
   title = "The initiator reports IRD and ORD of an accepting Reply, and the private data after them",
   requirements = { "P2P-9.1-25", "P2P-9.1-8", "P2P-9-8" },
   roles = { "initiator" },
@@ -88,14 +79,11 @@ case {
       actual = ("the Responder's IRD %s and ORD %s"):format(reported.ord, reported.ird),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.1-reported/closed",
-  version = 1,
   title = "The initiator reports a failed connection if the responder closes on its enhanced Request",
   requirements = { "P2P-10-12" },
   roles = { "initiator" },
@@ -112,7 +100,5 @@ case {
       conn:close()
     end
     pair:expect_event { event = { "rejected", "failed" }, requirement = "P2P-10-12", overdue_fails = true }
-
-    t:liveness()
   end,
 }

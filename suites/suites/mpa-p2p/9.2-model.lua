@@ -11,7 +11,6 @@ case {
   version = 2,
   title = "The responder answers A=1 with A=1 and at least one kind of message, whatever the Request offers",
   requirements = { "P2P-9.2-4", "P2P-9-1", "P2P-9-3", "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { offered = { "all", "send", "write", "read" } },
@@ -38,17 +37,13 @@ case {
       actual = flags(reply),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.2-model/client-server",
-  version = 1,
   title = "The responder answers A=0 with A=0 and no kind of message, whatever B, C and D were",
   requirements = { "P2P-9.2-7", "P2P-9.2-25", "P2P-9.2-3" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
   parameters = { kinds = { true, false } },
@@ -68,17 +63,13 @@ case {
       actual = flags(reply),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.2-model/ready",
-  version = 1,
   title = "The responder accepts each ready-to-receive message of its Reply with any STag, and answers a Read",
   requirements = { "P2P-9.2-12", "P2P-9.2-14" },
-  roles = { "responder" },
   capabilities = { "revision-2", "echo" },
   tags = { "startup", "enhanced" },
   parameters = { kind = { "send", "write", "read" }, stag = { 0, 1, 0x12345678, 0xffffffff } },
@@ -106,17 +97,13 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = p.kind == "send" and 2 or 1 } })
     conn:expect_fpdu { requirement = BOTH, opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.2-model/waits",
-  version = 1,
   title = "The responder sends no FPDU before the ready-to-receive message",
   requirements = { "P2P-3-4", "P2P-mail.5-1" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
 
@@ -124,17 +111,13 @@ case {
     local conn = t:start_up { enhanced = true, revision = 2, peer_to_peer = true, rtr_send = true, rtr_write = true, rtr_read = true }
     conn:expect_silence { requirement = { "P2P-3-4", "P2P-mail.5-1" }, within = 2 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa-p2p/9.2-model/waits-not-for-ever",
-  version = 1,
   title = "The responder does not wait forever for the first FPDU",
   requirements = { "P2P-mail.6-1" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "slow" },
   tier = "default",
@@ -144,7 +127,5 @@ case {
 
     local conn = t:start_up { enhanced = true, revision = 2, peer_to_peer = true, rtr_send = true, rtr_write = true, rtr_read = true }
     conn:expect_close { requirement = "P2P-mail.6-1", within = 120, overdue_fails = true }
-
-    t:liveness()
   end,
 }

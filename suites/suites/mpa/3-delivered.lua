@@ -33,10 +33,8 @@ local SIZES = { 0, 1, 2, 3, 4, 255, 1001 }
 
 case {
   id = "mpa/3-delivered/to-responder",
-  version = 1,
   title = "The responder delivers a ULPDU with its exact length, without PAD or CRC, with CRCs on or off",
   requirements = COMPLETE,
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "send", "crc", "agent" },
   parameters = { size = SIZES, crc = { true, false } },
@@ -53,14 +51,11 @@ case {
     t:pause(0.2)
     t:check(expect_delivered(conn, pair, target, p.size), MISMATCH)
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/3-delivered/to-initiator",
-  version = 1,
   title = "The initiator delivers a ULPDU with its exact length, without PAD or CRC, whatever C of the Reply is",
   requirements = COMPLETE,
   roles = { "initiator" },
@@ -81,8 +76,6 @@ case {
     pair:expect_completion { operation = "send" }
     t:check(expect_delivered(conn, pair, target, p.size), MISMATCH)
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -91,7 +84,6 @@ local EACH = { "MPA-4.3-17", "MPA-6-4" }
 
 case {
   id = "mpa/3-delivered/at-once",
-  version = 1,
   title = "The target delivers FPDUs that arrive at once one by one and in order, and joins or loses none",
   requirements = { "MPA-2-4", "MPA-B.1-2", "MPA-4.3-17", "MPA-6-4" },
   roles = { "responder", "initiator" },
@@ -127,7 +119,5 @@ case {
       })
     end
     conn:reset()
-
-    t:liveness()
   end,
 }

@@ -47,13 +47,10 @@ local function check_length(t, payload, answer)
   t:check(event == "fpdu", { expected = "the answer", actual = describe(event, { opcode = 7 }) })
   t:check(true, { requirement = BOTH, expected = "an FPDU", actual = "none" })
   conn:close()
-
-  t:liveness()
 end
 
 case {
   id = "mpa/4-basic/length",
-  version = 1,
   title = "The target reads the ULPDU_Length of an FPDU without PAD, and sets that of its answer",
   requirements = { "MPA-4.1-1", "MPA-5.2-1" },
   roles = { "responder", "initiator" },
@@ -70,10 +67,8 @@ case {
 
 case {
   id = "mpa/4-basic/length-rping",
-  version = 1,
   title = "The target reads the ULPDU_Length of rping's first Send, without PAD, and sets that of its answer",
   requirements = { "MPA-4.1-1", "MPA-5.2-1" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "basic", "fpdu" },
 
@@ -167,8 +162,6 @@ local function check_crc(t, payload, opcode)
   check_answer(t, fpdu, frame.crc)
   t:check(true, { requirement = "MPA-4.4-13", expected = "an FPDU with its CRC field", actual = "none" })
   conn:close()
-
-  t:liveness()
 end
 
 case {
@@ -190,7 +183,6 @@ case {
   version = 2,
   title = "If CRCs are used, the target accepts rping's first Send and sends a Read Request with a correct CRC",
   requirements = { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "basic", "fpdu", "crc" },
 
@@ -201,7 +193,6 @@ case {
 
 case {
   id = "mpa/4-basic/first-fpdu",
-  version = 1,
   title = "The target does not reject a correct CRC, whatever its service, and its answer has a correct CRC",
   requirements = { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
   roles = { "responder", "initiator" },
@@ -220,14 +211,11 @@ case {
       t:unimplemented("The target does not answer a Read of no bytes as the first message.")
     end
     check_answer(t, fpdu, frame.crc)
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4-basic/pad",
-  version = 1,
   title = "The target accepts and sends FPDUs with a PAD of each length",
   requirements = { "MPA-4.1-5" },
   roles = { "responder", "initiator" },
@@ -257,14 +245,11 @@ case {
       requirement = "MPA-4.1-5", expected = "the echo of a second FPDU", actual = describe(event, fpdu),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4-basic/sizes",
-  version = 1,
   title = "The target echoes Sends of every small size",
   requirements = { "MPA-5.2-1" },
   roles = { "responder", "initiator" },
@@ -287,8 +272,6 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -303,7 +286,6 @@ end
 
 case {
   id = "mpa/4-basic/pad-rping",
-  version = 1,
   title = "The target accepts Writes and sends Read Responses with a PAD of each length",
   requirements = { "MPA-4.1-5" },
   roles = { "responder", "initiator" },
@@ -328,14 +310,11 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4-basic/sizes-rping",
-  version = 1,
   title = "The target places a Write of every small size so that a Read returns it",
   requirements = { "MPA-5.2-1" },
   roles = { "responder", "initiator" },
@@ -359,7 +338,5 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -33,8 +33,6 @@ case {
       actual = fpdu.crc_is_right and "a correct CRC" or "a wrong CRC",
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -60,8 +58,6 @@ case {
       overdue_fails = true,
     }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -82,8 +78,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn } }, { deviates = true, cuts = { p.first }, pause = 3 })
     conn:expect_fpdu { requirement = "MPA-A.4-3", opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -123,8 +117,6 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -146,8 +138,6 @@ case {
       conn:expect_fpdu { requirement = { "MPA-5.2-1", "MPA-6-2" }, payload = payload, overdue_fails = true }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -170,14 +160,11 @@ case {
     }, { deviates = true })
     conn:expect_fpdu { requirement = "MPA-4.1-4", opcode = 3, payload = payload, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4.1-fpdu/shortest",
-  version = 1,
   title = "The target accepts the shortest possible ULPDUs, of 14 and of 18 bytes",
   requirements = { "MPA-3-5" },
   roles = { "responder", "initiator" },
@@ -192,8 +179,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send() })
     conn:expect_fpdu { requirement = "MPA-3-5", opcode = 3, payload = "", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -220,7 +205,5 @@ case {
     -- lost alignment.
     conn:expect_fpdu { requirement = "MPA-5.1-7", opcode = 3, payload = payload, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -3,10 +3,8 @@
 
 case {
   id = "mpa/4.3-markers/requested",
-  version = 1,
   title = "The responder accepts a Request with M=1",
   requirements = { "MPA-4.3-3", "MPA-7.1.1-6" },
-  roles = { "responder" },
   tags = { "startup", "markers" },
 
   run = function(t)
@@ -16,20 +14,16 @@ case {
     conn:send(t:request { markers = true })
     conn:expect_reply { requirement = { "MPA-4.3-3", "MPA-7.1.1-6" }, reject = false }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4.3-markers/first",
-  version = 1,
   title = "The responder begins with a marker of zero after M=1, and inserts later markers at the right positions",
   requirements = {
     "MPA-7.1.1-9", "MPA-4.3-10", "MPA-4.3-11", "MPA-7.1.2-21", "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-4",
     "MPA-4.3-1", "MPA-4.4-17",
   },
-  roles = { "responder" },
   capabilities = { "markers", "echo", "crc" },
   tags = { "fpdu", "markers" },
   parameters = { payload = { 4, 480, 600, 1200 } },
@@ -48,7 +42,5 @@ case {
       begins = "\0\0\0\0",
     }
     conn:close()
-
-    t:liveness()
   end,
 }

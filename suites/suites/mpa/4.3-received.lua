@@ -35,7 +35,6 @@ end
 local function accepted(name, title, requirements, parameter, values, changed)
   case {
     id = "mpa/4.3-received/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
     roles = { "responder", "initiator" },
@@ -54,8 +53,6 @@ local function accepted(name, title, requirements, parameter, values, changed)
       conn:send(marked(conn, fields), options)
       conn:expect_fpdu { requirement = requirements, payload = "weftweft" }
       conn:close()
-
-      t:liveness()
     end,
   }
 end
@@ -77,7 +74,6 @@ accepted("cut", "The target delivers an FPDU without its marker, which is split 
 
 case {
   id = "mpa/4.3-received/points-elsewhere",
-  version = 1,
   title = "The target sends error 3 if it rejects a marker with a wrong pointer and a correct CRC",
   requirements = { "MPA-8-6", "RDMAP-4.8-34" },
   roles = { "responder", "initiator" },
@@ -103,7 +99,5 @@ case {
       actual = ("Terminate %02x %02x"):format(layer, code),
     })
     conn:close()
-
-    t:liveness()
   end,
 }

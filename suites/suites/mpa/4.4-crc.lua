@@ -40,8 +40,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     -- Another case checks that no Terminate may be sent here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
-
-    t:liveness()
   end,
 }
 
@@ -69,8 +67,6 @@ case {
     expect_unused(t, conn, {
       "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6",
     })
-
-    t:liveness()
   end,
 }
 
@@ -106,8 +102,6 @@ case {
       overdue_fails = true,
     }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -116,7 +110,6 @@ case {
   version = 2,
   title = "The target checks CRCs even if only the Reply has C=1",
   requirements = { "MPA-4.4-6", "MPA-7.1.1-12" },
-  roles = { "responder" },
   capabilities = { "crc", "echo" },
   tags = { "fpdu", "crc" },
 
@@ -130,8 +123,6 @@ case {
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
-
-    t:liveness()
   end,
 }
 
@@ -151,14 +142,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_fpdu { requirement = { "MPA-4.1-6", "MPA-4.4-18" }, opcode = 7, crc = true }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4.4-crc/changing",
-  version = 1,
   title = "The target sends Read Responses with correct CRCs, even while the memory is written to",
   requirements = { "MPA-4.1-6", "MPA-4.4-15" },
   roles = { "responder", "initiator" },
@@ -207,19 +195,15 @@ case {
       actual = ("%d of %d are wrong"):format(wrong, total),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/4.4-crc/requested",
-  version = 1,
   title = "The responder accepts a Request with C=1 and sends correct CRCs, even if it does not request them itself",
   -- Every MPA has to support CRCs, so no capability excuses a target that cannot. The default build
   -- of zrlio's softiwarp rejects C=1.
   requirements = { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" },
-  roles = { "responder" },
   tags = { "startup", "crc" },
 
   run = function(t)
@@ -237,8 +221,6 @@ case {
       requirement = ALL, expected = "a correct CRC", actual = "a wrong CRC",
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -247,7 +229,6 @@ case {
   version = 3,
   title = "The target does not answer a Read Request with a wrong CRC, and ends the connection, whatever its service",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
-  roles = { "responder" },
   capabilities = { "crc" },
   tags = { "fpdu", "crc", "read" },
 
@@ -268,7 +249,5 @@ case {
     conn:send(request:flip(47), { deviates = true })
     -- Another case checks that no Terminate may be sent here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
-
-    t:liveness()
   end,
 }

@@ -2,10 +2,8 @@
 
 case {
   id = "mpa/7.1.1-flags/reserved",
-  version = 1,
   title = "The responder ignores reserved bits of a Request, and clears them in the Reply",
   requirements = { "MPA-7.1.1-19", "MPA-7.1.1-18" },
-  roles = { "responder" },
   capabilities = { "revision-1" },
   tags = { "startup" },
   parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f } },
@@ -23,17 +21,13 @@ case {
       actual = ("byte 16 is %02x"):format(reply.flags),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-flags/r-in-request",
-  version = 1,
   title = "The responder ignores R=1 in a Request",
   requirements = { "MPA-7.1.1-16" },
-  roles = { "responder" },
   tags = { "startup" },
 
   run = function(t)
@@ -43,20 +37,16 @@ case {
     conn:send(t:request { reject = true })
     conn:expect_reply { requirement = "MPA-7.1.1-16", reject = false }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-flags/accepts",
-  version = 1,
   title = "The responder answers a correct Request with a Reply with R=0 and correct fields",
   requirements = {
     "MPA-7.1.2-8", "MPA-7.1.1-3", "MPA-7.1.1-17", "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28",
     "MPA-7.1-5",
   },
-  roles = { "responder" },
   tags = { "startup" },
 
   run = function(t)
@@ -71,17 +61,13 @@ case {
     }
     conn:expect_silence { within = 1 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-flags/asks-for-crc",
-  version = 1,
   title = "The responder requests CRCs by default, whatever the Request has",
   requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
-  roles = { "responder" },
   tags = { "startup", "crc" },
 
   run = function(t)
@@ -91,7 +77,5 @@ case {
     conn:send(t:request { crc = false })
     conn:expect_reply { requirement = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" }, crc = true }
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -5,10 +5,8 @@ local MALFORMED = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4
 
 case {
   id = "mpa/7.1.1-pd-length/too-long",
-  version = 1,
   title = "The responder closes without a Reply on a Request with more than 512 bytes of private data",
   requirements = MALFORMED,
-  roles = { "responder" },
   tags = { "startup" },
   parameters = { length = { 513, 514, 1024, 32768, 65535 }, sent = { "all", "header" } },
 
@@ -19,17 +17,13 @@ case {
     local data = p.sent == "all" and ("x"):rep(p.length) or ""
     conn:send(mpa.request { pd_length = p.length, private_data = data }, { deviates = mpa.request { private_data = "12345678" } })
     conn:expect_close { requirement = MALFORMED }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-pd-length/surplus",
-  version = 1,
   title = "The responder closes if bytes follow the Request's private data before its Reply",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" },
-  roles = { "responder" },
   tags = { "startup" },
   parameters = { length = { 0, 4, 20 }, more = { 1, 4, 20 } },
 
@@ -41,8 +35,6 @@ case {
       deviates = mpa.request { private_data = ("x"):rep(p.length) },
     })
     conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" } }
-
-    t:liveness()
   end,
 }
 
@@ -51,7 +43,6 @@ case {
   version = 3,
   title = "The responder closes without a Reply on a Request that ends before its private data does",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-4" },
-  roles = { "responder" },
   tags = { "startup" },
   parameters = { fin = { "together", "later" } },
 
@@ -74,17 +65,13 @@ case {
         conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-4" } }
       end
     end
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-pd-length/stall",
-  version = 1,
   title = "The responder does not wait forever for the rest of a Request",
   requirements = { "MPA-7.1.2-28" },
-  roles = { "responder" },
   tags = { "startup", "slow" },
   tier = "default",
   parameters = { octets = { 1, 16, 19, 20, 27 } },
@@ -96,17 +83,13 @@ case {
     local request = mpa.request { private_data = "12345678" }
     conn:send(request:cut(p.octets), { deviates = request })
     conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-pd-length/reply",
-  version = 1,
   title = "The responder's PD_Length in an enhanced Reply counts the bytes after the header, with IRD and ORD",
   requirements = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
-  roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup" },
 
@@ -125,17 +108,13 @@ case {
     }
     conn:expect_silence { requirement = "MPA-7.1.1-24", within = 1 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-pd-length/taken",
-  version = 1,
   title = "The responder accepts private data of every length up to 512 bytes",
   requirements = { "MPA-7.1.2-25" },
-  roles = { "responder" },
   tags = { "startup" },
   parameters = { length = { 1, 2, 3, 4, 255, 256, 257, 508, 511, 512 } },
 
@@ -148,7 +127,5 @@ case {
     -- MPA accepted it.
     conn:expect_reply { requirement = "MPA-7.1.2-25" }
     conn:close()
-
-    t:liveness()
   end,
 }

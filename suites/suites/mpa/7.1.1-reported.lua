@@ -9,10 +9,8 @@ local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
 
 case {
   id = "mpa/7.1.1-reported/request",
-  version = 1,
   title = "The responder reports exactly the private data of a Request to its user",
   requirements = { "MPA-7.1.1-27" },
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = LENGTHS },
@@ -26,17 +24,13 @@ case {
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-reported/long-request",
-  version = 1,
   title = "The responder reports the private data of a Request that has more than 255 bytes of it",
   requirements = { "MPA-7.1.1-27" },
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 256, 257, 512 } },
@@ -50,14 +44,11 @@ case {
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-reported/reply",
-  version = 1,
   title = "The initiator reports exactly the private data of an accepting Reply to its user",
   requirements = { "MPA-7.1.1-27" },
   roles = { "initiator" },
@@ -73,8 +64,6 @@ case {
     conn:send(conn:reply { private_data = private_data })
     pair:expect_event { event = "established", private_data = private_data, requirement = "MPA-7.1.1-27" }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -94,7 +83,6 @@ end
 
 case {
   id = "mpa/7.1.1-reported/sent-in-request",
-  version = 1,
   title = "The initiator's Request has exactly the private data of its user, and PD_Length counts it",
   requirements = OWN,
   roles = { "initiator" },
@@ -108,17 +96,13 @@ case {
     local conn = target:connect { private_data = private_data }
     expect_private_data(t, conn, conn:expect_request { requirement = OWN }, private_data)
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-reported/sent-in-reply",
-  version = 1,
   title = "The responder's Reply, accepting or not, has exactly its user's private data, and PD_Length counts it",
   requirements = OWN,
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 148 }, reject = { true, false } },
@@ -137,7 +121,5 @@ case {
     end
     expect_private_data(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
     conn:reset()
-
-    t:liveness()
   end,
 }

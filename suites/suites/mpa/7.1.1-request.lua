@@ -2,7 +2,6 @@
 
 case {
   id = "mpa/7.1.1-request/fields",
-  version = 1,
   title = "The initiator sends a Request with correct fields, and nothing after it before a Reply",
   requirements = {
     "MPA-7.1.1-1", "MPA-7.1.2-1", "MPA-7.1.1-20", "MPA-7.1.1-28", "MPA-7.1.1-29", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-15",
@@ -27,14 +26,11 @@ case {
       requirement = { "MPA-7.1-5", "MPA-7.1-1", "MPA-7.1.2-11", "MPA-7.1.2-13", "MPA-7.1.1-24" }, within = 2, open = true,
     }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.1-request/asks-for-crc",
-  version = 1,
   title = "The initiator requests CRCs by default",
   requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
   roles = { "initiator" },
@@ -44,7 +40,5 @@ case {
     local conn = t:connect()
     conn:expect_request { requirement = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" }, crc = true }
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -5,10 +5,8 @@ local FENCE = { "MPA-7.1.2-17", "P2P-3-4" }
 
 case {
   id = "mpa/7.1.2-fence/posted",
-  version = 1,
   title = "The responder sends its user's messages after the initiator's first FPDU, and not before",
   requirements = { "MPA-7.1.2-17", "P2P-3-4" },
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "agent" },
   parameters = { operation = { "send", "write", "read" } },
@@ -30,17 +28,13 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "you" } })
     pair:expect_completion { work = received, octets = 3 }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-fence/bound",
-  version = 1,
   title = "The responder completes a receive posted before the Reply with the first FPDU",
   requirements = { "MPA-7.1-7", "MPA-7.1.2-10", "MPA-6-4" },
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "agent" },
   parameters = { ms = { 200, 3000 } },
@@ -60,7 +54,5 @@ case {
       work = received, octets = 5, requirement = { "MPA-7.1-7", "MPA-7.1.2-10", "MPA-6-4" }, overdue_fails = true,
     }
     conn:reset()
-
-    t:liveness()
   end,
 }

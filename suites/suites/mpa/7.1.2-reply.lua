@@ -20,8 +20,6 @@ local function expect_refusal(t, conn, request, requirement, at_once)
     expected = "a close at once, within 3 s",
     actual = ("a close after %.1f s"):format(seconds),
   })
-
-  t:liveness()
 end
 
 --- Sends two pieces of four bytes back to back, and the rest a moment later. A reader that runs
@@ -71,14 +69,11 @@ case {
         end
       end
     end
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/wrong-key",
-  version = 1,
   title = "The initiator closes at once on a Reply with one wrong key byte",
   requirements = { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4", "MPA-8-9" },
   roles = { "initiator" },
@@ -94,7 +89,6 @@ case {
 
 case {
   id = "mpa/7.1.2-reply/a-request",
-  version = 1,
   title = "The initiator closes if a Request answers its Request, because both sides began as initiator",
   requirements = { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14", "MPA-8-9" },
   roles = { "initiator" },
@@ -109,7 +103,6 @@ case {
 
 case {
   id = "mpa/7.1.2-reply/revision",
-  version = 1,
   title = "The initiator closes on a Reply of a revision that it does not support",
   requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14", "MPA-8-9" },
   roles = { "initiator" },
@@ -125,7 +118,6 @@ case {
 
 case {
   id = "mpa/7.1.2-reply/revision-0",
-  version = 1,
   title = "The initiator closes gracefully on a Reply of revision 0, unless it is permissive",
   requirements = { "MPA-C.2.2-1", "MPA-C.2-1" },
   roles = { "initiator" },
@@ -135,14 +127,11 @@ case {
     local conn, request = expect_request(t)
     conn:send(mpa.reply { revision = 0, markers = true })
     conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = is_enhanced(request) }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/private-data",
-  version = 1,
   title = "The initiator accepts a Reply with up to 512 bytes of private data",
   requirements = { "MPA-7.1.2-25" },
   roles = { "initiator" },
@@ -155,14 +144,11 @@ case {
     conn:send(conn:reply { private_data = ("x"):rep(p.length) })
     conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/long",
-  version = 1,
   title = "The initiator closes on a Reply with more than 512 bytes of private data",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
   roles = { "initiator" },
@@ -175,14 +161,11 @@ case {
       deviates = conn:reply { private_data = "12345678" },
     })
     conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = is_enhanced(request) }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/joined",
-  version = 1,
   title = "The initiator closes if more bytes arrive with the Reply than PD_Length counts",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" },
   roles = { "initiator" },
@@ -194,14 +177,11 @@ case {
     local extra = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
     conn:send(conn:reply() .. extra)
     conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = is_enhanced(request) }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/short",
-  version = 1,
   title = "The initiator does not wait forever for a missing or incomplete Reply",
   requirements = { "MPA-7.1.2-28" },
   roles = { "initiator" },
@@ -215,14 +195,11 @@ case {
       conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
     end
     conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = is_enhanced(request) }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/reserved",
-  version = 1,
   title = "The initiator ignores reserved bits of a Reply",
   requirements = { "MPA-7.1.1-19" },
   roles = { "initiator" },
@@ -235,14 +212,11 @@ case {
     conn:send(conn:reply():flip(16, p.bits), { deviates = conn:reply() })
     conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/rejected",
-  version = 1,
   title = "The initiator sends no FPDU after a Reply with R=1",
   requirements = { "MPA-7.1.2-15" },
   roles = { "initiator" },
@@ -255,14 +229,11 @@ case {
     -- It may close, or leave TCP to its ULP.
     conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/crc",
-  version = 1,
   title = "The initiator sends correct CRCs if either side has C=1",
   requirements = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
   roles = { "initiator" },
@@ -279,14 +250,11 @@ case {
     end
     conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/markers",
-  version = 1,
   title = "The initiator sends a marker before its first FPDU if the Reply has M=1",
   requirements = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
   roles = { "initiator" },
@@ -298,14 +266,11 @@ case {
     conn:send(conn:reply { markers = true })
     conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/no-markers",
-  version = 1,
   title = "The initiator sends no markers if the Reply has M=0",
   requirements = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
   roles = { "initiator" },
@@ -323,14 +288,11 @@ case {
       actual = "it begins with zeros",
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-reply/opens",
-  version = 1,
   title = "The initiator sends first: a Send with QN 0, MSN 1 and MO 0",
   requirements = { "DDP-4.3-7", "RDMAP-5.3-16" },
   roles = { "initiator" },
@@ -346,7 +308,5 @@ case {
     conn:send(conn:reply())
     conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, qn = 0, msn = 1, mo = 0, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }

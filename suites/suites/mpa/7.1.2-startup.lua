@@ -2,10 +2,8 @@
 
 case {
   id = "mpa/7.1.2-startup/waits-for-request",
-  version = 1,
   title = "The responder sends nothing before a Request, and does not wait forever",
   requirements = { "MPA-7.1.2-12", "MPA-7.1.2-3", "MPA-7.1.2-23" },
-  roles = { "responder" },
   tags = { "startup", "slow" },
   tier = "default",
 
@@ -18,17 +16,13 @@ case {
     t:good_exchange()
 
     conn:expect_close { requirement = "MPA-7.1.2-23", within = 120, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-startup/waits-for-first-fpdu",
-  version = 1,
   title = "The responder sends no FPDU and no marker before it has received an FPDU",
   requirements = { "MPA-7.1.2-17", "MPA-7.1.3-2" },
-  roles = { "responder" },
   tags = { "startup" },
 
   run = function(t)
@@ -37,17 +31,13 @@ case {
     conn:expect_reply { reject = false }
     conn:expect_silence { requirement = { "MPA-7.1.2-17", "MPA-7.1.3-2" }, within = 2 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.2-startup/malformed-at-once",
-  version = 1,
   title = "The responder closes at once, without a Reply, on a malformed Request",
   requirements = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4", "MPA-8-9" },
-  roles = { "responder" },
   tags = { "startup" },
   parameters = { wrong = { "key", "reply-key", "revision", "pd-length" } },
 
@@ -69,8 +59,6 @@ case {
       expected = "a close at once, within 3 s",
       actual = ("a close after %.1f s"):format(seconds),
     })
-
-    t:liveness()
   end,
 }
 
@@ -79,7 +67,6 @@ case {
   version = 4,
   title = "The responder is ready for an FPDU as soon as its Reply is sent",
   requirements = { "MPA-7.1.2-10", "MPA-7.1.5-5" },
-  roles = { "responder" },
   capabilities = { "echo" },
   tags = { "startup" },
 
@@ -119,8 +106,6 @@ case {
       })
       conn:close()
     end
-
-    t:liveness()
   end,
 }
 
@@ -129,7 +114,6 @@ case {
   version = 2,
   title = "The responder sends nothing, not even a Terminate, after a first FPDU with a wrong CRC",
   requirements = { "MPA-7.1.2-17" },
-  roles = { "responder" },
   capabilities = { "crc" },
   tags = { "startup", "crc" },
 
@@ -139,8 +123,6 @@ case {
     local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     conn:expect_silence { requirement = "MPA-7.1.2-17", within = 5 }
-
-    t:liveness()
   end,
 }
 
@@ -149,7 +131,6 @@ case {
   version = 3,
   title = "The responder accepts a Request in whatever pieces TCP delivers it",
   requirements = { "MPA-7.1.2-8" },
-  roles = { "responder" },
   tags = { "startup", "segments" },
 
   run = function(t)
@@ -184,7 +165,5 @@ case {
         end)
       end
     end
-
-    t:liveness()
   end,
 }

@@ -5,10 +5,8 @@ local REFUSED = { "MPA-7.1.2-5", "MPA-7.1.2-20", "MPA-7.1.1-17" }
 
 case {
   id = "mpa/7.1.4-refused/by-user",
-  version = 1,
   title = "The responder sends R=1 and no FPDU if its user rejects the Request",
   requirements = { "MPA-7.1.2-5", "MPA-7.1.2-20", "MPA-7.1.1-17" },
-  roles = { "responder" },
   capabilities = { "agent" },
   tags = { "startup", "refusal", "agent" },
   parameters = { private_data = { "", "not today" } },
@@ -23,14 +21,11 @@ case {
     -- The target may close TCP or leave it open.
     conn:expect_silence { requirement = "MPA-7.1.1-17", within = 1 }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "mpa/7.1.4-refused/by-peer",
-  version = 1,
   title = "The initiator reports the rejection of its Request, and the private data of the Reply",
   requirements = { "MPA-7.1.4.2-2" },
   roles = { "initiator" },
@@ -46,8 +41,6 @@ case {
     conn:send(conn:reply { reject = true, private_data = private_data })
     pair:expect_event { event = "rejected", private_data = private_data, requirement = "MPA-7.1.4.2-2", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -55,7 +48,6 @@ case {
 local function malformed(name, fault, requirements, reply)
   case {
     id = "mpa/7.1.4-refused/" .. name,
-    version = 1,
     title = "The initiator reports a failed connection if the Reply " .. fault,
     requirements = requirements,
     roles = { "initiator" },
@@ -69,8 +61,6 @@ local function malformed(name, fault, requirements, reply)
       conn:send(reply(conn))
       pair:expect_event { event = { "rejected", "failed" }, requirement = requirements, overdue_fails = true }
       conn:close()
-
-      t:liveness()
     end,
   }
 end

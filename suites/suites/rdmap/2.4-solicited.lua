@@ -3,7 +3,6 @@
 
 case {
   id = "rdmap/2.4-solicited/plain",
-  version = 1,
   title = "The target notifies of a solicited Send, not of a plain one, if its user wants Solicited Events only",
   requirements = { "RDMAP-2.4-1" },
   roles = { "responder", "initiator" },
@@ -22,7 +21,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 5, payload = "solicited", msn = op.msn + 1 } })
     for nth = 1, 2 do pair:expect_completion { work = works[nth], requirement = "RDMAP-2.4-1", overdue_fails = true } end
     conn:reset()
-
-    t:liveness()
   end,
 }

@@ -43,8 +43,6 @@ case {
       actual = octets.difference(got, DATA:sub(1, p.size)),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -58,7 +56,6 @@ local ORDER = { "RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4
 
 case {
   id = "rdmap/3.2-delivered/order",
-  version = 1,
   title = "The target reports Sends in the order in which they were sent, each in the oldest receive",
   requirements = ORDER,
   roles = { "responder", "initiator" },
@@ -81,8 +78,6 @@ case {
       })
     end
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -117,8 +112,6 @@ case {
     pair:expect_completion { work = works[1], octets = 0, requirement = { "RDMAP-5.3-17", ONE }, overdue_fails = true }
     expect_nothing_more(pair, { "DDP-5.3-5", ONE })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -143,8 +136,6 @@ case {
     conn:send(segment(op.msn, payload, last))
     pair:expect_completion { work = work, octets = p.size, requirement = { "DDP-5.4-6", "DDP-3-8" } }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -186,14 +177,11 @@ case {
       actual = octets.difference(got, want),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/3.2-delivered/read",
-  version = 1,
   title = "The target reports nothing for a Read by the peer",
   requirements = { "RDMAP-5.2.1-4", "RDMAP-3.2-7" },
   roles = { "responder", "initiator" },
@@ -217,14 +205,11 @@ case {
       actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/3.2-delivered/invalidated",
-  version = 1,
   title = "The target reports the STag that a Send has invalidated",
   requirements = { "RDMAP-3.2-10" },
   roles = { "responder", "initiator" },
@@ -249,8 +234,6 @@ case {
       actual = completion.invalidated and ("STag %#x"):format(completion.invalidated) or "none",
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -290,8 +273,6 @@ local function reported(ends, title, requirements, judge)
       ENDS[ends](conn, op)
       judge(pair, work)
       if ends ~= "reset" then conn:reset() end
-
-      t:liveness()
     end,
   }
 end
@@ -315,7 +296,6 @@ end)
 
 case {
   id = "rdmap/3.2-delivered/long",
-  version = 1,
   title = "The target receives Sends and Writes of more than 64 KiB completely, and answers Reads of this size",
   requirements = { "RDMAP-5.3-13", "DDP-1.2-3", "DDP-5.1.1-1", "RDMAP-4.4-9" },
   roles = { "responder", "initiator" },
@@ -362,7 +342,5 @@ case {
       t:check(got == data, { requirement = ALL, expected = "the bytes that were sent", actual = octets.difference(got, data) })
     end
     conn:reset()
-
-    t:liveness()
   end,
 }

@@ -16,8 +16,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn }:flip(1, p.bits) }, { deviates = true })
     conn:expect_fpdu { requirement = "RDMAP-4.1-5", opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -38,14 +36,11 @@ case {
     }, { deviates = true })
     conn:expect_fpdu { requirement = "RDMAP-4.1-17", payload = "weft", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/4.1-control/stag-stays-valid",
-  version = 1,
   title = "The target invalidates no STag that a plain Send or a Read Request has in the Invalidate STag field",
   requirements = { "RDMAP-4.1-17" },
   roles = { "responder", "initiator" },
@@ -63,7 +58,5 @@ case {
       conn:expect_fpdu { requirement = "RDMAP-4.1-17", opcode = 2, payload = "rdma", overdue_fails = true }
     end
     conn:close()
-
-    t:liveness()
   end,
 }

@@ -110,8 +110,6 @@ case {
     check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d"):format(#terminate.rest))
 
     conn:expect_close { requirement = END }
-
-    t:liveness()
   end,
 }
 
@@ -136,8 +134,6 @@ case {
     check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
     local length = string.unpack(">I2", terminate.rest)
     check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d"):format(#octets), ("%d"):format(length))
-
-    t:liveness()
   end,
 }
 
@@ -157,8 +153,6 @@ case {
     local _, terminate, _, check = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
     check(terminate.m and terminate.d and not terminate.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
       "M=true D=true R=false", bits_of(terminate))
-
-    t:liveness()
   end,
 }
 
@@ -176,8 +170,6 @@ case {
 
     local _, terminate, _, check = provoke(t, "operation", {})
     check(terminate.m and terminate.d and not terminate.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(terminate))
-
-    t:liveness()
   end,
 }
 
@@ -198,8 +190,6 @@ case {
     local copied = terminate.rest:sub(3 + 18)
     check(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
     check(terminate.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
-
-    t:liveness()
   end,
 }
 
@@ -219,8 +209,6 @@ case {
     check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
       ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -248,8 +236,6 @@ case {
       actual = hexadecimal(header),
     })
     conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" } }
-
-    t:liveness()
   end,
 }
 
@@ -272,8 +258,6 @@ case {
     }
     conn:send(bad .. good, { deviates = true })
     conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" }, after_terminate = true, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
@@ -294,8 +278,6 @@ case {
     conn:expect_terminate { terminate = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
     -- A reset may discard a Terminate that the peer has not read yet.
     conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
-
-    t:liveness()
   end,
 }
 
@@ -315,7 +297,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_terminate()
     conn:expect_close { requirement = { "RDMAP-7-3", "DDP-3-11" }, within = 60, overdue_fails = true }
-
-    t:liveness()
   end,
 }

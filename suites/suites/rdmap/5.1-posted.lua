@@ -6,7 +6,6 @@ local STAG = 0x77656601
 
 case {
   id = "rdmap/5.1-posted/write",
-  version = 1,
   title = "The target sends a posted Write to the STag and the Tagged Offset that the user gives",
   requirements = { "RDMAP-5.1-1", "RDMAP-5.1-6", "DDP-4.2-5", "DDP-5.2-6", "RDMAP-4.3-1" },
   roles = { "responder", "initiator" },
@@ -46,14 +45,11 @@ case {
     })
     pair:expect_completion { work = work, operation = "write" }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.1-posted/order",
-  version = 1,
   title = "The target sends Writes and Sends in the order in which they were posted, each Write to its own STag",
   requirements = { "RDMAP-5.1-9", "DDP-4.2-5" },
   roles = { "responder", "initiator" },
@@ -91,8 +87,6 @@ case {
       end
     end
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -145,8 +139,6 @@ case {
       actual = octets.difference(got, DATA:sub(1, 3000)),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -194,14 +186,11 @@ case {
       actual = ("work requests %d, %d, %d of %d, %d, %d"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.1-posted/fence",
-  version = 1,
   title = "The target sends work with a Read Fence after all earlier Reads are answered, not after the first",
   -- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
   requirements = { "VERBS-8.2.2.2-2" },
@@ -245,14 +234,11 @@ case {
     local opcode = p.verb == "send" and 3 or 0
     conn:expect_fpdu { requirement = "VERBS-8.2.2.2-2", opcode = opcode, payload = "fenced", overdue_fails = true }
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.1-posted/long",
-  version = 1,
   title = "The target sends posted messages of more than 64 KiB completely, and completes Reads of this size",
   requirements = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" },
   roles = { "responder", "initiator" },
@@ -297,7 +283,5 @@ case {
       pair:expect_completion { work = work }
     end
     conn:reset()
-
-    t:liveness()
   end,
 }

@@ -32,7 +32,6 @@ local SERVED = {
 
 case {
   id = "rdmap/5.2-read/sink",
-  version = 1,
   title = "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are",
   requirements = {
     "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
@@ -58,20 +57,16 @@ case {
     -- The target may answer only once.
     conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.2-read/source",
-  version = 1,
   title = "The target answers a Read of any part of a buffer with the bytes that a Write just put there",
   requirements = {
     "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
     "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
   },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read" },
   parameters = { from = { 0, 1, 7, 4095 }, length = { 1, 2, 3, 64, 1500, 9001, 60000 } },
@@ -98,14 +93,11 @@ case {
       actual = same and "as expected" or #read .. " bytes that differ",
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.2-read/no-octets",
-  version = 1,
   title = "The target answers an empty Read with an empty Read Response, and ignores its source",
   requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
   roles = { "responder", "initiator" },
@@ -132,17 +124,13 @@ case {
     })
     conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.2-read/first",
-  version = 1,
   title = "The target answers an empty Read also as the first message",
   requirements = { "RDMAP-5.2.1-18" },
-  roles = { "responder" },
   capabilities = { "operation" },
   tags = { "read", "empty", "startup" },
 
@@ -153,14 +141,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 3 } })
     conn:expect_fpdu { requirement = "RDMAP-5.2.1-18", opcode = 2, payload = "", overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.2-read/pipelined",
-  version = 1,
   title = "The target accepts as many waiting Reads as negotiated, and answers them in order",
   requirements = {
     "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4",
@@ -190,17 +175,13 @@ case {
       expect_response(conn, 0x7700 + read, read, ALL)
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/5.2-read/all",
-  version = 1,
   title = "The target serves as many Reads at a time as the IRD of its Reply allows",
   requirements = { "RDMAP-6.1-4" },
-  roles = { "responder" },
   capabilities = { "rping", "revision-2" },
   tags = { "read" },
 
@@ -224,8 +205,6 @@ case {
       conn:expect_fpdu { requirement = "RDMAP-6.1-4", opcode = 2, overdue_fails = true }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -258,8 +237,6 @@ case {
       code = "RDMAP-4.8-18",
       error = "01 00",
     })
-
-    t:liveness()
   end,
 }
 
@@ -291,8 +268,6 @@ case {
         error = p.at < 0 and { "01 01", "01 04" } or "01 01",
       })
     end
-
-    t:liveness()
   end,
 }
 
@@ -319,8 +294,6 @@ case {
       -- If the first TO of the buffer is near the greatest, the Read wraps.
       error = { "01 01", "01 04" },
     })
-
-    t:liveness()
   end,
 }
 
@@ -345,8 +318,6 @@ case {
       -- Its first byte is already outside the buffer.
       error = { "01 04", "01 01" },
     })
-
-    t:liveness()
   end,
 }
 
@@ -369,8 +340,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-5.2.1-5", terminate = "RDMAP-7.1-2" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -388,8 +357,6 @@ local function expect_refusal(t, fields, requirement)
   conn:send(request(fields), { deviates = true })
   conn:expect_terminate { requirement = requirement }
   conn:expect_close()
-
-  t:liveness()
 end
 
 case {
@@ -424,7 +391,6 @@ case {
 
 case {
   id = "rdmap/5.2-read/many",
-  version = 1,
   title = "The target answers Reads also after many earlier ones",
   requirements = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" },
   roles = { "responder", "initiator" },
@@ -443,8 +409,6 @@ case {
       }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -497,7 +461,5 @@ case {
     end
     t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "answers or a rejection", actual = served .. " answered" })
     conn:reset()
-
-    t:liveness()
   end,
 }

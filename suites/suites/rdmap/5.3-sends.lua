@@ -10,7 +10,6 @@ local STAG = 0x77656601
 local function kind(name, title, it, form, stag_rows, header)
   case {
     id = "rdmap/5.3-sends/" .. name,
-    version = 1,
     title = "The target sends " .. title .. " with its opcode, its Invalidate STag and the user's data",
     requirements = { "RDMAP-3.2-1", form, stag_rows, header },
     roles = { "responder", "initiator" },
@@ -49,8 +48,6 @@ local function kind(name, title, it, form, stag_rows, header)
       })
       pair:expect_completion { work = work, operation = "send" }
       conn:reset()
-
-      t:liveness()
     end,
   }
 end

@@ -22,8 +22,6 @@ case {
     local conn = t:operate()
     conn:send(terminate { payload = string.char(p.control, p.code, 0, 0) }, { deviates = true })
     conn:expect_close { requirement = { "RDMAP-5.4-3", "RDMAP-5.4-4" }, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
@@ -43,8 +41,6 @@ case {
     local conn = t:operate()
     conn:send(terminate { payload = string.pack(">BBI2", 0x00, 0x00, p.bits) }, { deviates = true })
     conn:expect_close { requirement = "RDMAP-4.8-7", overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
@@ -74,8 +70,6 @@ case {
     conn:send(terminate(wrong), { deviates = true })
     -- The target may or may not answer with a Terminate.
     conn:expect_close { requirement = "RDMAP-5.4-10", after_terminate = true, overdue_fails = true }
-
-    t:liveness()
   end,
 }
 
@@ -93,7 +87,5 @@ case {
     local conn = t:start_up()
     conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
     conn:expect_close { requirement = "RDMAP-5.4-3", overdue_fails = true }
-
-    t:liveness()
   end,
 }

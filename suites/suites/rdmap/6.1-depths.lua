@@ -54,14 +54,11 @@ case {
     answer_late(t, conn, READS, p.ord, ORD, "the user requests")
     for _, work in ipairs(works) do pair:expect_completion { work = work, operation = "read" } end
     conn:reset()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/6.1-depths/ord-0",
-  version = 1,
   title = "The target sends no Read Request if the user requested no outstanding Reads",
   requirements = ORD,
   roles = { "responder", "initiator" },
@@ -79,14 +76,11 @@ case {
       actual = "a Read Request",
     })
     if event ~= "close" then conn:close() end
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/6.1-depths/peer-holds-fewer",
-  version = 1,
   title = "The target keeps at most the peer's IRD of Reads outstanding, even if its user requested more",
   requirements = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" },
   roles = { "initiator" },
@@ -122,8 +116,6 @@ case {
     end
     answer_late(t, conn, reads, p.held, ALL, "IRD of the Reply allows")
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -132,7 +124,6 @@ case {
   version = 2,
   title = "The target keeps at most the initiator's IRD of Reads outstanding, even if its user accepted with more",
   requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
-  roles = { "responder" },
   capabilities = { "agent", "revision-2" },
   tags = { "read", "startup", "enhanced", "agent" },
   parameters = { held = { 1, 2 } },
@@ -158,7 +149,5 @@ case {
     end
     answer_late(t, conn, reads, p.held, ALL, "IRD of the Request allows")
     conn:reset()
-
-    t:liveness()
   end,
 }

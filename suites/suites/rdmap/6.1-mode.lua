@@ -25,14 +25,11 @@ case {
     end
     conn:expect_silence { requirement = { "RDMAP-6.1-3", "DDP-6.1-2" }, within = 0.5, open = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/6.1-mode/stags",
-  version = 1,
   title = "The target does not number its STags consecutively",
   requirements = { "RDMAP-8.1.1-8", "RDMAP-8.1.1-9" },
   roles = { "responder", "initiator" },
@@ -67,7 +64,5 @@ case {
       expected = "eight STags of which at most three have the same distance to the previous one",
       actual = table.concat(printed, " "),
     })
-
-    t:liveness()
   end,
 }

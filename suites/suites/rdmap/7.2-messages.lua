@@ -19,8 +19,6 @@ case {
       requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -48,8 +46,6 @@ local function rejected_at_first(name, title, requirement, parameter, field, val
       -- Other cases check the error code.
       conn:expect_terminate { requirement = requirement }
       conn:expect_close()
-
-      t:liveness()
     end,
   }
 end
@@ -82,8 +78,6 @@ case {
       requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -105,8 +99,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -133,8 +125,6 @@ case {
       requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
     }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -164,8 +154,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7.2-2" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -211,8 +199,6 @@ case {
     })
     other:expect_fpdu { requirement = "RDMAP-5.3-20", opcode = 2, payload = "rdma", overdue_fails = true }
     other:close()
-
-    t:liveness()
   end,
 }
 
@@ -221,7 +207,6 @@ case {
   version = 2,
   title = "The target rejects a Read Response to bytes that it did not request",
   requirements = { "RDMAP-5.2.2-6" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "refusal", "read" },
   parameters = { wrong = { "stag", "end", "wrap" } },
@@ -243,8 +228,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write(wrong) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-5.2.2-6" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -274,17 +257,13 @@ case {
     local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
     conn:send(sent .. mpa.fpdu { ulpdu = write }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" } }
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7.2-messages/read-completes",
-  version = 1,
   title = "The target completes a Read with a Read Response of segments of any size",
   requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23", "RDMAP-3.1-10" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read" },
   parameters = { segment = { 1, 2, 3, 7, 16, 64 } },
@@ -312,8 +291,6 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x2000, 0x77656602, #data), msn = 2 } })
     conn:expect_fpdu { requirement = ALL, opcode = 0, payload = data, overdue_fails = true }
     conn:close()
-
-    t:liveness()
   end,
 }
 
@@ -324,7 +301,6 @@ case {
   -- siw checks the length of a Response only in the last segment, and places earlier segments
   -- without a check.
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-13" },
-  roles = { "responder" },
   capabilities = { "rping" },
   tags = { "refusal", "read", "protection" },
   parameters = { last = { true, false }, more = { 1, 16 } },
@@ -352,8 +328,6 @@ case {
     conn:send(segment(within, ("x"):rep(length - within + p.more), p.last), { deviates = true })
     conn:expect_terminate { requirement = BOTH }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
@@ -375,7 +349,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, payload = ("w"):rep(p.octets) } }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-5.2.2-6", "DDP-7.1-10" } }
     conn:expect_close()
-
-    t:liveness()
   end,
 }

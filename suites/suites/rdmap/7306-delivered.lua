@@ -43,7 +43,6 @@ local ORDER = { "RDMAP-7306.6.3-7", "RDMAP-7306.7-1" }
 
 case {
   id = "rdmap/7306-delivered/immediate",
-  version = 1,
   title = "The target uses one receive for Immediate Data, and reports it in order among Sends",
   requirements = { "RDMAP-7306.6.1-1", "RDMAP-7306.6.3-2", "RDMAP-7306.6.3-7", "RDMAP-7306.7-1" },
   roles = { "responder", "initiator" },
@@ -80,8 +79,6 @@ case {
       actual = ("%#x"):format(completions[2].immediate),
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -89,7 +86,6 @@ local PLACED = { "RDMAP-7306.6.4-1", "RDMAP-7306.7-5" }
 
 case {
   id = "rdmap/7306-delivered/write-then-immediate",
-  version = 1,
   title = "The target has a Write in memory when it reports the Immediate Data after it",
   requirements = PLACED,
   roles = { "responder", "initiator" },
@@ -116,8 +112,6 @@ case {
       actual = "other bytes",
     })
     conn:reset()
-
-    t:liveness()
   end,
 }
 
@@ -126,7 +120,6 @@ case {
 local function after(name, title, requirements, bring)
   case {
     id = "rdmap/7306-delivered/atomic-after-" .. name,
-    version = 1,
     title = "The target applies an Atomic Operation to the data of " .. title .. " before it, and does not report it",
     requirements = { "RDMAP-7306.5.2.1-16", "RDMAP-7306.5.2.2-12", table.unpack(requirements) },
     roles = { "responder", "initiator" },
@@ -150,8 +143,6 @@ local function after(name, title, requirements, bring)
         actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
       })
       conn:reset()
-
-      t:liveness()
     end,
   }
 end
@@ -171,7 +162,6 @@ local ATOMIC = { "RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4" }
 
 case {
   id = "rdmap/7306-delivered/two-streams",
-  version = 1,
   title = "The target counts each FetchAdd of two connections on the same memory",
   requirements = ATOMIC,
   roles = { "responder", "initiator" },
@@ -208,8 +198,6 @@ case {
     })
     one:reset()
     two:reset()
-
-    t:liveness()
   end,
 }
 
@@ -218,7 +206,6 @@ case {
 local function misaligned(name, kind, memory, report)
   case {
     id = "rdmap/7306-delivered/misaligned-" .. name,
-    version = 1,
     title = "The target reports an Atomic Operation on a misaligned address, and changes nothing",
     requirements = { memory, report },
     roles = { "responder", "initiator" },
@@ -234,8 +221,6 @@ local function misaligned(name, kind, memory, report)
       pair:expect_error { or_end = true, requirement = { report, memory }, overdue_fails = true }
       t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "unchanged memory", actual = "other bytes" })
       conn:reset()
-
-      t:liveness()
     end,
   }
 end

@@ -42,7 +42,6 @@ end
 
 case {
   id = "rdmap/7306-extensions/fetch-add",
-  version = 1,
   title = "The target answers FetchAdd with the original value, and adds field by field under the mask",
   requirements = {
     "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
@@ -81,14 +80,11 @@ case {
       expected = ("%#x in memory"):format(sum), actual = ("%#x"):format(now),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/invalidate-stag",
-  version = 1,
   title = "The target ignores the Invalidate STag field of an Atomic Request",
   requirements = { "RDMAP-7306.4.1-9" },
   roles = { "responder", "initiator" },
@@ -105,14 +101,11 @@ case {
       conn:expect_fpdu { requirement = "RDMAP-7306.4.1-9", opcode = 11, overdue_fails = true }
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/cmp-swap",
-  version = 1,
   title = "The target answers CmpSwap with the original value, and swaps under its mask if the values match",
   requirements = {
     "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3", "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
@@ -145,14 +138,11 @@ case {
       requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x"):format(little),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/in-order",
-  version = 1,
   title = "The target answers waiting Atomic Requests and Reads in order",
   requirements = {
     "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
@@ -189,14 +179,11 @@ case {
       })
     end
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/misaligned",
-  version = 1,
   title = "The target rejects an Atomic Operation on a misaligned address",
   requirements = {
     "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
@@ -220,14 +207,11 @@ case {
     }
     t:check(not terminate.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(terminate.r) })
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/opcode",
-  version = 1,
   title = "The target rejects an undefined Atomic Operation",
   requirements = { "RDMAP-7306.5.2.1-5" },
   roles = { "responder", "initiator" },
@@ -242,14 +226,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, data = 1 }) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.5.2.1-5" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/stag",
-  version = 1,
   title = "The target rejects an Atomic Operation on memory that does not belong to the stream",
   requirements = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" },
   roles = { "responder", "initiator" },
@@ -272,14 +253,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = atomic(op, fields) }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" } }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/response",
-  version = 1,
   title = "The target rejects an Atomic Response without a request",
   requirements = { "RDMAP-7306.5.2.2-5" },
   roles = { "responder", "initiator" },
@@ -294,14 +272,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) } }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.5.2.2-5" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/immediate-size",
-  version = 1,
   title = "The target rejects Immediate Data of another size than eight bytes",
   requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
   roles = { "responder", "initiator" },
@@ -316,14 +291,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } }, { deviates = true })
     conn:expect_terminate { terminate = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/add-nothing",
-  version = 1,
   title = "The target answers FetchAdd of zero with the current value, and changes nothing",
   requirements = { "RDMAP-7306.1.1-4" },
   roles = { "responder", "initiator" },
@@ -342,17 +314,13 @@ case {
       requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes",
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/unasked",
-  version = 1,
   title = "The target sends no Atomic Response without a request",
   requirements = { "RDMAP-7306.5.2.1-21" },
-  roles = { "responder" },
   capabilities = { "echo", "atomics" },
   tags = { "atomic" },
 
@@ -364,14 +332,11 @@ case {
       requirement = "RDMAP-7306.5.2.1-21", expected = "no Atomic Response", actual = ("opcode %d"):format(fpdu.opcode),
     })
     conn:close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/fields",
-  version = 1,
   title = "The target rejects an Atomic Request with a wrong queue, number or offset",
   requirements = { "RDMAP-7306.8.2-4" },
   roles = { "responder", "initiator" },
@@ -389,14 +354,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.8.2-4" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/version",
-  version = 1,
   title = "The target rejects an Atomic Request of another RDMAP version",
   requirements = { "RDMAP-7306.8.2-6" },
   roles = { "responder", "initiator" },
@@ -412,14 +374,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.8.2-6" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }
 
 case {
   id = "rdmap/7306-extensions/request-size",
-  version = 1,
   title = "The target rejects an Atomic Request of another size than 52 bytes",
   requirements = { "RDMAP-7306.4.2-4" },
   roles = { "responder", "initiator" },
@@ -435,7 +394,5 @@ case {
     conn:send(mpa.fpdu { ulpdu = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.4.2-4" }
     conn:expect_close()
-
-    t:liveness()
   end,
 }

@@ -3,7 +3,6 @@
 
 case {
   id = "sdp-pm/7.1-client/sdp-address",
-  version = 1,
   title = "The client connects with SDP to the address of the PMAccept, from the address of its PMReq",
   requirements = {
     "PM-7-2", "PM-7.1-4", "PM-7.3.1.7-1", "PM-7.3.1.9-1", "PM-7.4-11", "PM-7.4-13",
@@ -23,13 +22,11 @@ case {
     conn:expect_from { port = request.cp_port, requirement = { "PM-7.3.1.7-1", "PM-7.4-11" } }
     conn:expect_from { ip = request.cp_ip, requirement = { "PM-7.3.1.9-1", "PM-7.4-13" } }
     conn:expect_sdp { requirement = "PM-7-2" }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.1-client/denied",
-  version = 1,
   title = "The client connects to a denied service at its Conventional Address, without SDP",
   requirements = { "PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1" },
   roles = { "initiator" },
@@ -42,13 +39,11 @@ case {
     m:answer(request, m:deny(request))
     local conn = m:expect_connection { at = m:service { service = 1 }, requirement = { "PM-7-3", "PM-7.1-1" } }
     conn:expect_plain { requirement = { "PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1" }, within = 1 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.1-client/reset",
-  version = 1,
   title = "The client connects to the Conventional Address, without SDP, after a reset from the SDP Address",
   requirements = { "PM-7.5.1-9" },
   roles = { "initiator" },
@@ -64,7 +59,6 @@ case {
       at = m:service { service = 1 }, requirement = "PM-7.5.1-9", within = 10, overdue_fails = true,
     }
     conn:expect_plain { requirement = "PM-7.5.1-9", within = 1 }
-    t:liveness()
   end,
 }
 
@@ -72,7 +66,6 @@ case {
 local function kept(name, title, rows, pm_time, seconds, tier)
   case {
     id = "sdp-pm/7.1-client/" .. name,
-    version = 1,
     title = title,
     requirements = rows,
     roles = { "initiator" },
@@ -94,7 +87,6 @@ local function kept(name, title, rows, pm_time, seconds, tier)
       m:start { service = 1 }
       local again = m:expect { type = "req", no_connection = true, requirement = rows }
       m:answer(again, m:deny(again))
-      t:liveness()
     end,
   }
 end

@@ -18,7 +18,6 @@ local function requests_service(name, title, v6, capabilities)
   local wanted = { "PM-7.3.1.6-1", "PM-7.3.1.10-1", "PM-7.4-10", "PM-7.4-14" }
   case {
     id = "sdp-pm/7.4-client/" .. name,
-    version = 1,
     title = title,
     requirements = { REQUEST, wanted },
     roles = { "initiator" },
@@ -39,7 +38,6 @@ local function requests_service(name, title, v6, capabilities)
         expected = "ApIPAddr " .. service.ip, actual = "ApIPAddr " .. request.ap_ip,
       })
       m:answer(request, m:deny(request))
-      t:liveness()
     end,
   }
 end
@@ -49,7 +47,6 @@ requests_service("asks-v6", "The client's PMReq over IPv6 has the format of the 
 
 case {
   id = "sdp-pm/7.4-client/acknowledges",
-  version = 1,
   title = "The client answers a PMAccept with a PMAck that goes to its source and repeats its fields",
   requirements = { { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK },
   roles = { "initiator" },
@@ -65,14 +62,12 @@ case {
     m:expect {
       type = "ack", past = "req", requirement = { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, shows = ACK, overdue_fails = true,
     }
-    t:liveness()
   end,
 }
 
 local function denied(name, title, requirements, ports)
   case {
     id = "sdp-pm/7.4-client/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
     roles = { "initiator" },
@@ -87,7 +82,6 @@ local function denied(name, title, requirements, ports)
       m:answer(request, m:deny(request, { ap_port = port }), { deviates = p.port == "other" })
       -- A PMDeny may be lost, so two repetitions are allowed.
       m:expect_quiet { requirement = requirements, within = 10 }
-      t:liveness()
     end,
   }
 end
@@ -99,7 +93,6 @@ denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6
 local function tolerated(name, title, requirement, fields)
   case {
     id = "sdp-pm/7.4-client/" .. name,
-    version = 1,
     title = title,
     requirements = { requirement },
     roles = { "initiator" },
@@ -115,7 +108,6 @@ local function tolerated(name, title, requirement, fields)
       end
       m:answer(request, m:accept(request, answer), { deviates = true })
       m:expect { type = "ack", past = "req", requirement = requirement, overdue_fails = true }
-      t:liveness()
     end,
   }
 end
@@ -130,7 +122,6 @@ end)
 
 case {
   id = "sdp-pm/7.4-client/deny-with-time",
-  version = 1,
   title = "The client does not treat a denied service as mapped, whatever PmTime of the PMDeny is",
   requirements = { "PM-7.4-56" },
   roles = { "initiator" },
@@ -154,13 +145,11 @@ case {
       m:answer(again, m:deny(again))
       m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
     end
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.4-client/two-at-once",
-  version = 1,
   title = "The client gives two PMReqs at once their own handles, and acknowledges each answer separately",
   requirements = { "PM-7.3.1.8-1", "PM-7.3.1.8-3", "PM-7.4-12" },
   roles = { "initiator" },
@@ -183,6 +172,5 @@ case {
     m:expect { type = "ack", handle = second.handle, past = "req", requirement = "PM-7.3.1.8-3", overdue_fails = true }
     m:answer(first, m:accept(first, { at = m:place {} }))
     m:expect { type = "ack", handle = first.handle, past = "req", requirement = "PM-7.3.1.8-3", overdue_fails = true }
-    t:liveness()
   end,
 }

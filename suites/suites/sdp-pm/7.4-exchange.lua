@@ -16,10 +16,8 @@ local function bring(name, title, service, v6, capabilities, rows, shown)
   local requirements = { rows, shown }
   case {
     id = "sdp-pm/7.4-exchange/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = capabilities,
 
     run = function(t)
@@ -32,7 +30,6 @@ local function bring(name, title, service, v6, capabilities, rows, shown)
         m:send(m:ack(answer))
       end
       m:expect_quiet { within = 0.3 }
-      t:liveness()
     end,
   }
 end
@@ -46,17 +43,14 @@ bring("denied", "The server answers a Request for an unmapped service with a PMD
 local function tolerated(name, title, requirements, fields)
   case {
     id = "sdp-pm/7.4-exchange/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "port-mapper" },
 
     run = function(t)
       local m = t:mapper {}
       m:send(m:request(fields), { deviates = true })
       m:expect { type = "accept", requirement = requirements, overdue_fails = true }
-      t:liveness()
     end,
   }
 end
@@ -72,7 +66,6 @@ case {
   version = 2,
   title = "The server sends no PMAccept to a Request of another IPV",
   requirements = { "PM-7.3.1.3-5" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
   parameters = { ipv = { 0, 5, 15 } },
 
@@ -81,16 +74,13 @@ case {
     local m = t:mapper {}
     m:send(m:request { ipv = p.ipv }, { deviates = true })
     m:expect_quiet { requirement = "PM-7.3.1.3-5", within = 1, or_deny = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.4-exchange/two-at-once",
-  version = 1,
   title = "The server answers two Requests at once, each with its own handle",
   requirements = { "PM-7.3.1.8-3", "PM-7.5.2-9" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -101,16 +91,13 @@ case {
     m:expect { type = "accept", handle = 0x101, cp_port = 40001, requirement = "PM-7.3.1.8-3", overdue_fails = true }
     m:send(m:request { handle = 0x303, cp_port = 40001 })
     m:expect { type = "accept", handle = 0x303, requirement = "PM-7.5.2-9", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.4-exchange/leads-to-sdp",
-  version = 1,
   title = "The server's PMAccept has an address that accepts a TCP connection",
   requirements = { "PM-7.4-23", "PM-7.4-27", "PM-7.3.1.6-2" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -120,6 +107,5 @@ case {
     m:send(m:ack(answer))
     local conn = m:connect(answer, { requirement = { "PM-7.4-23", "PM-7.4-27", "PM-7.3.1.6-2" } })
     conn:reset()
-    t:liveness()
   end,
 }

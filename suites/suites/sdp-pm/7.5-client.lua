@@ -3,7 +3,6 @@
 
 case {
   id = "sdp-pm/7.5-client/unanswered",
-  version = 1,
   title = "The client repeats a PMReq without an answer, unchanged",
   requirements = { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3", "PM-7.5.1-5" },
   roles = { "initiator" },
@@ -24,13 +23,11 @@ case {
       expected = "the PMReq again", actual = repeats .. " repetitions",
     })
     m:answer(request, m:deny(request))
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/gives-up",
-  version = 1,
   title = "The client stops repeating a PMReq",
   requirements = { "PM-7.5.1-4" },
   roles = { "initiator" },
@@ -46,13 +43,11 @@ case {
     t:check(ended == "connection" or (ended == "quiet" and repeats > 0), {
       requirement = (repeats > 0 or ended == "connection") and "PM-7.5.1-4" or nil, expected = "an end of the repetitions", actual = repeats .. " repetitions",
     })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/falls-back",
-  version = 1,
   title = "The client connects to the Conventional Address, without SDP, if it gets no answer",
   requirements = { "PM-7.5.1-8" },
   roles = { "initiator" },
@@ -69,13 +64,11 @@ case {
       at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = repeats > 0 and repeats < 1000,
     }
     conn:expect_plain { requirement = "PM-7.5.1-8", within = 1 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/accept-again",
-  version = 1,
   title = "The client sends no second PMAck for a repeated PMAccept",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
@@ -90,13 +83,11 @@ case {
     m:expect { type = "ack" }
     m:send(accept, request, { deviates = true })
     m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/accept-then-deny",
-  version = 1,
   title = "The client ignores a PMDeny after a PMAccept",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
@@ -114,13 +105,11 @@ case {
     m:send(m:deny(request), request, { deviates = true })
     m:expect_quiet { requirement = rows }
     m:expect_no_connection { requirement = rows, within = 1 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/deny-then-accept",
-  version = 1,
   title = "The client does not acknowledge a PMAccept after a PMDeny",
   requirements = { "PM-7.5-4", "PM-7.5.1-10" },
   roles = { "initiator" },
@@ -135,13 +124,11 @@ case {
     m:expect_quiet { within = 1 }
     m:send(m:accept(request, { at = m:place {} }), request, { deviates = true })
     m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-client/unasked",
-  version = 1,
   title = "The client discards an answer that it did not request",
   requirements = { "PM-7.5.1-11" },
   roles = { "initiator" },
@@ -161,6 +148,5 @@ case {
     m:expect { type = "ack" }
     m:send(make(m, request, unrequested), request, { deviates = true })
     m:expect_quiet { requirement = "PM-7.5.1-11" }
-    t:liveness()
   end,
 }

@@ -2,10 +2,8 @@
 
 case {
   id = "sdp-pm/7.5-repeats/request-again",
-  version = 1,
   title = "The server answers each copy of a Request with the same address",
   requirements = { "PM-7.5-3", "PM-7.5.2-4" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -19,16 +17,13 @@ case {
       m:expect { type = "accept", ap_port = first.ap_port, handle = 0x501, requirement = rows, overdue_fails = true }
     end
     m:expect_quiet { within = 0.2 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/request-again-fixed",
-  version = 1,
   title = "The server answers each copy of a Request for any service",
   requirements = { "PM-7.5.2-4" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -38,16 +33,13 @@ case {
       m:send(request)
       m:expect { type = "accept", handle = 0x502, requirement = "PM-7.5.2-4", overdue_fails = true }
     end
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/ack-of-nothing",
-  version = 1,
   title = "The server does not answer an unexpected PMAck",
   requirements = { "PM-7.5.2-6" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -55,16 +47,13 @@ case {
     local m = t:mapper {}
     m:send(m:request { type = "ack", handle = 0x503 }, { deviates = true })
     m:expect_quiet { requirement = "PM-7.5.2-6", within = 1 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/ack-with-time",
-  version = 1,
   title = "The server ignores PmTime of a PMAck",
   requirements = { "PM-7.4-37" },
-  roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
 
   run = function(t)
@@ -77,7 +66,6 @@ case {
     t:pause(8)
     local conn = m:connect(answer, { requirement = "PM-7.4-37" })
     conn:reset()
-    t:liveness()
   end,
 }
 
@@ -86,7 +74,6 @@ case {
   version = 2,
   title = "The server reuses ports of clients that did not connect",
   requirements = { "PM-15.2.2.1-1", "PM-7.5-2", "PM-7.5.2-2", "PM-7.5.2-10" },
-  roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
 
   run = function(t)
@@ -103,16 +90,13 @@ case {
     m:expect { type = "accept", requirement = rows, overdue_fails = true }
     m:send(m:request { handle = 0x601, service = "made", cp_port = 41001 })
     m:expect { type = "accept", requirement = rows, overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/repeat-keeps",
-  version = 1,
   title = "The server keeps the address of a repeated Request for another period",
   requirements = { "PM-7.5.2-5" },
-  roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
 
   run = function(t)
@@ -132,7 +116,6 @@ case {
     end
     m:send(m:request { handle = 0x920, service = "made", cp_port = 44020 })
     m:expect { type = "deny", requirement = "PM-7.5.2-5", overdue_fails = true }
-    t:liveness()
   end,
 }
 
@@ -141,7 +124,6 @@ case {
   version = 2,
   title = "The server answers a newer Request of the same connection with the new handle",
   requirements = { "PM-7.5.2-9" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -156,16 +138,13 @@ case {
     m:expect_quiet { within = 0.3 }
     m:send(m:ack(new))
     m:expect_quiet { within = 0.3 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/after-a-crash",
-  version = 1,
   title = "The server answers a restarted host that sends a new Request from the same port",
   requirements = { "PM-7.2-7" },
-  roles = { "responder" },
   capabilities = { "port-mapper" },
 
   run = function(t)
@@ -176,16 +155,13 @@ case {
     n:send(n:request { handle = 0xa02, cp_port = 46000 })
     local answer = n:expect { type = "accept", handle = 0xa02, requirement = "PM-7.2-7", overdue_fails = true }
     n:send(n:ack(answer))
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp-pm/7.5-repeats/old-ack",
-  version = 1,
   title = "The server does not keep a newer Request's port after a PMAck with the older one's handle",
   requirements = { "PM-7.5.2-8" },
-  roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
 
   run = function(t)
@@ -206,6 +182,5 @@ case {
     -- Only the nine ports are in use now. If the PMAck had counted, all ten would be.
     m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
     m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
-    t:liveness()
   end,
 }

@@ -9,7 +9,6 @@ do
     version = 2,
     title = "The target sends no more messages than its credit allows",
     requirements = { "SDP-10.2-2", "SDP-6.3.1-4", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -29,17 +28,14 @@ do
       t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none" })
       s:counters { bufs = 16, updates = true }
       s:close { shows = shown, past = { "data" } }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/10-buffers/last-credits",
-  version = 1,
   title = "The target sends no payload with the credits that are reserved for updates",
   requirements = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -58,7 +54,6 @@ case {
       requirement = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" }, overdue_fails = true, expected = "at most 4 messages with payload and 6 in all", actual = with .. " with payload, " .. all .. " in all",
     })
     s:close { past = { "data" } }
-    t:liveness()
   end,
 }
 
@@ -70,7 +65,6 @@ do
     version = 2,
     title = "The target reports free buffers without a request",
     requirements = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10", shown },
-    roles = { "responder" },
     capabilities = { "sdp-sink" },
 
     run = function(t)
@@ -86,7 +80,6 @@ do
         s:send(sdp.data { payload = ("p"):rep(900) })
       end
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -96,7 +89,6 @@ case {
   version = 2,
   title = "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
   requirements = { "SDP-6.1.2-7" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -116,7 +108,6 @@ case {
     s:send(sdp.data {})
     s:expect("data", { updates = true, requirement = "SDP-6.1.2-7", overdue_fails = true, fields = { payload_length = 0, oob_pres = false } })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -128,7 +119,6 @@ do
     version = 2,
     title = "The target returns credit when its user reads again",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -141,17 +131,14 @@ do
       s:command "send 10"
       s:collect(10)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/10-buffers/message-size",
-  version = 1,
   title = "The target sends no message that is larger than the tester's Private Buffers",
   requirements = { "SDP-9.1-1", "SDP-10-6" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -164,7 +151,6 @@ case {
       got = got + #m.payload
     end
     s:close()
-    t:liveness()
   end,
 }
 
@@ -176,7 +162,6 @@ do
     version = 2,
     title = "The target requests larger Private Buffers",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -187,17 +172,14 @@ do
       s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
       s:command "send 1900"
       s:close { shows = shown, past = { "data" } }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/10-buffers/target-asks-for-less",
-  version = 1,
   title = "The target requests smaller Private Buffers, and keeps to them",
   requirements = { "SDP-10.6-2" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -212,16 +194,13 @@ case {
     end
     s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
     s:close { past = { "data" } }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10-buffers/refused-change",
-  version = 1,
   title = "The target requests no further increase after the tester answered one with the old size",
   requirements = { "SDP-10.6-17", "SDP-10.6-19" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -233,7 +212,6 @@ case {
     s:command "resize 3000"
     s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
     s:close()
-    t:liveness()
   end,
 }
 
@@ -245,7 +223,6 @@ do
     version = 2,
     title = "The target answers ChRcvBuf when the new buffers are posted",
     requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -265,7 +242,6 @@ do
       s:command "send 10"
       s:collect(10)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -278,7 +254,6 @@ do
     version = 2,
     title = "The Accepting Peer does not answer if both sides send ChRcvBuf at once",
     requirements = { "SDP-10.6.1-1", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -290,7 +265,6 @@ do
       s:expect_quiet { within = 0.1, past = { "data" }, requirement = "SDP-10.6.1-1", overdue_fails = true }
       s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
       s:close { shows = shown, past = { "data" } }
-      t:liveness()
     end,
   }
 end

@@ -16,7 +16,6 @@ case {
   version = 2,
   title = "The target takes a size that it supports, and reports its size if it already has the greatest one",
   requirements = { "SDP-10.6-5", "SDP-10.6-14" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -29,16 +28,13 @@ case {
     local met = resize(second, most)
     t:check(met == most, { requirement = "SDP-10.6-5", expected = most .. ", which it had before", actual = tostring(met) })
     second:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/nearest",
-  version = 1,
   title = "The target takes the nearest size if it does not support the requested one",
   requirements = { "SDP-10.6-7" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -49,16 +45,13 @@ case {
     local nearest = resize(second, most + 500)
     t:check(nearest >= most, { requirement = "SDP-10.6-7", expected = "at least " .. most .. ", which it had before", actual = tostring(nearest) })
     second:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/full-size",
-  version = 1,
   title = "The target accepts messages of the new size after a ChRcvBufAck for more",
   requirements = { "SDP-10.6.2-1" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -67,16 +60,13 @@ case {
     s:command("send 10" .. (" "):rep(size - 40))
     s:collect(10, { requirement = "SDP-10.6.2-1", overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/while-held",
-  version = 1,
   title = "The target posts larger Private Buffers while the old ones are in use",
   requirements = { "SDP-10.6.2-2" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -98,16 +88,13 @@ case {
       requirement = "SDP-10.6.2-2", expected = "credit up to message " .. least .. " or more", actual = "up to " .. edge,
     })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/more-than-requested",
-  version = 1,
   title = "The target counts DesSz in bytes, and accepts a greater ActSz",
   requirements = { "SDP-6.4.1.1-1", "SDP-10.6-6" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -118,7 +105,6 @@ case {
     s:command "send 300"
     s:expect("data", { requirement = "SDP-10.6-6", overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
@@ -131,10 +117,8 @@ for _, row in ipairs {
 } do
   case {
     id = "sdp/10.6-resize/" .. row.name,
-    version = 1,
     title = "The target accepts " .. row.about,
     requirements = { row.requirement },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -145,7 +129,6 @@ for _, row in ipairs {
       s:command "send 300"
       s:collect(300, { requirement = row.requirement, overdue_fails = true })
       s:close()
-      t:liveness()
     end,
   }
 end
@@ -154,10 +137,8 @@ local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 
 case {
   id = "sdp/10.6-resize/requested-again",
-  version = 1,
   title = "The target answers a repeated ChRcvBuf whose first copy crossed its own",
   requirements = request_rows,
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -169,16 +150,13 @@ case {
     s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
     resize(s, 2000, { requirement = request_rows, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/sink-avail-after-growth",
-  version = 1,
   title = "The target advertises receives by the new size after a ChRcvBufAck for more",
   requirements = { "SDP-10.6-16" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -188,16 +166,13 @@ case {
     s:command("read " .. size - 300 .. "; send 10")
     s:expect("data", { requirement = "SDP-10.6-16", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/sink-avail-before-answer",
-  version = 1,
   title = "The target advertises receives by the old size before a ChRcvBufAck for less",
   requirements = { "SDP-10.6-15" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -219,16 +194,13 @@ case {
       end
     until event == "sink_avail"
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/more-buffers",
-  version = 1,
   title = "The target uses the additional credit of a greater Bufs",
   requirements = { "SDP-10.3-3" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -245,16 +217,13 @@ case {
     -- Four messages used the six buffers before. Six more buffers are left.
     t:check(got >= 500, { requirement = "SDP-10.3-3", expected = "at least five messages of 100 bytes", actual = got .. " bytes" })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/three-credits",
-  version = 1,
   title = "The target sends payload with three credits left",
   requirements = { "SDP-10.5-11" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -266,6 +235,5 @@ case {
     s:expect "data"
     s:expect("data", { requirement = "SDP-10.5-11", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }

@@ -8,7 +8,6 @@ do
     version = 2,
     title = "The target changes its half-connection through all Modes, and follows the tester in the other half",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -27,17 +26,14 @@ do
       s:command "mode in combined; send 10"
       s:collect(10, { past = { "mode_change" } })
       s:close { shows = shown, past = { "mode_change" } }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/12-modes/out-of-buffered",
-  version = 1,
   title = "The target leaves Buffered Mode if the Data Sink changes the Mode",
   requirements = { "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -49,16 +45,13 @@ case {
     s:command "send 2000"
     s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12-modes/out-of-pipelined",
-  version = 1,
   title = "The target sends no SinkAvail after the return to Combined Mode",
   requirements = { "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-24" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -71,16 +64,13 @@ case {
     s:collect(3, { requirement = { "SDP-12.5-24", "SDP-12-21", "SDP-12.5-9", "SDP-12.4-14" }, overdue_fails = true })
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.5-24", "SDP-12-21", "SDP-12.5-9", "SDP-12.4-14" }, overdue_fails = true }
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12-modes/written-then-combined",
-  version = 1,
   title = "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
   requirements = { "SDP-12.4-7", "SDP-12.5-2" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -93,16 +83,13 @@ case {
     s:expect("mode_change", { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true, fields = { mode = 1 } })
     s:collect(10, { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12-modes/frozen",
-  version = 1,
   title = "The target sends no ModeChange after an unacknowledged one out of Pipelined Mode",
   requirements = { "SDP-12.4-3", "SDP-12.5-8" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -115,16 +102,13 @@ case {
     s:send(sdp.data {})
     s:expect("mode_change", { fields = { mode = 0 } })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12-modes/with-open-src-avail",
-  version = 1,
   title = "The target does not change to Buffered Mode while a SrcAvail is open",
   requirements = { "SDP-12.1-2", "SDP-12.5-13" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -135,16 +119,13 @@ case {
     s:fetch(m)
     s:expect("mode_change", { fields = { mode = 0 } })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12-modes/wait-for-src-avail",
-  version = 1,
   title = "The target sends no payload after an open SrcAvail",
   requirements = { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -153,6 +134,5 @@ case {
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
     s:connection():reset()
-    t:liveness()
   end,
 }

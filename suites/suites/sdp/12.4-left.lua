@@ -8,10 +8,8 @@ local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 
 case {
   id = "sdp/12.4-left/repeated",
-  version = 1,
   title = "The target repeats SrcAvails that a SinkAvail after the ModeChange has overridden",
   requirements = repeated,
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -25,16 +23,13 @@ case {
     local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
     t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none" })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12.4-left/credit-of-late-sink-avail",
-  version = 1,
   title = "The target uses the credit in Bufs of a SinkAvail that it ignores",
   requirements = { "SDP-12.4-13" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -46,7 +41,6 @@ case {
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, bufs = 16, mseq_ack = s:counters().mseq_ack - 1 })
     s:collect(800, { requirement = "SDP-12.4-13", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -54,10 +48,8 @@ local dropped = { "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11", "SDP-12.5-24" }
 
 case {
   id = "sdp/12.4-left/sink-avails-dropped",
-  version = 1,
   title = "The target drops SinkAvails after the ModeChange to Combined Mode, and serves a SrcAvail with payload",
   requirements = dropped,
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -74,7 +66,6 @@ case {
     s:command "send 10"
     s:collect(10, { requirement = dropped, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
@@ -82,10 +73,8 @@ local hinted = { "SDP-6.1.2-20", "SDP-12.5-12", "SDP-12-13" }
 
 case {
   id = "sdp/12.4-left/hint-of-reader",
-  version = 1,
   title = "The target applies REQ_PIPE in RdmaRdCompl to the half-connection that was read",
   requirements = hinted,
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -98,16 +87,13 @@ case {
     s:command "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12.4-left/hint-of-writer",
-  version = 1,
   title = "The target applies REQ_PIPE in RdmaWrCompl to the other half-connection",
   requirements = { "SDP-6.1.2-21", "SDP-12-13" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -121,16 +107,13 @@ case {
     s:command "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/12.4-left/hint-in-buffered",
-  version = 1,
   title = "The target ignores REQ_PIPE if the half-connection is in Buffered Mode",
   requirements = { "SDP-6.1.2-15" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -145,6 +128,5 @@ case {
     s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
     s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
     s:close()
-    t:liveness()
   end,
 }

@@ -9,7 +9,6 @@ do
     version = 2,
     title = "The target answers SuspComm with SuspCommAck, and ends TCP",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", shown },
-    roles = { "responder" },
     -- A source may wait until its advertised data was read (section 13.1.1, step 3).
     capabilities = { "sdp-echo" },
 
@@ -18,17 +17,14 @@ do
       s:send(sdp.susp_comm { port = 7000 })
       s:expect("susp_comm_ack", { requirement = "SDP-13.1.1-11", overdue_fails = true })
       s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/13.1-suspension/answer-before-end",
-  version = 1,
   title = "The target does not end TCP before it has sent SuspCommAck",
   requirements = { "SDP-13.1.1-14" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -37,7 +33,6 @@ case {
     s:send(sdp.susp_comm { port = 7000 })
     -- A target that sends nothing at all violates another requirement.
     s:expect("susp_comm_ack", { requirement = "SDP-13.1.1-14" })
-    t:liveness()
   end,
 }
 
@@ -49,7 +44,6 @@ do
     version = 2,
     title = "The target sends SuspCommAck after the messages under way, and nothing after it",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -58,7 +52,6 @@ do
       s:send(sdp.susp_comm { port = 7000 })
       s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
       s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -71,7 +64,6 @@ do
     version = 2,
     title = "The target sends SuspCommAck after the RdmaRdCompl of an open Read",
     requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -86,7 +78,6 @@ do
       s:expect("rdma_rd_compl", { requirement = "SDP-13.1.1-10", overdue_fails = true })
       s:expect("susp_comm_ack", { past = { "send_sm" }, requirement = "SDP-13.1.1-10", overdue_fails = true })
       s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -96,10 +87,8 @@ do
 
   case {
     id = "sdp/13.1-suspension/by-target",
-    version = 1,
     title = "The target sends SuspComm with the port after all earlier messages, and nothing after it",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -114,7 +103,6 @@ do
       s:expect_quiet { within = 0.2, shows = shown }
       s:send(sdp.susp_comm_ack {})
       s:connection():finish()
-      t:liveness()
     end,
   }
 end
@@ -124,10 +112,8 @@ do
 
   case {
     id = "sdp/13.1-suspension/crossing",
-    version = 1,
     title = "The Accepting Peer does not answer if both sides send SuspComm at once",
     requirements = { "SDP-13.1.2-1", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -139,7 +125,6 @@ do
       s:expect_quiet { within = 0.2, requirement = "SDP-13.1.2-1", shows = shown, overdue_fails = true }
       s:send(sdp.susp_comm_ack {})
       s:connection():finish()
-      t:liveness()
     end,
   }
 end
@@ -157,10 +142,8 @@ do
 
   case {
     id = "sdp/13.1-suspension/resumed",
-    version = 1,
     title = "The target connects to the port of the SuspComm with a normal Hello, and continues",
     requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -173,17 +156,14 @@ do
       again:command "send 10"
       again:collect(10)
       again:close { shows = shown, past = { "data" } }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/13.1-suspension/resumed-with-credit",
-  version = 1,
   title = "The target keeps all messages for which its Hello on the new connection gives credit",
   requirements = { "SDP-13.1.1-18" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -195,16 +175,13 @@ case {
       again:send(sdp.data { payload = ";" })
     end
     again:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-18", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/13.1-suspension/nothing-kept",
-  version = 1,
   title = "The target does not use earlier advertisements on the new connection",
   requirements = { "SDP-13-3" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -220,16 +197,13 @@ case {
     local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
     t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of the new advertisement", actual = "a Read of another STag" })
     again:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/13.1-suspension/requested-again",
-  version = 1,
   title = "The Connecting Peer repeats a SuspComm that crossed the tester's on the new connection",
   requirements = { "SDP-13.1.2-3" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -242,6 +216,5 @@ case {
     s:expect_end { graceful = true }
     local again = t:accept_sdp { port = 7000 }
     again:expect("susp_comm", { requirement = "SDP-13.1.2-3", overdue_fails = true })
-    t:liveness()
   end,
 }

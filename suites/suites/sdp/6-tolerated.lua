@@ -18,10 +18,8 @@ end
 local function data(name, title, requirements, parameters, make)
   case {
     id = "sdp/6-tolerated/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "sdp-echo" },
     parameters = parameters,
 
@@ -34,7 +32,6 @@ local function data(name, title, requirements, parameters, make)
       -- A user that reads only the stream does not get the Out-Of-Band byte, so an echo may omit
       -- it.
       expect_echo(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
-      t:liveness()
     end,
   }
 end
@@ -50,10 +47,8 @@ data("oob-after-bytes", "The target accepts an Out-Of-Band byte after other byte
 
 case {
   id = "sdp/6-tolerated/oob-pend-alone",
-  version = 1,
   title = "The target accepts OOB_PEND before its byte, without payload",
   requirements = { "SDP-6.1.2-11", "SDP-9.5.3-7" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -62,32 +57,26 @@ case {
     s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
     s:send(sdp.data { payload = "abc" })
     expect_echo(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/6-tolerated/oob-pend-elsewhere",
-  version = 1,
   title = "The target accepts OOB_PEND in any message",
   requirements = { "SDP-6.1.2-10" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2, oob_pend = true }, { deviates = true })
     s:expect_open { requirement = "SDP-6.1.2-10", within = 0.3 }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/6-tolerated/mode-change-rsvd",
-  version = 1,
   title = "The target ignores Rsvd of a ModeChange",
   requirements = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
   parameters = { rsvd = { 0, 1, 0xfffffff } },
 
@@ -98,7 +87,6 @@ case {
     -- Only the new Mode allows a SrcAvail without payload.
     s:send(sdp.src_avail { length = 2000 })
     s:expect_open { requirement = rows, within = 0.3 }
-    t:liveness()
   end,
 }
 
@@ -107,7 +95,6 @@ case {
   version = 2,
   title = "The target accepts a SrcAvail at any byte address",
   requirements = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" },
-  roles = { "responder" },
   -- A Data Sink answers when its user wants to read (section 9.2, step 2).
   capabilities = { "sdp-echo" },
   parameters = { offset = { 0, 1, 3, 7 } },
@@ -124,16 +111,13 @@ case {
     t:check(answered == "read" or answered == "send_sm", {
       requirement = rows, expected = "an RDMA Read Request or SendSm", actual = answered,
     })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/6-tolerated/odd-sink-avail",
-  version = 1,
   title = "The target writes to a SinkAvail at any byte address",
   requirements = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
   parameters = { offset = { 0, 1, 3, 7 } },
 
@@ -148,6 +132,5 @@ case {
       requirement = rows, expected = "a Write to the advertised bytes", actual = "a Write elsewhere",
     })
     s:expect("rdma_wr_compl", { requirement = rows, fields = { length = 1500 } })
-    t:liveness()
   end,
 }

@@ -9,13 +9,11 @@ do
     version = 2,
     title = "The target accepts a Hello that comes together with the MPA Request",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp" },
 
     run = function(t)
       local s = t:sdp { profile = "natural" }
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -28,7 +26,6 @@ do
     version = 2,
     title = "The target accepts all fields in the other order",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-echo" },
 
     run = function(t)
@@ -36,7 +33,6 @@ do
       s:send(sdp.data { payload = "hi" })
       s:collect(2)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -49,7 +45,6 @@ do
     version = 3,
     title = "The Connecting Peer sends a correct Hello in streaming mode, and waits for HelloAck",
     requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", shown },
-    roles = { "responder" },
     capabilities = { "sdp-connect" },
 
     run = function(t)
@@ -57,39 +52,32 @@ do
       s:command "send 2"
       s:collect(2, { requirement = { "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30" }, overdue_fails = true })
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/8.1.1-profiles/hello-of-target",
-  version = 1,
   title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
   requirements = { "SDP-6-4", "SDP-6.2.1-4" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
     local s, hello = t:accept_sdp {}
     t:check(hello.len == 32, { requirement = { "SDP-6-4", "SDP-6.2.1-4" }, overdue_fails = true, expected = "Len 32", actual = "Len " .. hello.len })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-profiles/target-waits",
-  version = 1,
   title = "The Connecting Peer sends nothing before HelloAck",
   requirements = { "SDP-8.1.1-4", "SDP-8.1.1-13" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
     local s = t:accept_sdp { hold = 2, requirement = { "SDP-8.1.1-13", "SDP-8.1.1-4" }, overdue_fails = true }
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -103,17 +91,14 @@ for _, row in ipairs {
   local name, object, fields, requirements = table.unpack(row)
   case {
     id = "sdp/8.1.1-profiles/target-refuses-" .. name,
-    version = 1,
     title = "The Connecting Peer ends the connection on " .. object,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "sdp-connect" },
 
     run = function(t)
       t:good_exchange()
       local s = t:accept_sdp { hello_ack = sdp.hello_ack(fields) }
       s:expect_end { requirement = requirements, overdue_fails = true }
-      t:liveness()
     end,
   }
 end
@@ -128,10 +113,8 @@ for _, row in ipairs {
   local name, action, fields, requirements = table.unpack(row)
   case {
     id = "sdp/8.1.1-profiles/target-takes-" .. name,
-    version = 1,
     title = "The Connecting Peer " .. action,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "sdp-connect" },
 
     run = function(t)
@@ -139,7 +122,6 @@ for _, row in ipairs {
       s:command "send 2"
       s:expect("data", { requirement = requirements, overdue_fails = true })
       s:connection():reset()
-      t:liveness()
     end,
   }
 end
@@ -149,7 +131,6 @@ case {
   version = 2,
   title = "The Connecting Peer answers a ChRcvBuf that crosses its own",
   requirements = { "SDP-10.6-11", "SDP-10.6.1-2" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -160,16 +141,13 @@ case {
     s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
     s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-profiles/target-answers-suspension",
-  version = 1,
   title = "The Connecting Peer answers a SuspComm that crosses its own",
   requirements = { "SDP-13.1.2-2" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -179,16 +157,13 @@ case {
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
     s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-profiles/target-keeps-all",
-  version = 1,
   title = "The Connecting Peer keeps all messages that its Hello gives credit for",
   requirements = { "SDP-8.1.1-7" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -199,16 +174,13 @@ case {
       s:send(sdp.data { payload = ";" })
     end
     s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-7", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-profiles/target-serves-reads",
-  version = 1,
   title = "The Connecting Peer serves as many Reads at once as its LocIRD allows",
   requirements = { "SDP-6.2.1.6-1" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -222,16 +194,13 @@ case {
       s:expect_response { requirement = "SDP-6.2.1.6-1", overdue_fails = true }
     end
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",
-  version = 1,
   title = "The Connecting Peer has no more open advertisements than MaxAdverts of the HelloAck allows",
   requirements = { "SDP-6.2.2.3-3" },
-  roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -241,6 +210,5 @@ case {
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = "SDP-6.2.2.3-3", overdue_fails = true }
     s:connection():reset()
-    t:liveness()
   end,
 }

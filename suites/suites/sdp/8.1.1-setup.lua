@@ -3,10 +3,8 @@
 local function refused(name, title, requirements, fields, values)
   case {
     id = "sdp/8.1.1-setup/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "sdp" },
     tags = { "startup" },
     parameters = { value = values },
@@ -19,7 +17,6 @@ local function refused(name, title, requirements, fields, values)
       end
       local conn = t:greet { hello = sdp.hello(hello) }
       conn:expect_close { requirement = requirements, or_reject = true, overdue_fails = true }
-      t:liveness()
     end,
   }
 end
@@ -32,10 +29,8 @@ refused("refused-loc-ord", "The target closes on a Hello with LocORD 0", { "SDP-
 local function accepted(name, title, requirements, field, values)
   case {
     id = "sdp/8.1.1-setup/" .. name,
-    version = 1,
     title = title,
     requirements = requirements,
-    roles = { "responder" },
     capabilities = { "sdp" },
     tags = { "startup" },
     parameters = { value = values },
@@ -43,7 +38,6 @@ local function accepted(name, title, requirements, field, values)
     run = function(t, p)
       t:good_exchange()
       t:sdp { hello = sdp.hello { [field] = p.value }, requirement = requirements }
-      t:liveness()
     end,
   }
 end
@@ -55,25 +49,20 @@ accepted("any-rsvd", "The target ignores Rsvd of a Hello", { "SDP-6.2.1.8-2" }, 
 
 case {
   id = "sdp/8.1.1-setup/answered",
-  version = 1,
   title = "The target answers a correct Hello with a HelloAck",
   requirements = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" },
-  roles = { "responder" },
   capabilities = { "sdp" },
   tags = { "startup" },
 
   run = function(t)
     t:sdp { requirement = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" } }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-setup/full-credit",
-  version = 1,
   title = "The target accepts at once all messages that its HelloAck gives credit for",
   requirements = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
   tags = { "startup", "credit" },
 
@@ -96,16 +85,13 @@ case {
         got = got + #s:fetch(m)
       end
     end
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-setup/data-at-once",
-  version = 1,
   title = "The target accepts Data as the first message after HelloAck",
   requirements = { "SDP-8.1.1-40" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
   tags = { "startup" },
 
@@ -113,16 +99,13 @@ case {
     local s = t:sdp {}
     s:send(sdp.data { payload = "hi" })
     s:collect(2, { requirement = "SDP-8.1.1-40", overdue_fails = true })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-setup/full-credit-held",
-  version = 1,
   title = "The target keeps all messages that its HelloAck gives credit for while its user does not read",
   requirements = { "SDP-8.1.1-23" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
   tags = { "startup", "credit" },
 
@@ -133,16 +116,13 @@ case {
       s:send(sdp.data { payload = ";" })
     end
     s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-23", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/8.1.1-setup/wished-size",
-  version = 1,
   title = "The target considers DesRemRcvSz when it chooses the size of its Private Buffers",
   requirements = { "SDP-6.2.1.4-1" },
-  roles = { "responder" },
   -- Other sockets may have reasons for a fixed size.
   capabilities = { "sdp-drive" },
   tags = { "startup" },
@@ -153,6 +133,5 @@ case {
     t:check(small.act_rcv_sz < large.act_rcv_sz, {
       requirement = "SDP-6.2.1.4-1", expected = "more bytes if the Hello requests more", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz,
     })
-    t:liveness()
   end,
 }

@@ -5,7 +5,6 @@ case {
   version = 2,
   title = "The target answers DisConn with DisConn, and ends TCP",
   requirements = { "SDP-8.2.1-21" },
-  roles = { "responder" },
   -- A source first has to send its data (section 8.2.1). The case 9-transfer/source receives it,
   -- and closes.
   capabilities = { "sdp-echo" },
@@ -15,7 +14,6 @@ case {
     s:send(sdp.dis_conn {})
     s:expect("dis_conn", { requirement = "SDP-8.2.1-21", overdue_fails = true })
     s:expect_end { graceful = true, requirement = "SDP-8.2.1-21", overdue_fails = true }
-    t:liveness()
   end,
 }
 
@@ -27,7 +25,6 @@ do
     version = 2,
     title = "The target accepts the tester's messages after it has sent DisConn",
     requirements = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -42,7 +39,6 @@ do
       s:send(sdp.dis_conn {})
       s:connection():finish()
       s:expect_end { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -55,7 +51,6 @@ do
     version = 2,
     title = "The target sends DisConn after all data that its user posted",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -67,7 +62,6 @@ do
       s:send(sdp.dis_conn {})
       s:connection():finish()
       s:expect_end { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -80,7 +74,6 @@ do
     version = 2,
     title = "The target sends AbortConn after DisConn",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -89,7 +82,6 @@ do
       s:collect(10)
       s:expect "dis_conn"
       s:expect_end { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -102,7 +94,6 @@ do
     version = 2,
     title = "The target closes abortively without DisConn",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -110,7 +101,6 @@ do
       s:command "send 10; wait 10; abort"
       s:expect "data"
       s:expect_end { past = { "data" }, shows = shown }
-      t:liveness()
     end,
   }
 end

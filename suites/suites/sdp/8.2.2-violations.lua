@@ -15,7 +15,6 @@ local function violation(name, title, shown, capability, prepare, make, paramete
     version = 2,
     title = title,
     requirements = { "SDP-8.2.2-8", shown },
-    roles = { "responder" },
     capabilities = { capability },
     tags = { "violation" },
     parameters = parameters,
@@ -28,7 +27,6 @@ local function violation(name, title, shown, capability, prepare, make, paramete
       -- control.
       s:send(make(p), { deviates = prepare == nothing })
       s:expect_end { requirement = "SDP-8.2.2-8", shows = shown, overdue_fails = true, past = UNDER_WAY }
-      t:liveness()
     end,
   }
 end
@@ -67,7 +65,6 @@ case {
   version = 2,
   title = "The target ends the connection on a completion that invalidates another STag",
   requirements = { "SDP-8.2.2-8", "SDP-9.2-28", "SDP-9.2-29" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
   tags = { "violation" },
 
@@ -80,7 +77,6 @@ case {
     s:expect_response {}
     s:send(sdp.rdma_rd_compl { length = a.length }, { invalidate = b.stag })
     s:expect_end { requirement = "SDP-8.2.2-8", shows = { "SDP-9.2-28", "SDP-9.2-29" }, overdue_fails = true }
-    t:liveness()
   end,
 }
 
@@ -89,7 +85,6 @@ case {
   version = 2,
   title = "The target ends the connection on a RdmaWrCompl that invalidates another STag",
   requirements = { "SDP-8.2.2-8", "SDP-9.3-11", "SDP-9.3-12" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
   tags = { "violation" },
 
@@ -101,7 +96,6 @@ case {
     s:send(sdp.rdma_wr_compl { length = 3 }, { invalidate = b.stag })
     -- The target may advertise more than two.
     s:expect_end { requirement = "SDP-8.2.2-8", shows = { "SDP-9.3-11", "SDP-9.3-12" }, overdue_fails = true, past = UNDER_WAY }
-    t:liveness()
   end,
 }
 
@@ -141,7 +135,6 @@ for back, sends in ipairs(MODES) do
       version = 2,
       title = "The target ends the connection only on forbidden messages, sending in " .. NAMES[sends] .. ", receiving in " .. NAMES[receives] .. " Mode",
       requirements = tries[1].allowed and tries[2].allowed and { row } or { row, "SDP-8.2.2-8" },
-      roles = { "responder" },
       capabilities = { "sdp-drive" },
       tags = { "violation", "mode" },
 
@@ -156,7 +149,6 @@ for back, sends in ipairs(MODES) do
             s:expect_end { requirement = "SDP-8.2.2-8", shows = shown, overdue_fails = true, past = { "sink_avail" } }
           end
         end
-        t:liveness()
       end,
     }
   end
@@ -167,7 +159,6 @@ case {
   version = 2,
   title = "The target ends the connection on a ModeChange that its Mode or the sender's role does not allow",
   requirements = { "SDP-8.2.2-8", "SDP-12-7" },
-  roles = { "responder" },
   capabilities = { "sdp" },
   tags = { "violation", "mode" },
   parameters = { from = { "buffered", "pipelined" } },
@@ -178,6 +169,5 @@ case {
     s:send(sdp.mode_change { mode = p.from == "buffered" and 0 or 2 })
     s:send(sdp.mode_change { mode = p.from == "buffered" and 2 or 0 }, { deviates = true })
     s:expect_end { requirement = "SDP-8.2.2-8", shows = "SDP-12-7", overdue_fails = true, past = UNDER_WAY }
-    t:liveness()
   end,
 }

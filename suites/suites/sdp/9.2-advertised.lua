@@ -17,10 +17,8 @@ local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 
 case {
   id = "sdp/9.2-advertised/readable",
-  version = 1,
   title = "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD allows",
   requirements = readable,
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -35,16 +33,13 @@ case {
       s:expect_response { requirement = readable, overdue_fails = true }
     end
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/readable-in-cancel",
-  version = 1,
   title = "The target lets the tester read a SrcAvail that is being revoked, and accepts its RdmaRdCompl",
   requirements = { "SDP-9.2-24", "SDP-9.5.4-11" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -56,16 +51,13 @@ case {
     s:fetch(m, { requirement = "SDP-9.2-24", overdue_fails = true })
     s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/part-then-send-sm",
-  version = 1,
   title = "The target sends exactly the rest in Data after the RdmaRdCompl of a part and a SendSm",
   requirements = { "SDP-9.2-19" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -80,16 +72,13 @@ case {
     local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
     t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " bytes", actual = got .. " bytes" })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/part-then-waits",
-  version = 1,
   title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after that of the rest",
   requirements = { "SDP-9.2-22" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -104,7 +93,6 @@ case {
     s:send(sdp.rdma_rd_compl { length = 500 })
     take(s, 10, {})
     s:close()
-    t:liveness()
   end,
 }
 
@@ -113,10 +101,8 @@ local forced = { "SDP-9.2-6", "SDP-9.5.2.1-1", "SDP-11-3", "SDP-12-13" }
 for _, mode in ipairs { "Combined", "Pipelined" } do
   case {
     id = "sdp/9.2-advertised/send-sm-in-" .. mode:lower(),
-    version = 1,
     title = "The target accepts a SendSm as the answer to a SrcAvail in " .. mode .. " Mode",
     requirements = forced,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -126,17 +112,14 @@ for _, mode in ipairs { "Combined", "Pipelined" } do
       s:send(sdp.send_sm {})
       take(s, 2000 - #m.payload, { requirement = forced, overdue_fails = true })
       s:close()
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9.2-advertised/deadlock",
-  version = 1,
   title = "The target sends its data after a SendSm if both sides have an open SrcAvail and none reads",
   requirements = { "SDP-9.2-40" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -148,16 +131,13 @@ case {
     -- The target may also send a SendSm.
     take(s, 2000 - #m.payload, { requirement = "SDP-9.2-40", overdue_fails = true, past = { "send_sm" } })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/requested-in-order",
-  version = 1,
   title = "The target rejects two SrcAvails, the second after all bytes of the first have come in Data",
   requirements = { "SDP-9.2-37", "SDP-11.3-10" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -176,16 +156,13 @@ case {
     s:command "send 10"
     s:collect(10, rows)
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/several",
-  version = 1,
   title = "The target reads several SrcAvails in Pipelined Mode in order, and reports them in order",
   requirements = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -211,16 +188,13 @@ case {
       end
     end
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/read-at-all",
-  version = 1,
   title = "The target reads a SrcAvail that suits a receive",
   requirements = { "SDP-9-7" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -229,16 +203,13 @@ case {
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/one-read-at-a-time",
-  version = 1,
   title = "The target has no more Reads outstanding than the tester's LocIRD and its own LocORD",
   requirements = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -249,16 +220,13 @@ case {
     s:expect_read {}
     s:expect_quiet { within = 0.2, requirement = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" }, overdue_fails = true }
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/revoked-in-process",
-  version = 1,
   title = "The target reads nothing more of a SrcAvail after a SrcAvailCancel, however much is left",
   requirements = { "SDP-9.5.4-3" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -272,16 +240,13 @@ case {
     s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-3", overdue_fails = true })
     s:expect("send_sm", { requirement = "SDP-9.5.4-3", overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/without-invalidate",
-  version = 1,
   title = "The target allows no second Read of a SrcAvail, even if RdmaRdCompl invalidated nothing",
   requirements = { "SDP-9.2-30" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -295,16 +260,13 @@ case {
     s:collect(10)
     s:read { stag = m.stag, va = m.va, length = 10 }
     s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.2-advertised/mode-change-beside",
-  version = 1,
   title = "The target accepts a ModeChange to Pipelined Mode while a SrcAvail of its sender is open",
   requirements = { "SDP-12.3-2" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -316,6 +278,5 @@ case {
     s:answer_read(read, OCTETS:sub(1, read.length))
     s:expect("rdma_rd_compl", { requirement = "SDP-12.3-2", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }

@@ -11,10 +11,8 @@ local writable = { "SDP-9.3-3", "SDP-9.3-4", "SDP-9.3-17", "SDP-14.1-2" }
 
 case {
   id = "sdp/9.3-written/writable",
-  version = 1,
   title = "The target accepts late Writes to all of its SinkAvail, by STag and VA",
   requirements = writable,
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -26,16 +24,13 @@ case {
     local options = { past = { "sink_avail" }, requirement = writable, overdue_fails = true }
     local got = s:collect(m.length, options)
     t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the bytes that were written", actual = "other bytes" })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/writable-in-cancel",
-  version = 1,
   title = "The target accepts Writes to all of a SinkAvail that is being revoked",
   requirements = { "SDP-9.3-18" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -50,16 +45,13 @@ case {
     s:command "send 10"
     s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/without-invalidate",
-  version = 1,
   title = "The target allows no second Write to a SinkAvail, even if RdmaWrCompl invalidated nothing",
   requirements = { "SDP-9.3-13" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -73,16 +65,13 @@ case {
     s:collect(10)
     s:write { stag = m.stag, va = m.va, payload = "again" }
     s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/data-between",
-  version = 1,
   title = "The target accepts Data while SinkAvails are open, and Writes to the others after it",
   requirements = { "SDP-9.5.2.2-1", "SDP-11-14" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -98,7 +87,6 @@ case {
     s:command "send 10"
     s:collect(10, rows)
     s:close()
-    t:liveness()
   end,
 }
 
@@ -106,10 +94,8 @@ case {
 local function transaction(name, title, row, answer)
   case {
     id = "sdp/9.3-written/transaction-by-" .. name,
-    version = 1,
     title = title,
     requirements = { row },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -122,7 +108,6 @@ local function transaction(name, title, row, answer)
       s:command "send 10"
       s:collect(10, { requirement = row, overdue_fails = true })
       s:close()
-      t:liveness()
     end,
   }
 end
@@ -132,10 +117,8 @@ transaction("data", "The target accepts Data as the reply to a Transaction", "SD
 
 case {
   id = "sdp/9.3-written/fresh-after-data",
-  version = 1,
   title = "The target uses a SinkAvail whose NonDiscards counts the Data before it",
   requirements = { "SDP-9.5.1-8", "SDP-9.5.1-11" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -149,16 +132,13 @@ case {
     s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
     s:expect("rdma_wr_compl", { requirement = rows, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/non-discards",
-  version = 1,
   title = "The target's NonDiscards counts the Data that came before",
   requirements = { "SDP-6.3.3.4-2" },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
   parameters = { messages = { 0, 1, 3 } },
 
@@ -171,16 +151,13 @@ case {
     s:send(sdp.mode_change { mode = 2 })
     local m = s:expect "sink_avail"
     t:check(m.non_discards == p.messages, { requirement = "SDP-6.3.3.4-2", expected = tostring(p.messages), actual = tostring(m.non_discards) })
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/rest-offered",
-  version = 1,
   title = "The target offers data in a SrcAvail if it does not fit into a SinkAvail",
   requirements = { "SDP-11.3-17" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -192,16 +169,13 @@ case {
     s:expect "rdma_wr_compl"
     s:expect("src_avail", { fields = { length = 1000 }, requirement = "SDP-11.3-17", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/crossing-ignored",
-  version = 1,
   title = "The target does not read a SrcAvail that crossed SinkAvails, even after these were used",
   requirements = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -219,16 +193,13 @@ case {
     s:command "send 10"
     s:collect(10, { requirement = rows, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/revoked-in-process",
-  version = 1,
   title = "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other",
   requirements = { "SDP-9.5.5-3", "SDP-6.3.10-2" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -249,16 +220,13 @@ case {
     s:command "send 600"
     s:expect("src_avail", { requirement = rows, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
 case {
   id = "sdp/9.3-written/data-in-cancel",
-  version = 1,
   title = "The target ends its cancel on Data that makes the last revoked SinkAvail stale",
   requirements = { "SDP-9.5.5-13" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -271,6 +239,5 @@ case {
     s:send(sdp.data { payload = "abc" })
     s:expect("sink_avail", { requirement = "SDP-9.5.5-13", overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }

@@ -27,7 +27,7 @@ pub(crate) struct Log {
     /// How programs ended that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
     /// Steps that had no room.
-    pub(in crate::stage) lost: u64,
+    pub(crate) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
     /// A good exchange, or the first exchange of the target's service, preceded the stimulus.

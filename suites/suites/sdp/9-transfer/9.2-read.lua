@@ -12,7 +12,6 @@ do
     version = 3,
     title = "The target reads a SrcAvail in Combined Mode, reports the amount in RdmaRdCompl, and echoes the data",
     requirements = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9.2-12", "SDP-9-8", "SDP-11.2-4", shown },
-    roles = { "responder" },
     capabilities = { "sdp-echo" },
 
     run = function(t)
@@ -47,7 +46,6 @@ do
         s:collect(2000 - got)
       end
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -60,7 +58,6 @@ do
     version = 2,
     title = "The target advertises large sends in Combined Mode, one after the other",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -68,17 +65,14 @@ do
       s:command "send 2000; send 3000; send 100; send 2000"
       s:collect(7100)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9-transfer/consumed-in-parts",
-  version = 1,
   title = "The target ends a SrcAvail that is read in three parts after the last part",
   requirements = { "SDP-9.2-16", "SDP-9.2-17" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -99,7 +93,6 @@ case {
     end
     s:expect("src_avail", { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -111,7 +104,6 @@ do
     version = 2,
     title = "The target reads a part of a SrcAvail, and rejects the rest",
     requirements = { "SDP-9.2-11", "SDP-9-9", "SDP-6.3.7.1-1", "SDP-9.2-13", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -128,7 +120,6 @@ do
         s:send(sdp.data { payload = rest:sub(at, at + 489) })
       end
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -141,7 +132,6 @@ do
     version = 2,
     title = "The target sends several SrcAvails in Pipelined Mode",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -150,17 +140,14 @@ do
       s:expect "mode_change"
       s:collect(10500)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9-transfer/read-from-first-byte",
-  version = 1,
   title = "The target's SrcAvail advertises memory that begins with its payload",
   requirements = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -171,7 +158,6 @@ case {
     local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
     t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes" })
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -180,7 +166,6 @@ case {
   version = 2,
   title = "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
   requirements = { "SDP-9.2-26" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -199,7 +184,6 @@ case {
       t:check(own, { requirement = "SDP-9.2-26", overdue_fails = true, expected = "its own STag", actual = ("%#x"):format(m.invalidates) })
     end
     s:connection():reset()
-    t:liveness()
   end,
 }
 
@@ -211,7 +195,6 @@ do
     version = 2,
     title = "The target has no more open advertisements than MaxAdverts allows",
     requirements = { "SDP-6.2.1.3-3", "SDP-11.3-23", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -225,7 +208,6 @@ do
       end
       s:collect(5200)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -238,7 +220,6 @@ do
     version = 2,
     title = "The target sets REQ_PIPE in a completion",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -248,7 +229,6 @@ do
       s:serve(OCTETS, { va = VA, from = 40 })
       s:expect "rdma_rd_compl"
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end

@@ -11,7 +11,6 @@ do
     version = 2,
     title = "The target advertises receives in Pipelined Mode, and accepts Writes to them",
     requirements = { "SDP-11.3-5", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -29,19 +28,16 @@ do
       s:command "send 50"
       s:collect(50, { past = { "sink_avail" }, requirement = "SDP-11.3-5", overdue_fails = true })
       s:close { shows = shown, past = { "sink_avail" } }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9-transfer/echo-of-write",
-  version = 1,
   title = "The target echoes data that was written to its SinkAvail",
   requirements = {
     "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-11.3-5", "SDP-14.1-2",
   },
-  roles = { "responder" },
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -54,7 +50,6 @@ case {
     local got = s:collect(700, { past = { "sink_avail" }, requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true })
     t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the bytes that were written", actual = "other bytes" })
     s:close { past = { "sink_avail" } }
-    t:liveness()
   end,
 }
 
@@ -66,7 +61,6 @@ do
     version = 2,
     title = "The target writes to SinkAvails of the tester",
     requirements = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-9.3-8", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -80,7 +74,6 @@ do
       s:expect_write { length = 2000, requirement = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14" }, overdue_fails = true }
       s:expect("rdma_wr_compl", { fields = { length = 2000 }, requirement = "SDP-9.3-8", overdue_fails = true })
       s:close { shows = shown, past = { "src_avail", "data", "rdma_wr_compl" } }
-      t:liveness()
     end,
   }
 end

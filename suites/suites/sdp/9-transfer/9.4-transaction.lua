@@ -2,10 +2,8 @@
 
 case {
   id = "sdp/9-transfer/sink-avail-with-payload",
-  version = 1,
   title = "The target accepts the payload of a SinkAvail",
   requirements = { "SDP-6.3.3-3", "SDP-9.4-1", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -16,7 +14,6 @@ case {
     s:expect_write { length = 600, requirement = { "SDP-6.3.3-3", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6", "SDP-9.4-1" }, overdue_fails = true }
     s:expect("rdma_wr_compl", { requirement = { "SDP-6.3.3-3", "SDP-9.5.1-15", "SDP-11.2-5", "SDP-11.3-6", "SDP-9.4-1" }, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
@@ -28,7 +25,6 @@ do
     version = 2,
     title = "The target sends Data and a SinkAvail in one message",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -37,7 +33,6 @@ do
       s:command "mode out pipelined; wait 5; send 100; read 2000 2000"
       s:expect("sink_avail", { past = { "data", "mode_change" } })
       s:close { shows = shown, past = { "sink_avail", "data" } }
-      t:liveness()
     end,
   }
 end

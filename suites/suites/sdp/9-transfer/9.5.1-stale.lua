@@ -9,7 +9,6 @@ do
     version = 2,
     title = "The target does not use a SinkAvail that earlier data has made stale",
     requirements = { "SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-11.3-14", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -20,7 +19,6 @@ do
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = 1 })
       s:collect(3000, { requirement = { "SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-11.3-14" }, overdue_fails = true })
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -33,7 +31,6 @@ do
     version = 3,
     title = "The target writes to a SinkAvail that crosses a SrcAvail",
     requirements = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -45,7 +42,6 @@ do
       s:expect_write { length = 1800, requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12" }, overdue_fails = true }
       s:expect("rdma_wr_compl", { requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12" }, overdue_fails = true })
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -58,7 +54,6 @@ do
     version = 2,
     title = "The target does not read a SrcAvail that crosses a SinkAvail",
     requirements = { "SDP-11.3-20", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -73,7 +68,6 @@ do
       s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1500) }
       s:send(sdp.rdma_wr_compl { length = 1500 }, { invalidate = m.stag })
       s:close { shows = shown, past = { "sink_avail", "data" } }
-      t:liveness()
     end,
   }
 end
@@ -87,10 +81,8 @@ do
 
   case {
     id = "sdp/9-transfer/written-then-left",
-    version = 1,
     title = "The target uses a SinkAvail in Pipelined Mode, and none that crosses the ModeChange out of it",
     requirements = shown,
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -107,7 +99,6 @@ do
       s:send(sdp.sink_avail { length = 2000, stag = 0x903, non_discards = 1, mseq_ack = before })
       s:collect(300)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end

@@ -11,7 +11,6 @@ do
     version = 2,
     title = "The target sends Data after a SendSm",
     requirements = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -26,17 +25,14 @@ do
       s:command "send 700"
       s:collect(700)
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9-transfer/refused-in-pipelined",
-  version = 1,
   title = "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
   requirements = { "SDP-9.2-33", "SDP-11.3-9" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -52,7 +48,6 @@ case {
     end
     s:fetch(second, { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true })
     s:close()
-    t:liveness()
   end,
 }
 
@@ -64,7 +59,6 @@ do
     version = 2,
     title = "The target rejects a SrcAvail with SendSm",
     requirements = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -76,7 +70,6 @@ do
         s:send(sdp.data { payload = OCTETS:sub(at, at + 489) })
       end
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end

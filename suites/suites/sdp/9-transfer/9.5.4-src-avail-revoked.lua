@@ -11,7 +11,6 @@ do
     version = 2,
     title = "The target revokes a SrcAvail",
     requirements = { "SDP-9.5.4-12", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -23,7 +22,6 @@ do
       s:send(sdp.send_sm {})
       s:collect(1500, { requirement = "SDP-9.5.4-12", overdue_fails = true })
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -36,7 +34,6 @@ do
     version = 2,
     title = "The target revokes several SrcAvails at once",
     requirements = { "SDP-9.5.4-12", "SDP-9.5.4-10", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -50,7 +47,6 @@ do
       s:send(sdp.send_sm {})
       s:collect(1500, { requirement = "SDP-9.5.4-12", overdue_fails = true })
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -63,7 +59,6 @@ do
     version = 2,
     title = "The target answers a SrcAvail that the tester revokes with SendSm",
     requirements = { "SDP-9.5.4-2", "SDP-6.3.9-2", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -74,17 +69,14 @@ do
       s:expect("send_sm", { requirement = { "SDP-9.5.4-2", "SDP-6.3.9-2" }, overdue_fails = true })
       s:expect_quiet { within = 0.1, requirement = { "SDP-9.5.4-2", "SDP-6.3.9-2" }, overdue_fails = true }
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
 
 case {
   id = "sdp/9-transfer/revoked-by-tester-several",
-  version = 1,
   title = "The target sends one SendSm for three revoked SrcAvails",
   requirements = { "SDP-6.3.9-2", "SDP-9.5.4-9" },
-  roles = { "responder" },
   capabilities = { "sdp-drive" },
 
   run = function(t)
@@ -98,7 +90,6 @@ case {
     s:expect("send_sm", { requirement = { "SDP-9.5.4-9", "SDP-6.3.9-2" }, overdue_fails = true, past = { "sink_avail" } })
     s:expect_quiet { within = 0.2, past = { "sink_avail" }, requirement = { "SDP-9.5.4-9", "SDP-6.3.9-2" }, overdue_fails = true }
     s:close { past = { "sink_avail" } }
-    t:liveness()
   end,
 }
 
@@ -110,7 +101,6 @@ do
     version = 2,
     title = "The target ends a SrcAvail that the tester revokes while the target reads it",
     requirements = { "SDP-9.5.4-5", "SDP-6.1.6-3", "SDP-9.5.4-7", "SDP-9.5.4-6", shown },
-    roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
@@ -127,7 +117,6 @@ do
       s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-7", overdue_fails = true })
       s:expect_quiet { within = 0.1, past = { "send_sm" }, requirement = "SDP-9.5.4-6", overdue_fails = true }
       s:close { shows = shown }
-      t:liveness()
     end,
   }
 end
@@ -137,7 +126,6 @@ case {
   version = 2,
   title = "The target does not answer cancels without an advertisement",
   requirements = { "SDP-9.5.4-4", "SDP-9.5.5-4" },
-  roles = { "responder" },
   -- Other sockets also send data of their own.
   capabilities = { "sdp-echo" },
 
@@ -148,6 +136,5 @@ case {
     s:send(sdp.sink_avail_cancel {})
     s:expect_quiet { within = 0.3, requirement = "SDP-9.5.5-4", overdue_fails = true }
     s:close()
-    t:liveness()
   end,
 }
