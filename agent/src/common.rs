@@ -45,7 +45,7 @@ impl Default for Limits {
 pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());
-    let length = length.map_err(|_| Failure::of(format!("{} octets of private data: at most 255", octets.len())))?;
+    let length = length.map_err(|_| Failure::of(format!("{} bytes of private data: at most 255", octets.len())))?;
     Ok((octets, length))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn at_once(length: u64) -> Result<(), Failure> {
     if length <= MOST_OCTETS as u64 {
         return Ok(());
     }
-    Err(Failure::of(format!("{length} octets at once: at most {MOST_OCTETS}")))
+    Err(Failure::of(format!("{length} bytes at once: at most {MOST_OCTETS}")))
 }
 
 /// There is no such object.
@@ -69,7 +69,7 @@ pub(crate) fn none(object: Object, kind: &str) -> Failure {
 
 /// Octets that a region does not have.
 pub(crate) fn beside(offset: u64, length: u64, has: u64) -> Failure {
-    Failure::of(format!("{length} octets from {offset}: the region has {has}"))
+    Failure::of(format!("{length} bytes from {offset}: the region has {has}"))
 }
 
 pub(crate) fn no_pair(connection: Object) -> Failure {

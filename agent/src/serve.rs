@@ -58,7 +58,7 @@ pub enum Ended {
     #[error("no hello: {0}")]
     NoHello(String),
     /// A line without an end.
-    #[error("a line of more than {0} octets")]
+    #[error("a line of more than {0} bytes")]
     TooLong(usize),
     /// The connection broke, or the tester does not read.
     #[error(transparent)]
@@ -119,7 +119,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
             let line = self.lines.next();
             // However they came.
             if line.as_ref().map_or(self.lines.octets.len(), Vec::len) > LONGEST_HELLO {
-                let why = format!("more than {LONGEST_HELLO} octets without a line feed");
+                let why = format!("more than {LONGEST_HELLO} bytes without a line feed");
                 return Err(self.refuse(None, &why));
             }
             if let Some(line) = line {
@@ -186,7 +186,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
                 out.events(carrier.events())?;
             }
             if lines.octets.len() >= LONGEST_LINE {
-                out.answer(None, Err(Failure::of(format!("a line of more than {LONGEST_LINE} octets"))))?;
+                out.answer(None, Err(Failure::of(format!("a line of more than {LONGEST_LINE} bytes"))))?;
                 return Err(Ended::TooLong(LONGEST_LINE));
             }
             let readable = {

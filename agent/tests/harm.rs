@@ -222,7 +222,7 @@ fn lengths_at_their_limits() {
         for piece in [1, 4096, 1 << 16] {
             let input = format!("{}\n{}\n", padded(HELLO, hello), REQUESTS[0]);
             let output = play(input.as_bytes(), || piece, Some(TOKEN));
-            assert_eq!(answers(&output), expected, "a hello of {hello} octets, {piece} at a time");
+            assert_eq!(answers(&output), expected, "a hello of {hello} bytes, {piece} at a time");
         }
     }
     for line in [LONGEST_LINE - 2, LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1] {
@@ -276,7 +276,7 @@ fn the_longest_lines_take_little_memory_and_short_answers() {
     // The input and its list use no more memory. A line, the values read from it (twice its length:
     // a part of 24 characters takes 40 octets) and the remains of a growing list do.
     let more = most_resident().saturating_sub(before);
-    assert!(more < 16 << 20, "{more} octets for lines of {LONGEST_LINE}");
+    assert!(more < 16 << 20, "{more} bytes for lines of {LONGEST_LINE}");
 }
 
 /// Events of testers: the begin of each is `None`.

@@ -56,7 +56,7 @@ impl fmt::Display for Found {
 
 /// Octets that do not make the thing they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{layer} {field} at octet {offset}: expected {expected}, found {found}{}", Cited(*.requirement))]
+#[error("{layer} {field} at byte {offset}: expected {expected}, found {found}{}", Cited(*.requirement))]
 pub struct WireError {
     /// The layer that the field belongs to.
     pub layer: Layer,

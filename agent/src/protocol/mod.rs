@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Octets {
             _ => None,
         });
         let octets: Option<Vec<u8>> = octets.collect();
-        octets.map(Octets).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits, two for each octet"))
+        octets.map(Octets).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits, two for each byte"))
     }
 }
 

@@ -213,7 +213,7 @@ impl Nic {
         let domain = self.of_domain(domain)?;
         self.limits.memory(self.used, octets)?;
         let memory = usize::try_from(octets).ok().and_then(Memory::new);
-        let memory = memory.ok_or_else(|| Failure::of(format!("no memory of {octets} octets")))?;
+        let memory = memory.ok_or_else(|| Failure::of(format!("no memory of {octets} bytes")))?;
         // SAFETY: memory that is kept as long as the region is.
         let mr =
             unsafe { (self.lib.ibv_reg_mr)(domain, memory.begin().cast::<c_void>(), memory.octets(), flags(access)) };

@@ -52,7 +52,7 @@ impl Nic {
         let mut sges = self.sges(parts, most)?;
         let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
         if total > u64::from(octets) {
-            return Err(Failure::of(format!("{total} octets inline: the Queue Pair takes {octets}")));
+            return Err(Failure::of(format!("{total} bytes inline: the Queue Pair takes {octets}")));
         }
         for (part, sge) in parts.iter().zip(&mut sges) {
             let memory = &self.of_region(part.region)?.memory;

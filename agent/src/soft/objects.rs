@@ -65,7 +65,7 @@ impl Inner {
         self.limits.memory(self.things.values().map(of_region).sum(), octets)?;
         let has = |right| access.contains(&right);
         let length = usize::try_from(octets).ok().filter(|length| *length > 0);
-        let length = length.ok_or_else(|| invalid("a region has at least one octet"))?;
+        let length = length.ok_or_else(|| invalid("a region has at least one byte"))?;
         let access = Rights {
             local_read: true,
             local_write: has(Access::LocalWrite),

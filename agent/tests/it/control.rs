@@ -142,7 +142,7 @@ fn requires_a_valid_hello() {
     }
     let mut tester = Tester::new(Some("secret"));
     tester.send(&vec![b'{'; 5000]);
-    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 octets"));
+    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 bytes"));
     assert!(matches!(tester.end(), Err(Ended::NoHello(_))));
     let mut tester = Tester::new(Some("secret"));
     let message = tester.ask(&json!({"id": 1, "do": {"hello": {"version": 1, "token": "secret"}}}));
@@ -200,7 +200,7 @@ fn a_line_without_an_end_ends_the_connection() {
     let mut tester = Tester::new(None).hello();
     // The agent stops reading there and would not accept the rest.
     tester.send(&vec![b' '; LONGEST_LINE]);
-    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 octets"));
+    assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 bytes"));
     assert!(matches!(tester.end(), Err(Ended::TooLong(LONGEST_LINE))));
 }
 

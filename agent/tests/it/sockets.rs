@@ -148,7 +148,7 @@ fn a_tester_that_vanishes_closes_its_connections() {
         // An end or a reset: nobody is left who would send more than the octets in flight.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
-        assert!(rest.len() < 1 << 24, "{} octets", rest.len());
+        assert!(rest.len() < 1 << 24, "{} bytes", rest.len());
     }
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "somebody listens");
 }
@@ -227,7 +227,7 @@ fn queues_of_any_size_are_made_or_rejected() {
     }
     // The kernel counts approximately: the second figure may be the smaller one.
     let more = most_resident().saturating_sub(before);
-    assert!(more < 64 << 20, "{more} octets");
+    assert!(more < 64 << 20, "{more} bytes");
     talk.end();
 }
 

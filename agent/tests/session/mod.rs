@@ -340,7 +340,7 @@ fn play_on<C: Carrier>(
     let mut answers = Vec::new();
     let mut last = 0;
     for line in sent.split_inclusive(|octet| *octet == b'\n') {
-        assert!(line.len() <= LONGEST_LINE && line.ends_with(b"\n"), "a line of {} octets", line.len());
+        assert!(line.len() <= LONGEST_LINE && line.ends_with(b"\n"), "a line of {} bytes", line.len());
         let message: AgentMessage = serde_json::from_slice(line).expect("the output is valid JSON");
         assert!(message.at >= last, "time goes back");
         last = message.at;

@@ -90,7 +90,7 @@ fn a_snap_length_changes_no_latency() {
         for (requester, snap_length) in [(0, 100), (1, 100), (0, 75), (1, 75)] {
             let wire = reads(flags, requester).cut_to(snap_length);
             let stats = stats(&wire);
-            let how = format!("flags {flags:x}, requester {requester}, {snap_length} octets");
+            let how = format!("flags {flags:x}, requester {requester}, {snap_length} bytes");
             assert!(stats.partial, "{how}");
             if let Some(found) = stats.directions[requester].reads.percentiles() {
                 assert_eq!((found.min_ns, found.max_ns), (1_000_000, 1_000_000), "{how}");

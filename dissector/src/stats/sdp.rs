@@ -179,7 +179,7 @@ impl HalfStats {
             )?;
         }
         if self.oob_pending > 0 {
-            writeln!(f, "    SDP Out-Of-Band octets announced that did not come: {}", self.oob_pending)?;
+            writeln!(f, "    SDP Out-Of-Band bytes announced that did not come: {}", self.oob_pending)?;
         }
         Ok(())
     }

@@ -110,10 +110,10 @@ pub enum Refused {
     #[error("the connection is not in Full Operation")]
     NotOperating,
     /// As many are posted as the settings allow.
-    #[error("{0} are posted already")]
+    #[error("{0} are already posted")]
     QueueFull(usize),
     /// A message has at most 2^32 - 1 octets (DDP-5.2-2).
-    #[error("a message of {0} octets is too long")]
+    #[error("a message of {0} bytes is too long")]
     TooLong(usize),
 }
 

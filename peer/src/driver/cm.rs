@@ -70,7 +70,7 @@ pub enum CmError {
     /// The peer's IRD is below the least ORD that this side can work with,
     /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord); a Reply has rejected it and named that
     /// number (P2P-9.1-21).
-    #[error("the peer holds fewer Read Requests than this side needs")]
+    #[error("the peer accepts fewer Read Requests than this side needs")]
     PeerIrd,
     /// The Queue Pair cannot be joined with the stream.
     #[error(transparent)]

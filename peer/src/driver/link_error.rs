@@ -18,10 +18,10 @@ pub enum LinkError {
         source: io::Error,
     },
     /// The target is an initiator: it connects itself.
-    #[error("the target is an initiator: it is waited for, and not connected to")]
+    #[error("the target is an initiator: weft waits for its connection and cannot connect to it")]
     Initiator,
     /// The target is a responder: nobody comes.
-    #[error("{address} is a responder: it is connected to, and not waited for")]
+    #[error("{address} is a responder: weft connects to it and cannot wait for its connection")]
     Responder {
         /// The target.
         address: SocketAddr,
@@ -50,7 +50,7 @@ pub enum LinkError {
     #[error("the target reset the connection")]
     Reset,
     /// The target took no more octets for so long.
-    #[error("the target took no octets for {} s", .after.as_secs_f32())]
+    #[error("the target accepted no bytes for {} s", .after.as_secs_f32())]
     SendTimeout {
         /// How long was waited.
         after: Duration,

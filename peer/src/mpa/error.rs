@@ -12,7 +12,7 @@ pub enum StartupError {
     #[error("the peer sends a Request, too: both sides are Initiators")]
     BothInitiators,
     /// The peer closed its half in the middle of the frame.
-    #[error("the start-up frame ends after {received} octets")]
+    #[error("the start-up frame ends after {received} bytes")]
     CutShort {
         /// Octets of the frame that had arrived.
         received: usize,
@@ -21,13 +21,13 @@ pub enum StartupError {
     #[error("malformed start-up frame: {0}")]
     Malformed(WireError),
     /// More octets arrived than the frame has, before the peer may send any.
-    #[error("{octets} bytes after the start-up frame, where none may be sent yet")]
+    #[error("{octets} bytes after the start-up frame, before any may be sent")]
     Surplus {
         /// How many.
         octets: usize,
     },
     /// The Request wants the enhanced set-up of RFC 6581, which this endpoint does not have.
-    #[error("the Request wants the enhanced connection set-up (Rev 2, S=1)")]
+    #[error("the Request asks for the enhanced connection set-up (Rev 2, S=1)")]
     UnsupportedEnhanced,
     /// A revision that this endpoint cannot work with.
     #[error("MPA revision {revision} in the peer's {} frame", .receiver.peer_frame())]
@@ -57,7 +57,7 @@ impl StartupError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FpduError {
     /// MPA error 2.
-    #[error("CRC of the FPDU at stream octet {position}: computed {computed:#010x}, found {found:#010x}")]
+    #[error("CRC of the FPDU at stream byte {position}: computed {computed:#010x}, found {found:#010x}")]
     Crc {
         /// Where the FPDU starts, in octets after the peer's start-up frame.
         position: u64,
@@ -68,7 +68,9 @@ pub enum FpduError {
     },
     /// MPA error 3: the CRC, where there is one, is right, and a marker points elsewhere than to
     /// the FPDU's `ULPDU_Length`.
-    #[error("marker at stream octet {position}: FPDUPTR {found:#06x}, where {expected:#06x} points to ULPDU_Length")]
+    #[error(
+        "marker at stream byte {position}: FPDUPTR {found:#06x}: expected {expected:#06x}, which points to ULPDU_Length"
+    )]
     Marker {
         /// Where the marker starts, in octets after the peer's start-up frame.
         position: u64,

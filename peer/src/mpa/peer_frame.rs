@@ -11,7 +11,7 @@ pub struct PrivateData(pub(super) Bytes);
 
 /// More private data than a start-up frame can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("private data of {octets} octets; {}start-up frame carries at most {most}",
+#[error("private data of {octets} bytes; {}start-up frame carries at most {most}",
     if *.most == usize::from(MAX_PD_LENGTH) { "a " } else { "an enhanced " })]
 pub struct PrivateDataTooLong {
     /// How many.

@@ -47,7 +47,7 @@ impl Ask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// Of a service, a connecting end or a port mapper.
-    #[error("port 0 is no port to ask with or for")]
+    #[error("a request needs a source port and a service port other than 0")]
     NoPort,
     /// A message has one IPV for both addresses.
     #[error("the connecting and the accepting address are of different families")]
@@ -57,7 +57,7 @@ pub enum AskError {
     #[error("the same connection is already being requested")]
     InFlight,
     /// Too many questions are open.
-    #[error("too many questions are open")]
+    #[error("too many requests are outstanding")]
     Busy,
 }
 

@@ -46,7 +46,7 @@ pub enum TableError {
     #[error("a service and its SDP Addresses must be of one family")]
     Families,
     /// A port that may be used for ever never comes back.
-    #[error("ports that are made for each Request cannot be kept for ever (PmTime 255)")]
+    #[error("a port that is chosen for each Request cannot be cached for ever (PmTime 255)")]
     Forever,
     /// Less than a second, in which neither a lost PMAck nor a lost SYN is sent again (section
     /// 7.3.1.4; RFC 6298 section 2).

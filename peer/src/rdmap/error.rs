@@ -23,7 +23,7 @@ pub enum StreamError {
 
 /// A DDP segment that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{fault} ({code}), in a DDP segment of {segment_length} octets", code = self.code())]
+#[error("{fault} ({code}), in a DDP segment of {segment_length} bytes", code = self.code())]
 pub struct SegmentError {
     /// What is wrong with it.
     pub fault: Fault,

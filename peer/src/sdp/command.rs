@@ -15,17 +15,17 @@ pub enum Refused {
     #[error("nothing more can be sent")]
     Closed,
     /// Too many are posted.
-    #[error("{MOST_POSTED} are posted already")]
+    #[error("{MOST_POSTED} are already posted")]
     QueueFull,
     /// A send or receive of no octets.
-    #[error("no octets")]
+    #[error("no bytes")]
     Empty,
     /// The half-connection cannot get from its Mode to that one, or the other side is Master
     /// (section 12).
-    #[error("this side cannot ask for that Mode")]
+    #[error("this side cannot request that Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
-    #[error("a suspension is under way")]
+    #[error("a suspension is in progress")]
     Suspending,
 }
 

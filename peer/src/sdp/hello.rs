@@ -20,7 +20,7 @@ pub enum Refusal {
     #[error("{0}")]
     Malformed(WireError),
     /// The major version.
-    #[error("MajV {found} in the peer's {}, where {MAJV} is spoken", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
+    #[error("MajV {found} in the peer's {}: expected {MAJV}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
     Version {
         /// The peer's MajV.
         found: u8,
@@ -44,7 +44,7 @@ pub enum Refusal {
     #[error("the peer rejected the connection")]
     Rejected,
     /// Nothing came in time.
-    #[error("start-up was not over in time")]
+    #[error("start-up did not finish in time")]
     TimedOut,
 }
 

@@ -72,15 +72,15 @@ impl Resize {
     /// ChRcvBufAck; gives the size that holds now.
     pub(super) fn acknowledged(&mut self, size: u32) -> Result<u32, Violation> {
         let violation = |expected| Violation::Resize { found: size, expected };
-        let (requested, _) = self.requested.take().ok_or(violation("none was requested"))?;
+        let (requested, _) = self.requested.take().ok_or(violation("no size was requested"))?;
         if requested > self.peer {
             if size < self.peer {
-                return Err(violation("more was requested"));
+                return Err(violation("a larger size was requested"));
             }
             self.no_increase |= size == self.peer && !self.conduct.repeats_request;
         } else {
             if size > self.peer || size < requested {
-                return Err(violation("less was requested"));
+                return Err(violation("a smaller size was requested"));
             }
             self.no_decrease |= size == self.peer && !self.conduct.repeats_request;
         }

@@ -74,7 +74,7 @@ mod tests {
         urgent.mark(100_000);
         urgent.mark(100_001);
         proof.shows(requirement!("SDP-9.5.3-6"), || {
-            assert!(!urgent.can_announce(34_464), "65,536 octets would be between");
+            assert!(!urgent.can_announce(34_464), "65,536 bytes would be between");
             assert!(urgent.can_announce(34_465));
             assert_eq!(urgent.limit(0, 50_000), 34_465, "the next message can announce it");
         });

@@ -11,7 +11,7 @@ pub enum Violation {
     #[error("malformed message: {0}")]
     Malformed(WireError),
     /// MSeq does not follow the one before.
-    #[error("MSeq {found}, where {expected} follows")]
+    #[error("MSeq {found}: expected {expected}")]
     Sequence {
         /// One more than the one before.
         expected: u32,
@@ -28,10 +28,10 @@ pub enum Violation {
     },
     /// A message that has no place here: Hello twice, something other than HelloAck first, data or
     /// another DisConn after DisConn, ChRcvBuf in front of the answer to the last one.
-    #[error("{0} is out of place")]
+    #[error("{0} is not allowed here")]
     OutOfPlace(Mid),
     /// DisConn before all that was posted is out (section 8.2.1, step 1).
-    #[error("DisConn while {0} octets are owed")]
+    #[error("DisConn before {0} requested bytes were sent")]
     Owed(u64),
     /// A message that the Mode of the half-connection does not allow.
     #[error("{mid} in {mode} Mode")]
@@ -52,10 +52,10 @@ pub enum Violation {
         by_source: bool,
     },
     /// A completion or SendSm that no open advertisement explains.
-    #[error("{0} without an advertisement that it could end")]
+    #[error("{0} without an open advertisement")]
     Unmatched(Mid),
     /// A completion about more octets than the oldest advertisement has left, or about none.
-    #[error("{mid} of {found} octets, where {left} are left")]
+    #[error("{mid} of {found} bytes: only {left} are left")]
     Length {
         /// The message.
         mid: Mid,
@@ -81,10 +81,10 @@ pub enum Violation {
     #[error("{0} with payload after a SrcAvail that is not Processed")]
     AfterSrcAvail(Mid),
     /// New requests before the answers to the old ones, which wait for credit.
-    #[error("{0} answers are due, which is more than a peer may ask for before it has some")]
+    #[error("{0} answers wait to be sent: the peer sends requests without reading their answers")]
     Unacknowledged(usize),
     /// ChRcvBufAck without ChRcvBuf, or with a size that the request does not allow.
-    #[error("ChRcvBufAck of {found} octets, where {expected}")]
+    #[error("ChRcvBufAck of {found} bytes: {expected}")]
     Resize {
         /// ActSz.
         found: u32,

@@ -57,7 +57,7 @@ pub struct Remote {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Spoilt {
     /// They were written.
-    #[error("octet {offset} of the buffer, of {part}, was changed")]
+    #[error("byte {offset} of the buffer ({part}) was changed")]
     Changed {
         /// Where.
         offset: usize,
@@ -65,7 +65,7 @@ pub enum Spoilt {
         part: &'static str,
     },
     /// They were sent.
-    #[error("what was sent has a pattern of memory that nobody may read, at octet {0}")]
+    #[error("the sent bytes contain the pattern of memory that no peer may read, at byte {0}")]
     Sent(usize),
 }
 

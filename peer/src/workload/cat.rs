@@ -225,7 +225,7 @@ impl Cat {
         let received = self.receive().await?;
         self.post_receive(received.wr_id)?;
         if received.octets > 0 {
-            return Err(WorkloadError::Protocol(format!("{} octets where an empty Send goes ahead", received.octets)));
+            return Err(WorkloadError::Protocol(format!("{} bytes where an empty Send goes ahead", received.octets)));
         }
         Ok(1)
     }
@@ -354,7 +354,7 @@ fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
 fn differ(mine: Totals, its: Totals) -> WorkloadError {
     let Totals { length, hash } = mine;
     WorkloadError::Differs(format!(
-        "{length} octets with hash {hash:016x} here, {} octets with hash {:016x} there",
+        "{length} bytes with hash {hash:016x} here, {} bytes with hash {:016x} there",
         its.length, its.hash
     ))
 }

@@ -44,7 +44,7 @@ pub enum WorkloadError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The data that came is not the data that went.
-    #[error("data mismatch in round {round}: octet {offset} is {found:#04x}, sent was {expected:#04x}")]
+    #[error("data mismatch in round {round}: byte {offset} is {found:#04x}, expected {expected:#04x}")]
     Mismatch {
         /// The round, from 0.
         round: u64,

@@ -108,7 +108,7 @@ impl Messages {
     /// What a receive brought; it is posted again.
     fn take(&self, endpoint: &Endpoint, received: &WorkCompletion) -> Result<[u8; 16], WorkloadError> {
         if received.octets != MESSAGE {
-            let problem = format!("a Send of {} octets, where rping's have {MESSAGE}", received.octets);
+            let problem = format!("a Send of {} bytes: those of rping have {MESSAGE}", received.octets);
             return Err(WorkloadError::Protocol(problem));
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
@@ -116,7 +116,7 @@ impl Messages {
         // A peer that is content may close at once: no receive can be posted any more then, and
         // none is needed.
         let _ = self.post(endpoint, received.wr_id);
-        octets.ok_or_else(|| WorkloadError::Protocol("a Send without its octets".to_owned()))
+        octets.ok_or_else(|| WorkloadError::Protocol("a Send without its bytes".to_owned()))
     }
 }
 
@@ -274,7 +274,7 @@ impl Server {
             advertisement => {
                 let requested = advertisement.map_or(0, |advertisement| advertisement.size);
                 Err(WorkloadError::Protocol(format!(
-                    "a round of {requested} octets, where this server takes {}; give both sides the same size",
+                    "a round of {requested} bytes: this server accepts {}; use the same size on both sides",
                     self.size
                 )))
             }

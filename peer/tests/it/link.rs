@@ -204,7 +204,7 @@ async fn a_tester_that_does_not_read_is_held_back() {
                 break;
             }
         }
-        assert!(sent < 4 * VirtualLink::WINDOW, "{sent} octets went out");
+        assert!(sent < 4 * VirtualLink::WINDOW, "{sent} bytes went out");
     }
     // After reading, it can send again.
     assert!(matches!(next(&mut connection).await, Received::Octets(_)));

@@ -151,7 +151,7 @@ async fn a_peer_that_reads_late_loses_nothing() {
         match tester.receive(deadline).await.unwrap() {
             Received::Octets(octets) => back.extend_from_slice(&octets),
             Received::Fin => break,
-            other => panic!("{other:?} after {} octets", back.len()),
+            other => panic!("{other:?} after {} bytes", back.len()),
         }
     }
     // Each message fits one FPDU at the loopback's segment size. So the echo equals the sent

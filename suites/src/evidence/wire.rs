@@ -275,7 +275,7 @@ fn frames<'s>(
                 half.on_tape += octets.len() as u64;
                 if captured[index][side] < half.on_tape && (side == 1 || (half.rst.is_none() && other_reset.is_none()))
                 {
-                    return Err(format!("the capture lacks octets of connection {}", event.connection + 1));
+                    return Err(format!("the capture lacks bytes of connection {}", event.connection + 1));
                 }
                 Place::Octet { index, side, at: begin }
             }
@@ -377,7 +377,7 @@ mod tests {
         };
         // The SYN of either side; the tester's octets; each segment of the target's; its FIN.
         for lost in [0, 1, 3, 4, 5] {
-            assert_eq!(why(lost), "the capture lacks octets of connection 1", "{lost}");
+            assert_eq!(why(lost), "the capture lacks bytes of connection 1", "{lost}");
         }
         assert_eq!(why(6), "the capture lacks the end of connection 1");
         let nothing = frames(&known, [].iter(), 0).map(|_| ()).unwrap_err();

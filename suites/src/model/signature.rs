@@ -13,11 +13,11 @@ const LONG_HEX: usize = 4;
 const LONG_DECIMAL: usize = 7;
 /// Words before a number that depends on the earlier traffic and its pace.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
-/// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's
+/// Bytes in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's
 /// control identify the error.
 const MANY_OCTETS: usize = 4;
 
-/// The text without what changes from run to run.
+/// The text without values that change from run to run.
 pub(crate) fn stable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -32,11 +32,20 @@ pub(crate) fn stable(text: &str) -> String {
             continue;
         }
         let taken = varying(rest, word, before, &out);
-        out.push_str(if taken > 0 { LEFT_OUT } else { word });
+        out.push_str(if taken > 0 { LEFT_OUT } else { current(word) });
         rest = &rest[taken.max(word.len())..];
         before = word;
     }
     out
+}
+
+/// The present word for a word of the texts of earlier versions, from which a baseline may quote.
+fn current(word: &str) -> &str {
+    match word {
+        "octet" => "byte",
+        "octets" => "bytes",
+        other => other,
+    }
 }
 
 /// Length in bytes of the beginning of `rest` that changes from run to run, 0 if none does. `rest`
@@ -95,7 +104,8 @@ mod tests {
     fn values_of_a_run_are_left_out() {
         for (text, left) in [
             ("STag 0x7110e000, rejected in frame 12: Invalid", "STag …, rejected in frame …: Invalid"),
-            ("FIN after 12.3 ms, no octet before", "FIN after … ms, no octet before"),
+            ("FIN after 12.3 ms, no byte before", "FIN after … ms, no byte before"),
+            ("no octet before 20 octets", "no byte before 20 bytes"),
             ("none within 30 s", "none within … s"),
             ("CRC de ad be ef, and it is 01 02 03 04.", "CRC …, and it is …."),
             ("cannot connect to 127.0.0.1:40123: refused", "cannot connect to 127.0.0.1:…: refused"),
@@ -112,11 +122,11 @@ mod tests {
     #[test]
     fn what_it_was_stays() {
         for text in [
-            "MPA-7.1.1-2: it sent an MPA Reply, revision 1, M=0 C=1 R=0 (20 octets)",
+            "MPA-7.1.1-2: it sent an MPA Reply, revision 1, M=0 C=1 R=0 (20 bytes)",
             "Terminate 02 05",
             "11 05 c0",
             "opcode 0xb, Res = 0x1f",
-            "the case has 16383 octets; mpa/x.lua:12: nil",
+            "the case has 16383 bytes; mpa/x.lua:12: nil",
             "",
             "… ünder",
         ] {

@@ -129,7 +129,7 @@ surface! {
     fn pattern(seed: i64 = "integer", length: u64 = "integer") -> "string" => {
         const MOST: u64 = 1 << 20;
         if length > MOST {
-            return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} octets")));
+            return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} bytes")));
         }
         let octets: Vec<u8> = (0..length).map(|index| pattern(seed.cast_unsigned(), index)).collect();
         lua.create_string(octets)?

@@ -213,7 +213,7 @@ fn collect_folder(folder: &Path, prefix: &str, depth: usize, scripts: &mut Vec<S
         } else if extension(&path) == Some("lua") {
             let size = fs::metadata(&path).map_err(failed(&path))?.len();
             if size > MAX_SCRIPT || scripts.len() >= MAX_SCRIPTS {
-                let why = format!("expected at most {MAX_SCRIPT} octets a script and {MAX_SCRIPTS} scripts");
+                let why = format!("expected at most {MAX_SCRIPT} bytes a script and {MAX_SCRIPTS} scripts");
                 return Err(LoadError::Read { path, error: std::io::Error::other(why) });
             }
             let source = fs::read_to_string(&path).map_err(failed(&path))?;

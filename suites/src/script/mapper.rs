@@ -36,7 +36,7 @@ pub(super) fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
     let octets = octets.as_bytes();
     let field: Option<[u8; 16]> = octets.get(at..at + 16).and_then(|field| field.try_into().ok());
     let field = field
-        .ok_or_else(|| mlua::Error::runtime("the answer is not a port mapper message: it has fewer than 48 octets"))?;
+        .ok_or_else(|| mlua::Error::runtime("the answer is not a port mapper message: it has fewer than 48 bytes"))?;
     Ok(match answer.get::<Option<u8>>("ipv")? {
         Some(6) => IpAddr::from(field),
         _ => IpAddr::from([field[0], field[1], field[2], field[3]]),

@@ -26,7 +26,7 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
 /// away.
 fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     if length > MOST {
-        return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} octets")));
+        return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} bytes")));
     }
     let mut octets = Vec::with_capacity(length + WORDS.len() + 8);
     for line in 0.. {
@@ -43,13 +43,13 @@ fn counted(length: usize) -> mlua::Result<Vec<u8>> {
 /// none.
 fn difference(got: &[u8], want: &[u8]) -> String {
     if got.len() != want.len() {
-        return format!("{} octets", got.len());
+        return format!("{} bytes", got.len());
     }
     got.iter()
         .zip(want)
         .enumerate()
         .find(|(_, (got, want))| got != want)
-        .map_or_else(|| "those".to_owned(), |(at, (got, want))| format!("octet {at} is {got:02x}, and not {want:02x}"))
+        .map_or_else(|| "those".to_owned(), |(at, (got, want))| format!("byte {at} is {got:02x}, and not {want:02x}"))
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn a_difference_has_its_position() {
         assert_eq!(difference(b"abc", b"abc"), "those");
-        assert_eq!(difference(b"abc", b"abd"), "octet 2 is 63, and not 64");
-        assert_eq!(difference(b"", b"a"), "0 octets");
+        assert_eq!(difference(b"abc", b"abd"), "byte 2 is 63, and not 64");
+        assert_eq!(difference(b"", b"a"), "0 bytes");
     }
 }

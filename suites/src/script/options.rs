@@ -161,7 +161,7 @@ impl Reader<'_> {
             let octets = error.split_once(' ').and_then(|(control, code)| {
                 Some([u8::from_str_radix(control, 16).ok()?, u8::from_str_radix(code, 16).ok()?])
             });
-            let why = || fields.wrong("error", &format!("{error:?}: expected two octets in hexadecimal, as \"12 01\""));
+            let why = || fields.wrong("error", &format!("{error:?}: expected two bytes in hexadecimal, as \"12 01\""));
             wanted.errors.push(octets.ok_or_else(why)?);
         }
         Ok((expectation, wanted))
@@ -226,7 +226,7 @@ impl Reader<'_> {
         let cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
         let every = fields.optional("every")?;
         if every == Some(0) {
-            return Err(fields.wrong("every", "expected at least 1 octet"));
+            return Err(fields.wrong("every", "expected at least 1 byte"));
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
         let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
@@ -255,7 +255,7 @@ impl Sending {
         cuts.dedup();
         if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
             let most = len.saturating_sub(1);
-            let why = format!("expected at most {MAX_PIECES} pieces, with cuts after 1 to {most} octets");
+            let why = format!("expected at most {MAX_PIECES} pieces, with cuts after 1 to {most} bytes");
             return Err(wrong("send", "cuts", &why));
         }
         Ok(cuts)

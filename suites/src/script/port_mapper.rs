@@ -165,7 +165,7 @@ fn answer(lua: &Lua, kind: &str, request: &Table, table: Table) -> mlua::Result<
     let octets: LuaString = request.get("octets")?;
     let field = |at: usize| match octets.as_bytes().get(at..at + 16) {
         Some(field) => lua.create_string(field).map(Value::String),
-        None => Err(mlua::Error::runtime("the request is not a port mapper message: it has fewer than 48 octets")),
+        None => Err(mlua::Error::runtime("the request is not a port mapper message: it has fewer than 48 bytes")),
     };
     fill(&table, "type", Value::String(lua.create_string(kind)?))?;
     for name in ["ipv", "cp_port", "handle"] {

@@ -127,7 +127,7 @@ fn rep(
     let times = usize::try_from(times).unwrap_or(0);
     let unit = text.as_bytes().len() + separator.len();
     if unit.saturating_mul(times) > MAX_REP {
-        return Err(mlua::Error::runtime(format!("string.rep makes at most {MAX_REP} octets")));
+        return Err(mlua::Error::runtime(format!("string.rep makes at most {MAX_REP} bytes")));
     }
     let times = if unit == 0 { 0 } else { times };
     let pieces = vec![text.as_bytes().to_vec(); times];

@@ -35,7 +35,7 @@ impl Message {
         let (from, to) = (begin as u64, end as u64);
         let marks = self.marks.iter().filter(|mark| mark.start < to && mark.end > from);
         Message {
-            name: format!("{}, piece {number} ({} octets)", self.name, end - begin),
+            name: format!("{}, piece {number} ({} bytes)", self.name, end - begin),
             octets: self.octets[begin..end].to_vec(),
             marks: marks
                 .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })

@@ -30,7 +30,7 @@ impl Target {
         let mut octets = Vec::new();
         std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
         if octets.len() as u64 > MAX_FILE {
-            return Err(failed(std::io::Error::other(format!("expected at most {MAX_FILE} octets"))));
+            return Err(failed(std::io::Error::other(format!("expected at most {MAX_FILE} bytes"))));
         }
         let text = String::from_utf8(octets)
             .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
@@ -116,7 +116,7 @@ impl Target {
         let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };
         let private_data = hexadecimal(&fields.startup.private_data)
             .filter(|data| data.len() <= room)
-            .ok_or_else(|| wrong(format!("startup.private_data: expected hexadecimal for at most {room} octets")))?;
+            .ok_or_else(|| wrong(format!("startup.private_data: expected hexadecimal for at most {room} bytes")))?;
         let request = StartupFields {
             revision,
             crc: fields.startup.crc.unwrap_or(true),
@@ -286,7 +286,7 @@ mod tests {
                 .ends_with("is a directory; name a TOML file that describes a target")
         );
         // It has no length and no end.
-        assert!(message("/dev/zero").ends_with("expected at most 1048576 octets"));
+        assert!(message("/dev/zero").ends_with("expected at most 1048576 bytes"));
     }
 
     #[test]

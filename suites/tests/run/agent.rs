@@ -50,7 +50,7 @@ async fn a_nic_that_reports_a_wrong_length_fails() {
         let target = target.with_deviations(["rdmap.reports-one-byte-more"]).unwrap();
         let result = result(target, RECEIVED).await;
         assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-        assert!(result.explanation.contains("1024 octets"), "{}", result.explanation);
+        assert!(result.explanation.contains("1024 bytes"), "{}", result.explanation);
     }
 }
 

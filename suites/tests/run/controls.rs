@@ -33,8 +33,7 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
             result.explanation
         );
         // 18 octets of DDP's header, 16 of SDP's, 3 of payload.
-        let expected =
-            " In the control, in a plain exchange with a ULPDU of 37 octets, the answer to Data is missing: ";
+        let expected = " In the control, in a plain exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
         assert!(result.explanation.contains(expected), "{}", result.explanation);
     }
 }

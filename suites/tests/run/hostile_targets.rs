@@ -111,7 +111,7 @@ async fn a_reply_that_announces_more_than_it_sends_is_inconclusive() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("sent 20 octets where its Reply was due"), "{}", result.explanation);
+    assert!(result.explanation.contains("sent 20 bytes where its Reply was due"), "{}", result.explanation);
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn datagrams_without_end_do_not_fill_the_memory() {
     let (report, _) = crate::common::run(target, suites, Filter::everything(), &folder.path().join("out")).await;
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    assert_eq!(result.actual.as_deref(), Some("more than 16777216 octets"), "{}", result.explanation);
+    assert_eq!(result.actual.as_deref(), Some("more than 16777216 bytes"), "{}", result.explanation);
 }
 
 /// What `crashed` prints is in the report.

@@ -137,7 +137,7 @@ async fn html_needs_nothing_but_itself() {
     assert_eq!(text.matches("://").count(), text.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
     let statement = weft_core::requirement!("MPA-7.1.1-2").row().summary;
     for word in
-        [statement, "the target closes the connection and sends no octet before", "<svg", "prefers-color-scheme: dark"]
+        [statement, "the target closes the connection and sends no byte before", "<svg", "prefers-color-scheme: dark"]
     {
         assert!(text.contains(word), "{word}");
     }
@@ -161,10 +161,10 @@ async fn html_has_the_evidence_of_passed_cases() {
         let story = String::from_utf8(unpacked(rest, "<div class=\"story")).unwrap();
         assert!(story.contains("<svg") && story.contains("class=\"stimulus\""), "{story}");
         assert!(story.contains(weft_core::requirement!("MPA-7.1.1-2").row().summary), "{story}");
-        assert!(story.contains(&format!("octet {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
+        assert!(story.contains(&format!("byte {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
     }
     // The page itself has only text: 4 kB a result.
-    assert!(text.len() < 100_000, "{} octets", text.len());
+    assert!(text.len() < 100_000, "{} bytes", text.len());
 }
 
 #[tokio::test]

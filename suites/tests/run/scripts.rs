@@ -30,14 +30,14 @@ async fn script_errors_name_their_line_and_the_expectation() {
     for (body, line, word) in [
         ("\nlocal x = nil + 1", 4, "arithmetic on a nil value"),
         ("t:good_exchange()\nt:conect()", 4, "conect"),
-        ("local c = t:connect()\n\nc:send(nil)", 5, "expected a message or a string of octets, found nil"),
+        ("local c = t:connect()\n\nc:send(nil)", 5, "expected a message or a string of bytes, found nil"),
         ("local c = t:connect()\nc:expect_close { requirment = 'MPA-7.1.1-2' }", 4, "no field \"requirment\""),
         ("local c = t:connect()\nc:expect_close { requirement = 'MPA-7.1.1-999' }", 4, "no requirement is called"),
         ("local c = t:connect()\nc:expect_close { requirement = 'MPA-4.1-3' }", 4, "does not list MPA-4.1-3"),
         ("local c = t:connect()\nc:expect_close { within = -1 }", 4, "within"),
         ("t:request { revison = 2 }", 3, "no field \"revison\""),
         ("t:request():flip(p.octet)", 3, "no parameter \"octet\""),
-        ("t:request():flip(20)", 3, "no octet 20"),
+        ("t:request():flip(20)", 3, "no byte 20"),
         ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
         // The functions that wait need it; a script could catch errors by it, or wait for nobody.
         ("t:good_exchange()\ncoroutine.yield()", 4, "coroutine"),

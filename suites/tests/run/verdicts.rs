@@ -34,7 +34,7 @@ async fn the_correct_responder_passes_in_process() {
     assert_eq!(report.summary.failing, []);
     let result = &report.results[3];
     assert_eq!(result.key.to_string(), format!("{CASE}[octet=3]"));
-    assert!(result.actual.as_ref().unwrap().contains("no octet before"), "{result:?}");
+    assert!(result.actual.as_ref().unwrap().contains("no byte before"), "{result:?}");
     // The stimulus is marked where it is.
     let stimulus = |step: &&Step| {
         step.octets
@@ -239,11 +239,7 @@ async fn a_read_after_an_invalid_invalidate_is_not_answered() {
         let result = &report.results[0];
         assert_eq!(result.verdict, Verdict::Fail, "{deviation}: {}", result.explanation);
         assert!(result.failing().any(|row| row == requirement!("RDMAP-5.3-10")), "{deviation}: {}", result.explanation);
-        assert_eq!(
-            result.actual.as_deref(),
-            Some("it sent an FPDU with RDMA Read Response (24 octets)"),
-            "{deviation}"
-        );
+        assert_eq!(result.actual.as_deref(), Some("it sent an FPDU with RDMA Read Response (24 bytes)"), "{deviation}");
     }
 }
 

@@ -25,9 +25,9 @@ fn step(at_ns: u64, direction: Direction, kind: StepKind, text: &str) -> Step {
 }
 
 fn steps() -> Vec<Step> {
-    let mut request = step(1_000_000, Direction::Sent, StepKind::Octets, "MPA Request, octet 3 of the key changed");
+    let mut request = step(1_000_000, Direction::Sent, StepKind::Octets, "MPA Request, byte 3 of the key changed");
     let mut octets = Octets::new(b"MPA\0ID Req Frame\x40\x01\0\0");
-    octets.marks.push(Mark { start: 3, end: 4, label: "key octet 3".into(), kind: MarkKind::Stimulus });
+    octets.marks.push(Mark { start: 3, end: 4, label: "key byte 3".into(), kind: MarkKind::Stimulus });
     request.octets = Some(octets);
     vec![
         step(0, Direction::Sent, StepKind::Connected, "connected"),
@@ -49,8 +49,8 @@ fn result(octet: i64, verdict: Verdict) -> CaseResult {
             verdict,
             seen_on_the_way: false,
         }],
-        expected: Some("the connection is closed, no Reply octet".into()),
-        actual: Some(if verdict == Verdict::Fail { "a Reply of 20 octets" } else { "closed after 1 ms" }.into()),
+        expected: Some("the connection is closed, no Reply byte".into()),
+        actual: Some(if verdict == Verdict::Fail { "a Reply of 20 bytes" } else { "closed after 1 ms" }.into()),
         explanation: "The answer to the changed key decides.".into(),
         decided_at: Some(SourceLocation { file: "mpa/7.1.1-key.lua".into(), line: 17 }),
         steps: steps(),

@@ -88,7 +88,7 @@ async fn octets_sent_before_a_graceful_close_are_read_after_it() {
         drop(here);
         let mut got = Vec::new();
         there.read_to_end(&mut got).await.unwrap();
-        assert!(got == sent, "{mode}: {} octets", got.len());
+        assert!(got == sent, "{mode}: {} bytes", got.len());
         drop(there);
         comes_back_to(&device, before).await;
     }

@@ -218,7 +218,7 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let piece = octets(1 << 20);
         let sent = fill(&client, &served, &piece);
         // The buffers of four kernel sockets and two proxies.
-        assert!(sent < 64 << 20, "{mode}: {sent} octets went nowhere");
+        assert!(sent < 64 << 20, "{mode}: {sent} bytes went nowhere");
         for proxy in [&near, &far] {
             assert!(proxy.most_memory() < 64 << 10, "{mode}: {} KiB", proxy.most_memory());
         }

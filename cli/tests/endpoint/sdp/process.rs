@@ -151,7 +151,7 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
     client.set_nonblocking(true).unwrap();
     let (mut sent, begin) = (0, Instant::now());
     loop {
-        assert!(begin.elapsed() < LONG, "the windows do not close: {sent} octets went");
+        assert!(begin.elapsed() < LONG, "the windows do not close: {sent} bytes went");
         match (&mut &*client).write(&piece[sent % piece.len()..]) {
             Ok(written) => sent += written,
             Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),

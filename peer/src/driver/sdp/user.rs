@@ -107,9 +107,9 @@ impl Engine {
             return Ok(octet);
         }
         Err(if self.arrived.is_announced() && !self.arrived.inline {
-            SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band octet has not arrived".to_owned())
+            SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band byte has not arrived".to_owned())
         } else {
-            SdpError::Io(ErrorKind::InvalidInput, "there is no Out-Of-Band octet beside the stream".to_owned())
+            SdpError::Io(ErrorKind::InvalidInput, "there is no Out-Of-Band byte beside the stream".to_owned())
         })
     }
 

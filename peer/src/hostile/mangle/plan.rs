@@ -80,7 +80,7 @@ pub enum Often {
 /// assert_eq!(plan.to_string(), "flip=10,edge=10,truncate=10,duplicate=10,insert=10,delay=20,reset=1000");
 /// assert_eq!("reset@3".parse::<Plan>().unwrap().to_string(), "reset@3");
 /// assert!("all,cut=0".parse::<Plan>().unwrap().to_string().starts_with("flip=20,"));
-/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing: 0 is never");
+/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing: use a number from 1");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan([Often; Kind::ALL.len()]);
@@ -126,10 +126,10 @@ impl fmt::Display for Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
     /// Each of its kinds has the rate 0, never.
-    #[error("{0:?} mangles nothing: 0 is never")]
+    #[error("{0:?} mangles nothing: use a number from 1")]
     Nothing(String),
     /// The text after `=` is not a number.
-    #[error("{0:?} is not how often: a number N, for once in N")]
+    #[error("{0:?} is not a frequency: use a number N, to mangle one in N")]
     Number(String),
     /// The text after `@` is not a number from 1 on.
     #[error("{0:?} does not name a PDU or write: use a number N, for the Nth one")]

@@ -199,5 +199,5 @@ fn plans_are_printed_and_rejected_with_a_reason() {
          half-close, reset"
     );
     let error = "flip=often".parse::<Plan>().unwrap_err().to_string();
-    assert_eq!(error, "\"often\" is not how often: a number N, for once in N");
+    assert_eq!(error, "\"often\" is not a frequency: use a number N, to mangle one in N");
 }

@@ -261,7 +261,7 @@ impl Probe {
         let largest = self.settings.region;
         let local = |region: Region, octets: u32| -> Result<Sge, WorkloadError> {
             (octets <= largest).then(|| region.part(0, octets)).ok_or_else(|| {
-                WorkloadError::Local(format!("{octets} octets, where this side's region has {largest}: make it larger"))
+                WorkloadError::Local(format!("{octets} bytes: the region of this side has {largest}, make it larger"))
             })
         };
         let payload = |octets| -> Result<Payload, WorkloadError> {

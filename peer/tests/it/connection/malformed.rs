@@ -40,7 +40,7 @@ fn a_key_wrong_in_one_bit() {
             for frame in [&request[..], &request[..=at]] {
                 let why = refused(responder(), frame);
                 assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.1-2")));
-                assert!(why.to_string().contains(&format!("key at octet {at}")), "{why}");
+                assert!(why.to_string().contains(&format!("key at byte {at}")), "{why}");
             }
             let mut reply = *REPLY;
             reply[at] ^= 1 << bit;
@@ -101,7 +101,7 @@ fn surplus_octets() {
     for (machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
         let why = refused(machine, &[frame, WRITE].concat());
         assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.1-26")));
-        assert_eq!(why.to_string(), "20 bytes after the start-up frame, where none may be sent yet");
+        assert_eq!(why.to_string(), "20 bytes after the start-up frame, before any may be sent");
     }
 }
 

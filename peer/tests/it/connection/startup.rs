@@ -66,7 +66,7 @@ fn private_data_of_every_length_goes_both_ways() {
     }
     assert_eq!(
         PrivateData::new(vec![0; 513]).unwrap_err().to_string(),
-        "private data of 513 octets; a start-up frame carries at most 512"
+        "private data of 513 bytes; a start-up frame carries at most 512"
     );
 }
 

@@ -124,7 +124,7 @@ fn each_flag_and_field_has_its_place() {
         let private_data = |octets: usize| PrivateData::new(vec![1; octets]).unwrap();
         let settings = |octets| Settings { private_data: private_data(octets), ..asking(|_| ()) };
         let error = weft_peer::Connection::initiate(weft_peer::Instant::ORIGIN, settings(509)).unwrap_err();
-        assert_eq!(error.to_string(), "private data of 509 octets; an enhanced start-up frame carries at most 508");
+        assert_eq!(error.to_string(), "private data of 509 bytes; an enhanced start-up frame carries at most 508");
         assert_eq!(Machine::initiator(settings(508)).octets_sent().len(), 532);
         // A Responder with the same amount consults its user if the Reply has no space, and rejects
         // the user's data too.

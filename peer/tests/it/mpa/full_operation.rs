@@ -271,7 +271,7 @@ fn errors_end_a_half_connection() {
         let machine = failed(b"");
         let Some(Event::TerminateSent(error)) = machine.events.last() else { panic!("{:?}", machine.events) };
         assert_eq!(error.requirement(), Some(requirement!("MPA-8-2")));
-        assert!(error.to_string().contains("FPDU at stream octet 28"), "{error}");
+        assert!(error.to_string().contains("FPDU at stream byte 28"), "{error}");
     });
     proof.shows(requirement!("MPA-8-5"), || assert_eq!(failed(b"").octets_sent()[20..22], [0x20, 0x02]));
     proof.shows(requirement!("MPA-8-13"), || {

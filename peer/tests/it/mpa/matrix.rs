@@ -155,7 +155,7 @@ fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
         let emss = usize::try_from(case.emss[side]).unwrap();
         for fpdu in &seen {
             assert!(fpdu.ulpdu.len() <= usize::from(mulpdu(case.emss[side], framing.markers)));
-            assert!(fpdu.length <= emss || emss < 140, "an FPDU of {} octets in {case:?}", fpdu.length);
+            assert!(fpdu.length <= emss || emss < 140, "an FPDU of {} bytes in {case:?}", fpdu.length);
             let version = u8::from(!rdmac);
             assert_eq!((fpdu.ulpdu[0] & 3, fpdu.ulpdu[1] >> 6), (version, version), "{case:?}");
         }
@@ -188,7 +188,7 @@ fn every_setting() {
             }
         }
     }
-    println!("{runs} connections, {octets} octets");
+    println!("{runs} connections, {octets} bytes");
     assert_eq!(runs, 3744);
 }
 
@@ -214,7 +214,7 @@ fn drawn_settings() {
         let mut cuts = Random::from(random.next());
         octets += run(&case, move |_| 1 + cuts.below(longest)).octets;
     }
-    println!("1500 connections, {octets} octets");
+    println!("1500 connections, {octets} bytes");
 }
 
 /// One split at every offset of each side's output, in every mode with every flag.

@@ -75,7 +75,7 @@ fn malformed_frames() {
         let mut machine = initiator(b"HTTP/1.1 400 Bad Request");
         machine.fin();
         let why = machine.closed().unwrap().why;
-        assert!(why.to_string().starts_with("malformed start-up frame: MPA key at octet 0"), "{why}");
+        assert!(why.to_string().starts_with("malformed start-up frame: MPA key at byte 0"), "{why}");
     });
 }
 

@@ -214,7 +214,7 @@ impl Host {
                     self.run(now);
                 }
                 let (buffer, size) = self.posted.pop_front().expect("a message without a Private Buffer for it");
-                assert!(octets.len() <= size as usize, "a message of {} octets for {size}", octets.len());
+                assert!(octets.len() <= size as usize, "a message of {} bytes for {size}", octets.len());
                 if let Some(stag) = invalidate {
                     assert!(self.regions.contains_key(&stag), "STag {stag:#x} to be invalidated is not registered");
                 }

@@ -164,7 +164,7 @@ async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     for octet in 0..500u32 {
         // Two credits are reserved.
         while raw.edge - raw.mseq < 3 {
-            assert_eq!(raw.message().await.mid, DATA, "after {octet} octets");
+            assert_eq!(raw.message().await.mid, DATA, "after {octet} bytes");
         }
         let data = raw.build(DATA, &[octet as u8]);
         raw.write(&data).await;

@@ -18,7 +18,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
     let Ok(length) = u16::try_from(ulpdu.octets.len()) else {
-        return Err(fields.wrong("ulpdu", "more than 65535 octets"));
+        return Err(fields.wrong("ulpdu", "more than 65535 bytes"));
     };
     let announced = fields.or("ulpdu_length", length)?;
     let pad = fields.octets("pad")?.unwrap_or_else(|| vec![0; pad_len(length)]);
@@ -39,7 +39,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
         Value::Boolean(true) => octets.extend(crc::to_octets(crc::crc32c(&octets))),
         Value::Boolean(false) => octets.extend([0; crc::CRC_LEN]),
         Value::String(field) => octets.extend(field.as_bytes().iter()),
-        other => return Err(fields.wrong("crc", &format!("expected a boolean or octets, found {}", other.type_name()))),
+        other => return Err(fields.wrong("crc", &format!("expected a boolean or bytes, found {}", other.type_name()))),
     }
     fields.done()?;
     Ok(Message::new(format!("FPDU with {}", ulpdu.name), octets))

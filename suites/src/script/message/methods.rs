@@ -21,7 +21,7 @@ impl Message {
         let end = first.saturating_add(octets.len());
         if first > self.octets.len() || end > MAX_LEN {
             let len = self.octets.len();
-            return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
+            return Err(mlua::Error::runtime(format!("bytes {first} to {end} do not fit a message of {len} bytes")));
         }
         check_marks(self.marks.len() + 1)?;
         let mut changed = Message { draft: None, ..self.clone() };
@@ -30,7 +30,7 @@ impl Message {
         changed.marks.push(Mark {
             start: first as u64,
             end: end as u64,
-            label: if octets.len() == 1 { format!("octet {first} changed") } else { "octets changed".to_owned() },
+            label: if octets.len() == 1 { format!("byte {first} changed") } else { "bytes changed".to_owned() },
             kind: MarkKind::Stimulus,
         });
         Ok(changed)
@@ -40,7 +40,7 @@ impl Message {
     fn flipped(&self, at: usize, mask: Option<u8>) -> mlua::Result<Self> {
         let Some(octet) = self.octets.get(at) else {
             let len = self.octets.len();
-            return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
+            return Err(mlua::Error::runtime(format!("no byte {at} in a message of {len} bytes")));
         };
         self.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
     }
@@ -49,7 +49,7 @@ impl Message {
     fn truncated(&self, len: usize) -> Self {
         let mut cut = Message { draft: None, ..self.clone() };
         cut.octets.truncate(len);
-        cut.name = joined(&self.name, &format!("cut to {} octets", cut.octets.len()));
+        cut.name = joined(&self.name, &format!("cut to {} bytes", cut.octets.len()));
         cut
     }
 }
@@ -80,7 +80,7 @@ impl UserData for Message {
         methods.add_meta_function(MetaMethod::Concat, |lua, (a, b): (Value, Value)| {
             let (mut a, b) = (from_value(a)?, from_value(b)?);
             if a.octets.len() + b.octets.len() > MAX_LEN {
-                return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
+                return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} bytes")));
             }
             check_marks(a.marks.len() + b.marks.len())?;
             let first = a.octets.len() as u64;

@@ -40,7 +40,7 @@ pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {
         Value::String(octets) => Ok(Message::new("octets", octets.as_bytes().to_vec())),
         other => {
             let found = other.type_name();
-            Err(mlua::Error::runtime(format!("expected a message or a string of octets, found {found}")))
+            Err(mlua::Error::runtime(format!("expected a message or a string of bytes, found {found}")))
         }
     }
 }

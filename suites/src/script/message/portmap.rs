@@ -51,7 +51,7 @@ fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16
     match address {
         Some(IpAddr::V4(address)) => field[..4].copy_from_slice(&address.octets()),
         Some(IpAddr::V6(address)) => return Ok((address.octets(), true)),
-        None => return Err(fields.wrong(name, "expected an address, or 16 octets")),
+        None => return Err(fields.wrong(name, "expected an address, or 16 bytes")),
     }
     Ok((field, false))
 }

@@ -48,7 +48,7 @@ impl CompletionFields {
             text.push_str(&format!(", {operation}"));
         }
         if let Some(octets) = self.octets {
-            text.push_str(&format!(", {octets} octets"));
+            text.push_str(&format!(", {octets} bytes"));
         }
         if let Some(stag) = self.invalidated {
             text.push_str(&format!(", STag {stag:#010x} invalidated"));
@@ -60,7 +60,7 @@ impl CompletionFields {
 fn describe(it: &Completion) -> String {
     let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
     format!(
-        "its user is notified that work request {} completes with {}, {}, {} octets{invalidated}",
+        "its user is notified that work request {} completes with {}, {}, {} bytes{invalidated}",
         it.work, it.status, it.operation, it.octets
     )
 }

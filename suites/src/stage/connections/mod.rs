@@ -263,7 +263,7 @@ impl Connections {
         self.sent += message.octets.len();
         // A write that the transcript has no room for would cost memory all the same.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
-            let why = format!("a case may send {MAX_SENT} octets, and have {MAX_STEPS} events");
+            let why = format!("a case may send {MAX_SENT} bytes, and have {MAX_STEPS} events");
             return Err(self.recorder().harness(at, &why));
         }
         Ok(())
@@ -301,7 +301,7 @@ impl Connections {
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
                 let expectation = Expectation::preparation(Duration::ZERO, at);
-                Err(self.recorder().undecided(&expectation, "the target takes the octets", &error.to_string()))
+                Err(self.recorder().undecided(&expectation, "the target takes the bytes", &error.to_string()))
             }
             Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
@@ -363,7 +363,7 @@ impl Connections {
         self.received += octets;
         if self.received > MAX_RECEIVED {
             let expectation = Expectation::preparation(Duration::ZERO, at);
-            let actual = format!("more than {MAX_RECEIVED} octets");
+            let actual = format!("more than {MAX_RECEIVED} bytes");
             return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
         }
         Ok(())

@@ -168,7 +168,7 @@ impl MapperServerSide<'_> {
         let there = self.sockets.get(socket).is_some_and(|open| open.target == from);
         let Ok((raw, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets) else {
             self.recorder().mark_wrong(0);
-            return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {} octets", octets.len())));
+            return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {} bytes", octets.len())));
         };
         match fields.miss(&raw, there) {
             None => {
@@ -222,7 +222,7 @@ impl MapperServerSide<'_> {
             }
             Some((_, octets)) => {
                 self.recorder().mark_wrong(0);
-                Err(self.recorder().unmet(expectation, expected, &format!("it sent one of {} octets", octets.len())))
+                Err(self.recorder().unmet(expectation, expected, &format!("it sent one of {} bytes", octets.len())))
             }
         }
     }

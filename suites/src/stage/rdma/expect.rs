@@ -50,17 +50,17 @@ impl RdmaSide<'_> {
         close: Close,
     ) -> Result<Duration, Stop> {
         let expected = match (before.terminate, close) {
-            (true, _) => "the target closes the connection and sends no octet before but a Terminate",
-            (false, Close::Any) => "the target closes the connection and sends no octet before",
-            (false, Close::Graceful) => "the target closes the connection by FIN and sends no octet before",
+            (true, _) => "the target closes the connection and sends no byte before but a Terminate",
+            (false, Close::Any) => "the target closes the connection and sends no byte before",
+            (false, Close::Graceful) => "the target closes the connection by FIN and sends no byte before",
         };
-        let mut sent = "no octet before";
+        let mut sent = "no byte before";
         let began = self.connections.link.now();
         let deadline = began + expectation.within;
         let at = expectation.at.as_ref();
         let closed = loop {
             let unread = &mut self.connections.get(number, at)?.unread;
-            if before.terminate && sent == "no octet before" && begins_terminate(unread) {
+            if before.terminate && sent == "no byte before" && begins_terminate(unread) {
                 // Until the rest of it is here there is nothing to judge.
                 if let Some(len) = complete_fpdu_len(unread) {
                     unread.drain(..len);
@@ -152,8 +152,8 @@ impl RdmaSide<'_> {
         open: bool,
     ) -> Result<(), Stop> {
         let expected = match open {
-            true => "the target sends no octet, and keeps the connection open",
-            false => "the target sends no octet",
+            true => "the target sends no byte, and keeps the connection open",
+            false => "the target sends no byte",
         };
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
@@ -175,8 +175,8 @@ impl RdmaSide<'_> {
                 let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
                 return Err(self.recorder().unmet(expectation, expected, &format!("it {what}")));
             }
-            Arrival::Fin => "it closed the connection, no octet before".to_owned(),
-            Arrival::Reset => "it reset the connection, no octet before".to_owned(),
+            Arrival::Fin => "it closed the connection, no byte before".to_owned(),
+            Arrival::Reset => "it reset the connection, no byte before".to_owned(),
             Arrival::TimedOut => self.recorder().silence(number, expectation),
         };
         self.recorder().met(number, expectation, expected, &actual);

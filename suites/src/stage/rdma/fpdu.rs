@@ -119,7 +119,7 @@ impl RdmaSide<'_> {
         begins: &[u8],
         keep: bool,
     ) -> Result<Vec<u8>, Stop> {
-        let expected = format!("octets that begin with {}", hex(begins));
+        let expected = format!("bytes that begin with {}", hex(begins));
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let ended = loop {
@@ -138,19 +138,19 @@ impl RdmaSide<'_> {
                 if keep {
                     self.connections.get(number, at)?.unread.clone_from(&octets);
                 }
-                self.recorder().met(number, expectation, &expected, &format!("octets that begin with {shown}"));
+                self.recorder().met(number, expectation, &expected, &format!("bytes that begin with {shown}"));
                 Ok(octets)
             }
             Some(Arrival::TimedOut) => {
-                let text = format!("{} octets within {} s", octets.len(), expectation.within.as_secs_f64());
+                let text = format!("{} bytes within {} s", octets.len(), expectation.within.as_secs_f64());
                 self.recorder().step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
                 Err(self.recorder().overdue(expectation, &expected, &text))
             }
             _ => {
                 self.recorder().mark_wrong(number);
                 let actual = match ended {
-                    None => format!("it sent octets that begin with {shown}"),
-                    Some(_) => format!("it sent {} octets and closed the connection", octets.len()),
+                    None => format!("it sent bytes that begin with {shown}"),
+                    Some(_) => format!("it sent {} bytes and closed the connection", octets.len()),
                 };
                 Err(self.recorder().unmet(expectation, &expected, &actual))
             }
@@ -209,7 +209,7 @@ impl std::fmt::Display for FpduFields {
             write!(f, " with {}", weft_core::wire::rdmap::Opcode(opcode).name())?;
         }
         if let Some(payload) = &self.payload {
-            write!(f, ", {} octets of payload", payload.len())?;
+            write!(f, ", {} bytes of payload", payload.len())?;
         }
         write!(f, "{}", self.header)?;
         if self.crc { f.write_str(", with a right CRC") } else { Ok(()) }
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(wanted(None, b"hi", false).miss(&unchecked), None);
         assert_eq!(
             wanted(Some(3), b"", true).to_string(),
-            "an FPDU with Send, 0 octets of payload, MSN 0x1, with a right CRC"
+            "an FPDU with Send, 0 bytes of payload, MSN 0x1, with a right CRC"
         );
     }
 }

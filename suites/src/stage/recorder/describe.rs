@@ -11,8 +11,8 @@ use crate::model::{Mark, MarkKind, Octets};
 /// Name and number of the octets.
 pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
-        1 => "1 octet".to_owned(),
-        len => format!("{len} octets"),
+        1 => "1 byte".to_owned(),
+        len => format!("{len} bytes"),
     };
     name(octets).map_or_else(|| len.clone(), |name| format!("an {name} ({len})"))
 }
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn names_a_frame_and_its_length() {
         let reply = correct::startup(&correct::StartupFields::REPLY);
-        assert_eq!(stream(&reply), "an MPA Reply, revision 1, M=0 C=1 R=0 (20 octets)");
-        assert_eq!(stream(&correct::fpdu(&correct::send(1, b"hi"), true)), "an FPDU with Send (28 octets)");
-        assert_eq!(stream(&[0]), "1 octet");
-        assert_eq!(stream(&[]), "0 octets");
+        assert_eq!(stream(&reply), "an MPA Reply, revision 1, M=0 C=1 R=0 (20 bytes)");
+        assert_eq!(stream(&correct::fpdu(&correct::send(1, b"hi"), true)), "an FPDU with Send (28 bytes)");
+        assert_eq!(stream(&[0]), "1 byte");
+        assert_eq!(stream(&[]), "0 bytes");
     }
 
     #[test]

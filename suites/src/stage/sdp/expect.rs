@@ -41,9 +41,9 @@ impl Item {
         match self {
             Item::Message(received) if received.is_update() => "Data without payload".into(),
             Item::Message(received) => received.mid.name().into(),
-            Item::Other(octets) => format!("{} octets that are no SDP message", octets.len()),
+            Item::Other(octets) => format!("{} bytes that are no SDP message", octets.len()),
             Item::Read(_) => "an RDMA Read Request".into(),
-            Item::Write { payload, .. } => format!("an RDMA Write of {} octets", payload.len()),
+            Item::Write { payload, .. } => format!("an RDMA Write of {} bytes", payload.len()),
             Item::Response { .. } => "an RDMA Read Response".into(),
             Item::Terminate(_) => "a Terminate".into(),
         }
@@ -57,7 +57,7 @@ impl MessageFields {
         }
         self.fields.iter().find_map(|(name, value)| match value {
             Value::Octets(octets) => (*octets != received.payload)
-                .then(|| format!(", whose payload is another ({} octets)", received.payload.len())),
+                .then(|| format!(", whose payload is another ({} bytes)", received.payload.len())),
             Value::Number(number) => {
                 let found = received.field(name);
                 (found != Some(*number)).then(|| format!(", whose {name} is {}", found.unwrap_or_default()))
@@ -72,7 +72,7 @@ impl std::fmt::Display for MessageFields {
         f.write_str(&names.join(" or "))?;
         self.fields.iter().try_for_each(|(name, value)| match value {
             Value::Number(number) => write!(f, ", {name} {number}"),
-            Value::Octets(octets) => write!(f, ", {} octets of payload", octets.len()),
+            Value::Octets(octets) => write!(f, ", {} bytes of payload", octets.len()),
         })
     }
 }
@@ -126,7 +126,7 @@ impl SdpSide<'_> {
         let expected = "an RDMA Read Request";
         match self.next_but_updates(number, expectation, expected).await? {
             Item::Read(read) => {
-                let text = format!("an RDMA Read Request of {} octets", read.rdmardsz);
+                let text = format!("an RDMA Read Request of {} bytes", read.rdmardsz);
                 self.recorder().met(number, expectation, expected, &text);
                 Ok(read)
             }
@@ -141,7 +141,7 @@ impl SdpSide<'_> {
         expectation: &Expectation,
         len: usize,
     ) -> Result<(u32, u64, Vec<u8>), Stop> {
-        let expected = format!("RDMA Writes of {len} octets");
+        let expected = format!("RDMA Writes of {len} bytes");
         let mut got: Option<(u32, u64, Vec<u8>)> = None;
         loop {
             match self.next_but_updates(number, expectation, &expected).await? {
@@ -154,12 +154,7 @@ impl SdpSide<'_> {
                 }
             }
             if let Some(write) = got.take_if(|(_, _, octets)| octets.len() >= len) {
-                self.recorder().met(
-                    number,
-                    expectation,
-                    &expected,
-                    &format!("RDMA Writes of {} octets", write.2.len()),
-                );
+                self.recorder().met(number, expectation, &expected, &format!("RDMA Writes of {} bytes", write.2.len()));
                 return Ok(write);
             }
         }
@@ -182,7 +177,7 @@ impl SdpSide<'_> {
                             number,
                             expectation,
                             expected,
-                            &format!("a Read Response of {} octets", got.len()),
+                            &format!("a Read Response of {} bytes", got.len()),
                         );
                         return Ok(got);
                     }
@@ -360,7 +355,7 @@ impl ReceivedMessage {
             text.push_str(&format!(", {name} {value:#x}"));
         }
         if !self.payload.is_empty() {
-            text.push_str(&format!(", {} octets of payload", self.payload.len()));
+            text.push_str(&format!(", {} bytes of payload", self.payload.len()));
         }
         text + ")"
     }

@@ -62,7 +62,7 @@ impl SdpSide<'_> {
                 }
             }
             if service.user == SdpUser::Echo && got != PAYLOAD {
-                return Ok(Err("it sent other octets back".into()));
+                return Ok(Err("it sent other bytes back".into()));
             }
         }
         let dis_conn = Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN));

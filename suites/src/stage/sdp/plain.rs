@@ -37,7 +37,7 @@ impl SdpSide<'_> {
         draft.payload.clone_from(&payload);
         self.send(number, &Message::of_draft("Data", draft), Carrier::default(), expectation.at.as_ref()).await?;
         match self.collect(number, expectation, due, &UNDER_WAY).await {
-            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with other octets".to_owned())),
+            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with other bytes".to_owned())),
             Ok(_) => Ok(Ok(())),
             Err(Stop) => {
                 let found = self.connections.log.decision.as_ref().and_then(|decision| decision.actual.clone());

@@ -152,7 +152,7 @@ impl SdpSide<'_> {
         let hello: Vec<u8> = self.connections.get(number, at)?.unread.drain(..HELLO_LEN).collect();
         let order = FieldOrder::of_hello(&hello).unwrap_or_default();
         let Some(hello) = ReceivedMessage::read(&hello, order) else {
-            return Err(self.recorder().unmet(expectation, "a Hello", "other octets"));
+            return Err(self.recorder().unmet(expectation, "a Hello", "other bytes"));
         };
         if hello.mid != Mid::HELLO {
             return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
@@ -176,7 +176,7 @@ impl SdpSide<'_> {
             if !self.connections.get(number, at)?.unread.is_empty()
                 || self.connections.receive(number, until, at).await? != Arrival::TimedOut
             {
-                return Err(self.recorder().unmet(expectation, "no octet before HelloAck", "it sent some, or closed"));
+                return Err(self.recorder().unmet(expectation, "no byte before HelloAck", "it sent some, or closed"));
             }
         }
         let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };

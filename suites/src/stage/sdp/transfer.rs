@@ -87,7 +87,7 @@ impl SdpSide<'_> {
             let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
             let end = first.saturating_add(read.rdmardsz as usize);
             let Some(requested) = octets.get(first..end).filter(|requested| !requested.is_empty()) else {
-                let actual = format!("octets {first} to {end} of {}", octets.len());
+                let actual = format!("bytes {first} to {end} of {}", octets.len());
                 return Err(self.recorder().unmet(expectation, "a Read of what was advertised", &actual));
             };
             let sink = (read.sink_stag, read.sink_to);

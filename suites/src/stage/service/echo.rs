@@ -23,7 +23,7 @@ impl ServiceDriver for Echo {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, and the Send's octets back"
+        "a good exchange: start-up, and the Send's bytes back"
     }
 
     fn operates(&self) -> bool {
@@ -69,7 +69,7 @@ impl ServiceDriver for Echo {
             let echo = stage.rdma().collect(number, &started, "the echo of its Send", expectation).await?;
             Ok(echo.and_then(|echo| match echo == payload {
                 true => stage.rdma().check_first_msn(number),
-                false => Err(format!("it answered {} octets with others", payload.len())),
+                false => Err(format!("it answered {} bytes with others", payload.len())),
             }))
         })
     }

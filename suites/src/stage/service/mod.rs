@@ -156,7 +156,7 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(async move {
             for length in stage.control_lengths() {
                 if let Err(why) = self.plain_exchange(stage, number, length, expectation).await? {
-                    return Ok(Err(format!("in a plain exchange with a ULPDU of {length} octets, {why}")));
+                    return Ok(Err(format!("in a plain exchange with a ULPDU of {length} bytes, {why}")));
                 }
             }
             Ok(Ok(()))

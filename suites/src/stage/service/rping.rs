@@ -275,7 +275,7 @@ impl RdmaSide<'_> {
         let answer = self.collect(number, started, "its Read Response", expectation).await?;
         Ok(answer.and_then(|answer| match answer == data {
             true => Ok(()),
-            false => Err(format!("a Read of {} octets gives others than those written", data.len())),
+            false => Err(format!("a Read of {} bytes gives others than those written", data.len())),
         }))
     }
 
@@ -289,7 +289,7 @@ impl RdmaSide<'_> {
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         if source.length > MOST {
-            return Ok(Err(format!("it wants {} octets read, and rping has {MOST} at most", source.length)));
+            return Ok(Err(format!("it wants {} bytes read, and rping has {MOST} at most", source.length)));
         }
         let read = ReadRequest {
             sink_stag: DATA.stag,
@@ -315,7 +315,7 @@ impl RdmaSide<'_> {
         }
         if data.len() != source.length as usize {
             return Ok(Err(format!(
-                "its Read Response has {} octets, and {} were requested",
+                "its Read Response has {} bytes, and {} were requested",
                 data.len(),
                 source.length
             )));

@@ -152,7 +152,7 @@ fn described_frame(octets: &[u8]) -> String {
         }
     }
     if !frame.private_data.is_empty() {
-        text.push_str(&format!(", {} octets of private data", frame.private_data.len()));
+        text.push_str(&format!(", {} bytes of private data", frame.private_data.len()));
     }
     text
 }

@@ -89,7 +89,7 @@ impl End {
 
     /// The user waits for octets.
     pub(crate) fn receive(&mut self, len: u64, wait_for_all: bool) {
-        assert!(self.machine.0.receive(len, wait_for_all), "a receive of {len} octets is refused");
+        assert!(self.machine.0.receive(len, wait_for_all), "a receive of {len} bytes is refused");
     }
 
     /// Does all that the machine and the RNIC require.

@@ -37,7 +37,7 @@ impl MapperClientSide<'_> {
         };
         let Ok((raw, _)) = RawMessage::read_from_prefix(&datagram.octets) else {
             self.recorder().mark_wrong(0);
-            let actual = format!("it sent {} octets", datagram.octets.len());
+            let actual = format!("it sent {} bytes", datagram.octets.len());
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         };
         let miss = match fields.message.miss(&raw, true) {
@@ -116,7 +116,7 @@ impl MapperClientSide<'_> {
             if let Some(datagram) = self.state.datagrams.pop_front() {
                 self.recorder().mark_wrong(0);
                 let name = PmMessage::parse(&datagram.octets).map_or("no message", |m| m.message_type.name());
-                let actual = format!("it sent one of {} octets ({name})", datagram.octets.len());
+                let actual = format!("it sent one of {} bytes ({name})", datagram.octets.len());
                 return Err(self.recorder().unmet(expectation, expected, &actual));
             }
             if !self.receive(deadline, expectation.at.as_ref()).await? {
