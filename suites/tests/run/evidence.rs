@@ -100,7 +100,7 @@ async fn tshark_shows_packets_with_their_comments() {
     };
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("stimulus, bytes 3 to 3: octet 3 changed"), "{text}");
+    assert!(text.contains("stimulus, bytes 3 to 3: byte 3 changed"), "{text}");
     assert!(text.contains("fail: MPA-7.1.1-2: it sent an MPA Reply"), "{text}");
     // Every packet has good checksums (1), none is malformed.
     let is_good = |line: &str| line.ends_with("\t1\t1");
