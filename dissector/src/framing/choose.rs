@@ -156,7 +156,9 @@ impl Reader {
         if crc_on && captured.is_some_and(crc_good) {
             return Ok(Chosen::new(self.place_markers(half, rfc)?, captured, Some(true)));
         }
-        if captured.is_none() && self.may_contain_marker(half, start) {
+        if captured.is_none()
+            && (self.may_contain_marker(half, start) || self.guesses_phase && !check_markers(half, &rfc)?.right)
+        {
             return Ok(None);
         }
         let plausible = plausible_at(half, start, self.phase)?;
@@ -204,15 +206,18 @@ impl Reader {
         Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
     }
 
-    /// May the headers of the FPDU at `start` contain a marker, although none is expected? Where no
-    /// start-up frame excludes markers, and no CRC can, four octets that are right as a marker
-    /// (RFC 5044 section 4.3) may be one.
+    /// May the headers of the FPDU at `start` contain a marker where none is expected? If neither a
+    /// start-up frame nor a CRC tells whether and where there are markers, four octets that are
+    /// right as a marker (RFC 5044 section 4.3) may be one.
     pub(super) fn may_contain_marker(&self, half: &Half, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
             matches!(half.octets(at, at + 4), Ok(Some(octets)) if octets == [0, 0, 0, offset])
         };
-        self.guesses_no_markers && self.phase.is_none() && (4..LONGEST_HEADERS).step_by(4).any(is_marker)
+        let is_expected =
+            |offset: &u8| self.phase.is_some_and(|phase| (start + u64::from(*offset)) % INTERVAL == u64::from(phase));
+        let is_guess = self.guesses_phase || self.guesses_no_markers && self.phase.is_none();
+        is_guess && (4..LONGEST_HEADERS).step_by(4).filter(|offset| !is_expected(offset)).any(is_marker)
     }
 
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {

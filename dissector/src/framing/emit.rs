@@ -28,7 +28,13 @@ impl Reader {
                 }
             }
         }
-        let marker_status = if layout.phase() != self.phase {
+        let has_right_markers = !markers.is_empty() && check_markers(half, layout).is_ok_and(|markers| markers.right);
+        if self.guesses_phase && chosen.crc_good == Some(true) && has_right_markers {
+            (self.phase, self.guesses_phase) = (layout.phase(), false);
+        }
+        let marker_status = if self.guesses_phase {
+            MarkerStatus::Good
+        } else if layout.phase() != self.phase {
             MarkerStatus::Misplaced
         } else if self.phase.is_none() {
             MarkerStatus::None

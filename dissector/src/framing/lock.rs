@@ -101,6 +101,7 @@ impl Reader {
         self.origin = *at;
         let relative = |phase: &u16| (u64::from(*phase) + INTERVAL - self.zero % INTERVAL) % INTERVAL;
         self.phase = row.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
+        self.guesses_phase = row.phases.as_ref().is_some_and(|phases| phases.len() > 1);
         self.settings.crc = Some(true);
         self.guesses_no_markers = row.phases.is_none() && self.settings.markers.is_none();
         self.settings.markers = Some(row.phases.is_some());
@@ -246,5 +247,25 @@ mod tests {
         (20..=30).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
         let from_the_middle = wire.changed(|mut frames| frames.split_off(5)).cut_to(100);
         assert_eq!(from_the_middle.errors(), []);
+    }
+
+    /// The Request wants markers, the Reply is missing, and the FPDUs before the first cut frame
+    /// are too short to show where the markers are.
+    #[test]
+    fn unknown_places_of_markers_accuse_nobody() {
+        for first in 0..20 {
+            let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
+            (1..=first).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
+            let lost = 5 + first as usize;
+            (first + 1..=first + 3).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
+            (first + 4..=first + 9).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 700))));
+            (first + 10..=first + 13).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
+            // Of the responder, only the frames after its start-up and the first FPDUs are captured.
+            let without_begin = wire.changed(|mut frames| {
+                frames.drain(3..lost);
+                frames
+            });
+            assert_eq!(without_begin.cut_to(128).errors(), [], "after {first} FPDUs");
+        }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Reader {
     pub(super) guesses_no_markers: bool,
     /// Residue modulo 512 of marker positions.
     pub(super) phase: Option<u16>,
+    /// Is `phase` only one of several that the FPDUs so far allow?
+    pub(super) guesses_phase: bool,
     /// Position from which FPDUs are at multiples of four.
     pub(super) origin: u64,
     /// Lowest position of the direction.
@@ -86,6 +88,7 @@ impl Default for Reader {
             settings: Settings::default(),
             guesses_no_markers: false,
             phase: None,
+            guesses_phase: false,
             origin: 0,
             zero: 0,
             crc_field: true,

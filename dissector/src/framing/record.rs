@@ -14,6 +14,8 @@ pub(crate) struct ReaderRecord {
     hello: Option<Hello>,
     settings: Settings,
     phase: Option<u16>,
+    guesses_no_markers: bool,
+    guesses_phase: bool,
     origin: u64,
     zero: u64,
     crc_field: bool,
@@ -37,16 +39,32 @@ impl Reader {
 
     /// The record for [`Reader::resumed`]; call it after [`Reader::finish`].
     pub(crate) fn record(self, half: &Half) -> ReaderRecord {
-        let Reader { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, .. } = self;
+        let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, .. } = self;
+        let Reader { origin, zero, crc_field, fpdus, effort, .. } = self;
         let next = if state == State::InStep { self.next.max(half.end()) } else { half.end() };
-        ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next }
+        ReaderRecord {
+            state,
+            startup,
+            hello,
+            settings,
+            phase,
+            guesses_no_markers,
+            guesses_phase,
+            origin,
+            zero,
+            crc_field,
+            fpdus,
+            effort,
+            next,
+        }
     }
 
     /// A reader that continues at [`ReaderRecord::next`].
     pub(crate) fn resumed(record: ReaderRecord) -> Self {
-        let ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next } =
-            record;
-        let known = Reader { state, startup, hello, sdp: hello, settings, phase, origin, zero, ..Reader::default() };
-        Reader { crc_field, fpdus, effort, next, searched: next, ..known }
+        let ReaderRecord { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, .. } = record;
+        let ReaderRecord { origin, zero, crc_field, fpdus, effort, next, .. } = record;
+        let startup = Reader { state, startup, hello, sdp: hello, settings, ..Reader::default() };
+        let markers = Reader { phase, guesses_no_markers, guesses_phase, ..startup };
+        Reader { origin, zero, crc_field, fpdus, effort, next, searched: next, ..markers }
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! `WEFT_HABITS=FOLDER` adds the captures of a folder. Each line of the output names capture,
 //! habits and seed; `WEFT_HABITS_ONLY=LINE` tries that line alone, and keeps the changed capture.
+//! `WEFT_HABITS_COMPOSITIONS=N` tries N compositions.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -22,7 +23,7 @@ use weft_core::requirement::Severity;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Finding, Sink};
 
-use crate::habits::{CapturedFrame, Dice, Frames, HABITS, Habit, dissect, read};
+use crate::habits::{CapturedFrame, Dice, Effect, Frames, HABITS, Habit, dissect, read};
 
 /// Compositions of two or three habits, in the ordinary test and in the long one.
 const COMPOSITIONS: [usize; 2] = [300, 1500];
@@ -133,7 +134,14 @@ impl Trial<'_> {
     }
 }
 
-/// Each habit on each capture, then compositions.
+/// Each habit that loses a direction with each that cuts the frames. Both are common: a tap of one
+/// fibre, and a capture of headers alone.
+fn sides_of_cut_frames() -> impl Iterator<Item = [&'static Habit; 2]> {
+    let named = |part| HABITS.iter().filter(move |habit| habit.effect == Effect::Loses && habit.name.contains(part));
+    named(" direction ").flat_map(move |side| named(" of each frame").map(move |cut| [side, cut]))
+}
+
+/// Each habit on each capture, then the pairs of [`sides_of_cut_frames`], then compositions.
 fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'_>> {
     let mut dice = Dice::new(0);
     let mut trials = Vec::new();
@@ -141,6 +149,7 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
         for seed in 0..seeds {
             trials.extend(HABITS.iter().map(|habit| Trial { original, habits: vec![habit], seed }));
         }
+        trials.extend(sides_of_cut_frames().map(|pair| Trial { original, habits: pair.to_vec(), seed: 0 }));
     }
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
@@ -185,14 +194,16 @@ fn cuts_at_any_frame_accuse_nobody() {
 fn every_habit() {
     let further = env::var_os("WEFT_HABITS").map(PathBuf::from);
     let captures = captures(further.as_deref());
-    let trials = trials(&captures, SEEDS[1], COMPOSITIONS[1]);
+    let compositions = env::var("WEFT_HABITS_COMPOSITIONS").map_or(COMPOSITIONS[1], |count| count.parse().unwrap());
+    let trials = trials(&captures, SEEDS[1], compositions);
+    let pairs = sides_of_cut_frames().count();
+    assert!(pairs >= 60, "{pairs} pairs");
     let cut: usize = captures.iter().map(|original| 2 * original.frames.len()).sum();
     println!(
-        "{} captures through {} habits with {} seeds each, {} compositions of two or three, {cut} cuts",
+        "{} captures through {} habits with {} seeds each and {pairs} pairs, {compositions} compositions of two or three, {cut} cuts",
         captures.len(),
         HABITS.len(),
-        SEEDS[1],
-        COMPOSITIONS[1]
+        SEEDS[1]
     );
     if let Ok(line) = env::var("WEFT_HABITS_ONLY") {
         let named = |trial: &&Trial<'_>| line.starts_with(&format!("{}, {}:", trial.original.name, trial.how()));
