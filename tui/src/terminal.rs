@@ -1,10 +1,13 @@
 //! The loop between a screen and a real terminal, which only this module uses.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEvent};
 use ratatui::crossterm::execute;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::command::{Command, command};
 use crate::mouse::{Mouse, mouse};
@@ -25,8 +28,46 @@ pub(crate) trait Screen {
     fn command(&mut self, command: Command) -> bool;
 }
 
+/// Where keys come from: standard input, or the terminal if standard input is something else.
+enum Keyboard {
+    Stdin(io::Stdin),
+    Terminal(File),
+}
+
+impl Keyboard {
+    fn open() -> io::Result<Self> {
+        let stdin = io::stdin();
+        Ok(if stdin.is_terminal() { Keyboard::Stdin(stdin) } else { Keyboard::Terminal(File::open("/dev/tty")?) })
+    }
+
+    /// Waits for a key. After an error the terminal is gone: crossterm would read its end forever.
+    fn wait(&self, at_most: Duration) -> io::Result<()> {
+        let mut keyboard = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+        let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
+        match poll(&mut keyboard, Some(&timeout)) {
+            // Resizing the terminal is a signal.
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if keyboard[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed"));
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Keyboard {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Keyboard::Stdin(stdin) => stdin.as_fd(),
+            Keyboard::Terminal(file) => file.as_fd(),
+        }
+    }
+}
+
 /// Shows `screen` until it ends. Restores the terminal in any case, also after a panic.
 pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
+    let keyboard = Keyboard::open()?;
     let mut terminal = ratatui::try_init()?;
     let restore = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -52,7 +93,9 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
             } else {
                 TICK
             };
-            if event::poll(wait)? {
+            keyboard.wait(wait)?;
+            // crossterm turns keys and the signal of a new size into events.
+            if event::poll(Duration::ZERO)? {
                 drawn = None;
                 match event::read()? {
                     Event::Key(key) => {
