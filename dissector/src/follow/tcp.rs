@@ -16,6 +16,10 @@ const BOUNDARIES: usize = 64;
 const FIRST_ACKS: usize = 8;
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
+
+/// Octets at this distance from a FIN are not those of its connection. It is the distance at which
+/// other parts of the monitor also assume another connection.
+const FAR_FROM_FIN: u32 = 1 << 20;
 /// Octets of the timestamps option with its padding, which every segment carries once negotiated
 /// (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
@@ -60,7 +64,6 @@ pub(crate) struct TcpFacts {
     /// The first frame in which the peer acknowledges octets that were not captured by then. The
     /// peer may have received anything that the capture has after that frame.
     pub acked_unseen: Option<u64>,
-    acked: Option<u32>,
     /// The peer's acknowledgements before anything of this end was captured, each with its frame.
     acked_before: Vec<(u32, u64)>,
     /// Is the first RST not directly after all captured octets?
@@ -118,7 +121,9 @@ impl TcpFacts {
             }
             // The one octet of a keep-alive may be synthetic. It repeats the last position that the
             // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
-            if self.fin.is_some_and(|fin| before(fin, end) && !(start == fin && segment.wire_len == 1)) {
+            // Octets far from the FIN are those of another connection with these ports.
+            let is_after = |fin: u32| start.wrapping_sub(fin) < FAR_FROM_FIN || before(start, fin) && before(fin, end);
+            if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
                 self.after_fin.get_or_insert(segment.frame);
             }
             self.boundaries(start, end, segment);
@@ -152,9 +157,6 @@ impl TcpFacts {
         if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
             self.missed = true;
             self.acked_unseen.get_or_insert(frame);
-            if self.acked.is_none_or(|acked| before(acked, ack)) {
-                self.acked = Some(ack);
-            }
         }
     }
 
@@ -175,7 +177,7 @@ impl TcpFacts {
     /// Is the FIN or the peer's acknowledgement after the last captured octet?
     pub(crate) fn lacks_its_end(&self) -> bool {
         let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
-        self.fin.is_some_and(|fin| before(next, fin)) || self.acked.is_some_and(|acked| before(sent, acked))
+        self.fin.is_some_and(|fin| before(next, fin)) || self.last_ack.is_some_and(|acked| before(sent, acked))
     }
 
     /// Did the peer acknowledge octets, in `frame` or earlier, that the capture has later or not at
@@ -282,4 +284,24 @@ pub(super) fn window_scale(own: &TcpFacts, peer: &TcpFacts) -> Option<u8> {
 pub(crate) fn emss(sender: &TcpFacts, receiver: &TcpFacts) -> Option<u32> {
     let timestamps = if sender.timestamps && receiver.timestamps { TIMESTAMPS_LEN } else { 0 };
     u32::from(receiver.mss?).checked_sub(timestamps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::testing::segment;
+
+    #[test]
+    fn octets_far_from_a_fin_belong_to_another_connection() {
+        let after_fin = |seq: u32| {
+            let mut facts = TcpFacts::default();
+            facts.segment(&segment(100, b"abc"));
+            facts.segment(&Segment { fin: true, ..segment(103, b"") });
+            facts.segment(&segment(seq, b"abc"));
+            facts.after_fin.is_some()
+        };
+        let near = [100, 101, 103, 104, 103 + FAR_FROM_FIN - 1].map(after_fin);
+        assert_eq!(near, [false, true, true, true, true]);
+        assert_eq!([103 + FAR_FROM_FIN, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
+    }
 }

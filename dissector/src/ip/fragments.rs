@@ -1,7 +1,8 @@
-//! IP fragments that wait for the rest of their packet. The first octets to arrive are kept.
+//! IP fragments that wait for the rest of their packet.
 //!
 //! A sender may use an identification again, so an incomplete packet is dropped after
-//! [`MOST_TIME`].
+//! [`MOST_TIME`]. If fragments contradict each other, two packets share the identification, and
+//! nothing shows which fragments belong together. All of them are dropped, as Linux does.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -43,11 +44,24 @@ struct Packet {
     total: Option<usize>,
     /// Frames that carried a part of it.
     frames: u64,
+    /// Do its fragments belong to several packets?
+    is_mixed: bool,
 }
 
 impl Packet {
     fn new(begun: u64) -> Self {
         Packet { begun, ..Packet::default() }
+    }
+
+    /// Has the packet other octets where the fragment has these, or another end?
+    fn contradicts(&self, offset: usize, octets: &[u8], wire_len: usize, more: bool) -> bool {
+        let end = offset + wire_len;
+        let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);
+        let is_beyond = !more && self.state.get(end..).is_some_and(|after| after.iter().any(|s| *s != Octet::Absent));
+        let known = self.state.iter().zip(&self.octets).skip(offset).zip(octets);
+        is_other_end
+            || is_beyond
+            || known.into_iter().any(|((state, known), octet)| *state == Octet::Captured && known != octet)
     }
 
     fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {
@@ -125,6 +139,11 @@ impl Fragments {
             self.lost += packet.frames;
             *packet = Packet::new(time);
         }
+        if packet.is_mixed || packet.contradicts(offset, octets, wire_len, more) {
+            let frames = packet.frames + 1;
+            *packet = Packet { begun: time, frames, is_mixed: true, ..Packet::default() };
+            return None;
+        }
         packet.add(offset, octets, wire_len, more);
         let total = packet.complete()?;
         let captured = packet.state[..total].iter().position(|s| *s == Octet::Cut).unwrap_or(total);
@@ -158,6 +177,26 @@ mod tests {
             fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|packet| packet.octets)
         };
         assert_eq!(payload(MOST_TIME + 1), Some(vec![2; 16]));
-        assert_eq!(payload(MOST_TIME), Some([[1; 8], [2; 8]].concat()));
+        assert_eq!(payload(MOST_TIME), None);
+    }
+
+    #[test]
+    fn fragments_that_contradict_each_other_make_no_packet() {
+        let packet = |fragments: &[(usize, &[u8], bool)]| {
+            let mut waiting = Fragments::default();
+            let add = |(offset, octets, more): &(usize, &[u8], bool)| {
+                waiting.add(5, key(), *offset, octets, octets.len(), *more)
+            };
+            let packets: Vec<_> = fragments.iter().filter_map(add).map(|packet| packet.octets).collect();
+            (packets, waiting.lost())
+        };
+        let (first, other, last): (&[u8], &[u8], &[u8]) = (&[1; 16], &[2; 16], &[3; 8]);
+        let complete = [first, last].concat();
+        assert_eq!(packet(&[(0, first, true), (0, first, true), (16, last, false)]), (vec![complete.clone()], 0));
+        assert_eq!(packet(&[(0, first, true), (8, &first[8..], true), (16, last, false)]), (vec![complete], 0));
+        assert_eq!(packet(&[(0, first, true), (0, other, true), (16, last, false), (0, first, true)]), (vec![], 4));
+        // Another end, in either order.
+        assert_eq!(packet(&[(16, last, false), (32, last, false), (0, first, true)]), (vec![], 3));
+        assert_eq!(packet(&[(24, last, true), (16, last, false), (0, first, true)]), (vec![], 3));
     }
 }

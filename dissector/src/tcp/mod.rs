@@ -10,7 +10,7 @@ mod prints;
 mod run;
 mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub(crate) use arrived::Arrived;
 pub(crate) use checksum::Checksum;

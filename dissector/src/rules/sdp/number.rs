@@ -183,6 +183,22 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
+    /// The files of both directions were appended, and the second one ends early.
+    #[test]
+    fn what_was_acknowledged_before_its_direction_may_be_missing() {
+        let mut talk = Talk::begun(FieldOrder::Figure);
+        data(&mut talk, 1);
+        talk.receive_all(0);
+        data(&mut talk, 0);
+        let wire = talk.wire.changed(|mut frames| {
+            let opener = frames[0].1[34..36].to_vec();
+            frames.sort_by_key(|(_, octets)| octets[34..36] != opener);
+            frames.pop();
+            frames
+        });
+        assert_eq!(wire.errors(), []);
+    }
+
     #[test]
     fn credit_is_not_taken_back() {
         let bufs = |bufs: [u16; 2]| {
