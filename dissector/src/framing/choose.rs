@@ -207,8 +207,8 @@ impl Reader {
     }
 
     /// May the headers of the FPDU at `start` contain a marker where none is expected? If neither a
-    /// start-up frame nor a CRC tells whether and where there are markers, four octets that are
-    /// right as a marker (RFC 5044 section 4.3) may be one.
+    /// start-up frame nor a CRC shows where there are markers, four octets that are right as a
+    /// marker (RFC 5044 section 4.3) may be one.
     pub(super) fn may_contain_marker(&self, half: &Half, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
