@@ -20,6 +20,10 @@ const TICK: Duration = Duration::from_millis(40);
 pub(crate) trait Screen {
     /// Takes a bounded number of messages of background threads; `true` if there were any.
     fn poll(&mut self) -> bool;
+    /// Does the process request the end of the screen?
+    fn is_closed(&self) -> bool {
+        false
+    }
     /// Handles a key of the input line; `false` if there is no input line.
     fn key(&mut self, key: KeyEvent) -> bool;
     /// Handles an action of the mouse.
@@ -81,6 +85,9 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
         loop {
             let is_busy = screen.poll();
             changed |= is_busy;
+            if screen.is_closed() {
+                return Ok(());
+            }
             let rest = drawn.map_or(Duration::ZERO, |drawn| TICK.saturating_sub(drawn.elapsed()));
             if changed && rest.is_zero() {
                 terminal.draw(|frame| screen.draw(frame))?;

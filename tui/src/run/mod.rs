@@ -66,6 +66,7 @@ pub(crate) struct Screen {
     pub(crate) notice: Option<String>,
     /// The current rerun.
     pub(crate) rounds: Option<Rounds>,
+    is_closed: bool,
     pub(crate) starter: Option<Starter>,
     /// The time since the screen was opened.
     pub(crate) now: Duration,
@@ -97,6 +98,7 @@ impl Screen {
             notice: None,
             follows: events.is_some(),
             rounds: None,
+            is_closed: false,
             starter,
             now: Duration::ZERO,
             opened: Some(Instant::now()),
@@ -267,6 +269,7 @@ impl terminal::Screen for Screen {
             let Some(events) = &self.events else { break };
             match events.try_recv() {
                 Ok(News::Event(event)) => self.take(*event),
+                Ok(News::Close) => self.is_closed = true,
                 Ok(News::Trouble(what)) => {
                     self.rounds = None;
                     self.notice = Some(what);
@@ -280,6 +283,10 @@ impl terminal::Screen for Screen {
             changed = true;
         }
         changed
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {

@@ -34,6 +34,8 @@ pub(super) enum News {
     Event(Box<Event>),
     /// Why a rerun failed.
     Trouble(String),
+    /// The process is to end.
+    Close,
 }
 
 /// The run's end of the queue: pass it to the run as its [`EventSink`].
@@ -59,6 +61,11 @@ impl LiveSink {
     pub fn trouble(&self, what: String) {
         // An error means that the screen is closed.
         drop(self.events.send(News::Trouble(what)));
+    }
+
+    /// Closes the screen, as if the user had left it.
+    pub fn close(&self) {
+        drop(self.events.send(News::Close));
     }
 }
 

@@ -313,6 +313,17 @@ fn reruns_a_case_until_it_fails() {
 }
 
 #[test]
+fn the_process_can_close_the_screen() {
+    use crate::terminal::Screen as _;
+    let (mut screen, sink, _) = restartable();
+    screen.poll();
+    assert!(!screen.is_closed());
+    sink.close();
+    screen.poll();
+    assert!(screen.is_closed());
+}
+
+#[test]
 fn reports_why_a_rerun_failed() {
     let (mut screen, sink, _) = restartable();
     events().into_iter().for_each(|event| screen.take(event));

@@ -13,6 +13,7 @@ use weft_tui::{LiveSink, Starter, Wish};
 
 use crate::exit::{BadInput, print_line};
 use crate::results::judged;
+use crate::signals;
 
 /// The folder of repeated cases, below the folder of the run.
 const FOLDER: &str = "again";
@@ -35,6 +36,13 @@ pub(super) async fn run(
     });
     let (sink, source) =
         weft_tui::live(Some(Starter { folder: options.out.join(FOLDER).display().to_string(), start }));
+    let closer = sink.clone();
+    let stopped = signals::interrupted();
+    let closes = tokio::spawn(async move {
+        stopped.await;
+        // The queue may be full.
+        let _ = tokio::task::spawn_blocking(move || closer.close()).await;
+    });
     let screen = tokio::task::spawn_blocking({
         let (stop, left) = (Arc::clone(&stop), Arc::clone(&left));
         move || {
@@ -56,6 +64,7 @@ pub(super) async fn run(
             Wish::Stop => {}
         }
     }
+    closes.abort();
     screen.await?.map_err(|error| BadInput(error.to_string()))?;
     print_line!("report: {}", out.join("report.html").display());
     Ok(report)
