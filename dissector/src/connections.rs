@@ -51,6 +51,7 @@ use crate::packet::Packet;
 use crate::parse::Ends;
 use crate::path::Path;
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::tcp::{Afterwards, Located, Place, Table};
 use crate::watch::Watch;
 use connection::{Connection, Suspended};
@@ -68,13 +69,13 @@ pub(crate) struct Connections {
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     /// Number of assigned connection numbers.
-    count: u32,
+    next: StreamId,
     /// Octets that the open connections keep.
     memory: usize,
     /// Number of open connections that hold octets back.
     holding: usize,
     /// Closed ones, oldest first: slot and number.
-    closed: VecDeque<(usize, u32)>,
+    closed: VecDeque<(usize, StreamId)>,
     /// Connections that were suspended and not resumed, oldest first.
     suspended: VecDeque<Suspended>,
     dropped: Dropped,
@@ -191,7 +192,7 @@ impl Connections {
     }
 
     /// The connection that a segment, just processed, belongs to: its number and monitor.
-    pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
+    pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(StreamId, &mut Watch)> {
         let Located::Known { place: Some(Place::Open(slot)), .. } = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
         let of_rival = connection.is_challenged_by(segment);
@@ -205,9 +206,9 @@ impl Connections {
         at.is_some_and(|at| self.suspended.remove(at).is_some())
     }
 
-    fn next_number(&mut self) -> u32 {
-        let number = self.count;
-        self.count = self.count.saturating_add(1);
+    fn next_number(&mut self) -> StreamId {
+        let number = self.next;
+        self.next = number.next();
         number
     }
 
@@ -219,7 +220,7 @@ impl Connections {
     /// A new connection in a slot of its own, and the record of the one that had its ports before.
     fn open(
         &mut self,
-        number: u32,
+        number: StreamId,
         ports: (SocketAddr, SocketAddr),
         at: (u16, Path),
         sink: &mut dyn Sink,
@@ -231,7 +232,7 @@ impl Connections {
     }
 
     /// A connection without octets, read as its ports demand.
-    fn make(&self, number: u32, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
+    fn make(&self, number: StreamId, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
         let mut connection = Connection::new(number, network, ports, (!self.unwatched).then(Watch::default));
         if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
             connection.directions.iter_mut().for_each(|direction| direction.reader.as_sdp = true);
@@ -262,7 +263,7 @@ impl Connections {
             connection.finish(sink);
         }
         let dropped = self.dropped();
-        let Connections { count, unwatched, joined, .. } = *self;
-        *self = Connections { count, unwatched, dropped, joined, ..Connections::default() };
+        let Connections { next, unwatched, joined, .. } = *self;
+        *self = Connections { next, unwatched, dropped, joined, ..Connections::default() };
     }
 }

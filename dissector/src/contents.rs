@@ -60,11 +60,11 @@ impl Contents {
         };
         match packet.transport {
             // Connections are numbered from 0 in the order of their first packets.
-            TransportKind::Tcp { stream, .. } if stream as usize >= self.connections.len() => {
+            TransportKind::Tcp { stream, .. } if stream.index() >= self.connections.len() => {
                 if self.connections.len() < MOST_CONNECTIONS {
                     self.connections.push(index(named(&TCP_PORTS)));
                 } else {
-                    self.further_connections = u64::from(stream) + 1 - MOST_CONNECTIONS as u64;
+                    self.further_connections = u64::from(stream.next()) - MOST_CONNECTIONS as u64;
                 }
             }
             TransportKind::Tcp { .. } => {}
@@ -75,7 +75,7 @@ impl Contents {
     /// Looks at the first bytes of a connection that is not iWARP.
     pub fn unit(&mut self, unit: &Unit<'_>) {
         let (Kind::Streaming { head, .. }, Some(stream)) = (&unit.kind, unit.stream) else { return };
-        if let (Some(name), Some(connection)) = (by_bytes(head), self.connections.get_mut(stream as usize)) {
+        if let (Some(name), Some(connection)) = (by_bytes(head), self.connections.get_mut(stream.index())) {
             *connection = index(name);
         }
     }
@@ -157,6 +157,7 @@ mod tests {
     }
 
     fn tcp(stream: u32, port: u16) -> Packet {
+        let stream = stream.into();
         let transport = TransportKind::Tcp { stream, seq: 0, syn: false, fin: false, rst: false, ack: false };
         packet([port, 50_000], transport)
     }

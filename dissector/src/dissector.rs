@@ -262,6 +262,7 @@ mod tests {
     use crate::fact::Fact;
     use crate::finding::Finding;
     use crate::parse::CrcStatus::{self, Bad, Good};
+    use crate::stream_id::StreamId;
     use crate::testing::{Wire, fpdu, hex, send_of};
 
     /// The FPDUs' frames and CRCs, and the number of findings and facts.
@@ -283,7 +284,7 @@ mod tests {
             self.findings += 1;
         }
 
-        fn fact(&mut self, _: u32, _: &Fact) {
+        fn fact(&mut self, _: StreamId, _: &Fact) {
             self.facts += 1;
         }
     }

@@ -93,6 +93,7 @@ pub struct Complaint {
 mod tests {
     use super::*;
     use crate::Sink;
+    use crate::stream_id::StreamId;
     use crate::testing::{self, Wire, exchange};
     use crate::unit::Unit;
 
@@ -100,8 +101,8 @@ mod tests {
         struct Collect(Vec<Fact>);
         impl Sink for Collect {
             fn unit(&mut self, _: &Unit<'_>) {}
-            fn fact(&mut self, stream: u32, fact: &Fact) {
-                assert_eq!(stream, 0);
+            fn fact(&mut self, stream: StreamId, fact: &Fact) {
+                assert_eq!(stream, StreamId::FIRST);
                 self.0.push(*fact);
             }
         }

@@ -6,6 +6,7 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
 use crate::parse::Located;
+use crate::stream_id::StreamId;
 
 /// The result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Finding {
     /// Its severity.
     pub severity: Severity,
     /// Number of the TCP connection; `None` for datagrams.
-    pub stream: Option<u32>,
+    pub stream: Option<StreamId>,
     /// The direction of the end that violated it: 0 or 1.
     pub direction: u8,
     /// The frame that shows it.

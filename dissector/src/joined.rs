@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::digits::counted;
+use crate::stream_id::StreamId;
 
 /// Connections whose segments came from several VLANs, tunnels or interfaces, and which are read as
 /// one each.
@@ -13,7 +14,7 @@ pub struct Joined {
     /// frame, over all connections.
     pub count: u64,
     /// The first such connection, and its first frame from another network.
-    pub first: Option<(u32, u64)>,
+    pub first: Option<(StreamId, u64)>,
 }
 
 impl Joined {

@@ -58,6 +58,7 @@ pub mod rules;
 mod sink;
 pub mod source;
 pub mod stats;
+mod stream_id;
 mod tcp;
 #[cfg(test)]
 mod testing;
@@ -76,3 +77,4 @@ pub use link::{Unread, reads_link_type};
 pub use located::Located;
 pub use packet::{Packet, TransportKind};
 pub use sink::Sink;
+pub use stream_id::{StreamId, StreamSet};

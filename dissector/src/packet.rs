@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::ip::{Datagram, Segment};
+use crate::stream_id::StreamId;
 
 /// The transport header of a frame, or of the datagram that its last fragment completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum TransportKind {
     /// A segment.
     Tcp {
         /// Number of its connection, as in [`crate::parse::Unit::stream`].
-        stream: u32,
+        stream: StreamId,
         /// Sequence number of the header.
         seq: u32,
         /// SYN.
@@ -43,7 +44,7 @@ pub enum TransportKind {
 
 impl Packet {
     /// The packet of a segment of connection `stream`.
-    pub(crate) fn of_segment(segment: &Segment<'_>, stream: u32) -> Self {
+    pub(crate) fn of_segment(segment: &Segment<'_>, stream: StreamId) -> Self {
         let Segment { seq, syn, fin, rst, ack_flag: ack, .. } = *segment;
         let transport = TransportKind::Tcp { stream, seq, syn, fin, rst, ack };
         Packet { frame: segment.frame, src: segment.src, dst: segment.dst, payload_len: segment.wire_len, transport }

@@ -5,6 +5,7 @@ use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow::exchange::Exchange;
 use crate::packet::Packet;
+use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
 /// A receiver of the dissector's results.
@@ -22,7 +23,7 @@ pub trait Sink {
 
     /// A fact that became certain. It comes after the unit that made it certain, or at the end of
     /// the connection `stream`. [`Dissector::units_only`](crate::Dissector::units_only) has none.
-    fn fact(&mut self, stream: u32, fact: &Fact) {
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
         let _ = (stream, fact);
     }
 
@@ -34,7 +35,7 @@ pub trait Sink {
     }
 
     /// A connection or the capture ends; `context` is the final state of the connection.
-    fn ended(&mut self, stream: u32, context: &Context) {
+    fn ended(&mut self, stream: StreamId, context: &Context) {
         let _ = (stream, context);
     }
 

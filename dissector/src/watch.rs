@@ -9,6 +9,7 @@ use crate::parse::{Kind, SegmentView, Unit};
 use crate::repair::Repairs;
 use crate::rules::{Findings, judge_end, judge_unit};
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::unit;
 
 /// The monitor of one connection: its state, and the rules that check it.
@@ -50,7 +51,7 @@ impl Watch {
     }
 
     /// The connection ends.
-    pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
+    pub(crate) fn end(&mut self, stream: StreamId, sink: &mut dyn Sink) {
         self.state.finish();
         self.repairs.finish(&mut self.found);
         judge_end(&self.state, &mut Findings::new(Some(stream), &mut self.found));

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use weft_dissector::Dissector;
+use weft_dissector::StreamId;
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::text::counted;
@@ -19,8 +20,8 @@ use crate::input::CaptureFile;
     weft follow capture.pcap --stream 0 --direction 0 --what payload --raw > sent.bin")]
 pub(crate) struct Arguments {
     /// Follow this connection, by its number in `weft dissect`
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    stream: u32,
+    #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
+    stream: StreamId,
     /// Print only one direction: 0 from the sender of the first frame, 1 from its peer
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,

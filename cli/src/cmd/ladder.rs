@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_dissector::Dissector;
+use weft_dissector::StreamId;
 use weft_dissector::output::story::{Story, Subject};
 
 use crate::exit::{BadInput, unwritable};
@@ -17,8 +18,8 @@ use crate::input::{CaptureFile, Next, remark};
     weft ladder capture.pcap -o ladder.svg")]
 pub(crate) struct Arguments {
     /// Draw this connection, by its number in `weft dissect`
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    stream: u32,
+    #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
+    stream: StreamId,
     /// Draw this port mapper exchange instead, by its number in `weft dissect`
     #[arg(long, value_name = "N", conflicts_with = "stream")]
     exchange: Option<u64>,

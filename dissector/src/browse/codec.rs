@@ -150,7 +150,7 @@ impl<'a> Input<'a> {
             UDP => Some(TransportKind::Udp),
             flags => {
                 let [syn, fin, rst, ack] = [0, 1, 2, 3].map(|bit| flags & 1 << bit != 0);
-                Some(TransportKind::Tcp { stream: self.short()?, seq: self.short()?, syn, fin, rst, ack })
+                Some(TransportKind::Tcp { stream: self.short()?.into(), seq: self.short()?, syn, fin, rst, ack })
             }
         })
     }
@@ -190,7 +190,9 @@ mod tests {
         let tcp = (any::<u32>(), any::<u32>(), any::<[bool; 4]>());
         prop_oneof![
             Just(TransportKind::Udp),
-            tcp.prop_map(|(stream, seq, [syn, fin, rst, ack])| TransportKind::Tcp { stream, seq, syn, fin, rst, ack }),
+            tcp.prop_map(|(stream, seq, [syn, fin, rst, ack])| {
+                TransportKind::Tcp { stream: stream.into(), seq, syn, fin, rst, ack }
+            }),
         ]
     }
 

@@ -14,6 +14,7 @@ pub use super::row::{AT_END, Row};
 use super::row::{MOST_WORDS, append_summary};
 use crate::output::text;
 use crate::source::Frame;
+use crate::stream_id::StreamId;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
@@ -32,7 +33,7 @@ pub struct IndexedFinding {
     /// The frame that shows it.
     pub frame: u64,
     /// Its TCP connection.
-    pub stream: Option<u32>,
+    pub stream: Option<StreamId>,
     /// The violated requirement.
     pub requirement: RequirementId,
     /// Its severity.
@@ -243,7 +244,10 @@ mod tests {
         assert_eq!(index.words(&rows[0]), "neither TCP nor UDP");
         let (src, dst) = index.ends(&rows[2]).unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
-        assert_eq!((index.words(&rows[2]).as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0)));
+        assert_eq!(
+            (index.words(&rows[2]).as_str(), rows[2].stream()),
+            ("TCP SYN  seq 590143516 len 0", Some(StreamId::FIRST))
+        );
         assert!(index.words(&rows[3]).starts_with("TCP SYN ACK"));
         assert!(index.words(&rows[5]).starts_with("MPA Request"), "{}", index.words(&rows[5]));
         assert!(index.memory() > size_of_val(rows) && index.memory() < 1 << 20);

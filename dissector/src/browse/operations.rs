@@ -3,6 +3,7 @@
 use super::pass::Collector;
 use crate::Sink;
 use crate::fact::{Fact, Operation};
+use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
 /// Operations that are kept; further ones are only counted.
@@ -11,14 +12,14 @@ pub const MOST_OPERATIONS: usize = 100_000;
 /// Reads and atomic operations, in the order of their responses.
 #[derive(Debug, Default)]
 pub struct Operations {
-    list: Vec<(u32, Operation)>,
+    list: Vec<(StreamId, Operation)>,
     left_out: u64,
 }
 
 impl Operations {
     /// The operations with the numbers of their connections; at most [`MOST_OPERATIONS`].
     #[must_use]
-    pub fn list(&self) -> &[(u32, Operation)] {
+    pub fn list(&self) -> &[(StreamId, Operation)] {
         &self.list
     }
 
@@ -31,14 +32,14 @@ impl Operations {
     /// Bytes of memory, approximately.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.list.capacity() * size_of::<(u32, Operation)>()
+        self.list.capacity() * size_of::<(StreamId, Operation)>()
     }
 }
 
 impl Sink for Operations {
     fn unit(&mut self, _: &Unit<'_>) {}
 
-    fn fact(&mut self, stream: u32, fact: &Fact) {
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
         let Fact::Operation(operation) = fact else { return };
         if self.list.len() < MOST_OPERATIONS {
             self.list.push((stream, *operation));
@@ -63,8 +64,8 @@ mod tests {
         let operation =
             Operation { direction: 0, atomic: false, len: 8, outstanding: 1, frames: (1, 2, 2), latency: 1000 };
         let mut operations = Operations::default();
-        (0..MOST_OPERATIONS + 3).for_each(|_| operations.fact(7, &Fact::Operation(operation)));
+        (0..MOST_OPERATIONS + 3).for_each(|_| operations.fact(7.into(), &Fact::Operation(operation)));
         assert_eq!((operations.list().len(), operations.left_out()), (MOST_OPERATIONS, 3));
-        assert_eq!(operations.list()[0], (7, operation));
+        assert_eq!(operations.list()[0], (7.into(), operation));
     }
 }

@@ -14,6 +14,7 @@ use super::pass::Collector;
 use super::row::{AT_END, OwnedRow, append_summary};
 use crate::output::text;
 use crate::source::Frame;
+use crate::stream_id::StreamId;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
@@ -29,7 +30,7 @@ pub enum Entry {
         /// The frame that made it complete, or [`AT_END`].
         at: u64,
         /// Its TCP connection.
-        stream: Option<u32>,
+        stream: Option<StreamId>,
         /// A short summary.
         summary: String,
     },
@@ -48,7 +49,7 @@ pub struct ListedFinding {
     /// The frame that shows it.
     pub frame: u64,
     /// Its TCP connection.
-    pub stream: Option<u32>,
+    pub stream: Option<StreamId>,
     /// The violated requirement.
     pub requirement: RequirementId,
     /// Its severity.
@@ -123,7 +124,7 @@ pub struct PackedIndex {
     listed: Vec<ListedFinding>,
     /// Rows with findings, in order.
     marked: Vec<usize>,
-    streams: HashSet<u32>,
+    streams: HashSet<StreamId>,
 }
 
 impl PackedIndex {
@@ -244,9 +245,9 @@ mod tests {
     fn a_late_unit_is_added_to_its_frame() {
         // Frame 2 could not be read and has no row.
         let mut index = index(&[1, 3, 4]);
-        index.add(Entry::Unit { frame: 3, at: 4, stream: Some(0), summary: "Send".into() });
-        index.add(Entry::Unit { frame: 3, at: AT_END, stream: Some(0), summary: "Write".into() });
-        index.add(Entry::Unit { frame: 2, at: 4, stream: Some(0), summary: "lost".into() });
+        index.add(Entry::Unit { frame: 3, at: 4, stream: Some(StreamId::FIRST), summary: "Send".into() });
+        index.add(Entry::Unit { frame: 3, at: AT_END, stream: Some(StreamId::FIRST), summary: "Write".into() });
+        index.add(Entry::Unit { frame: 2, at: 4, stream: Some(StreamId::FIRST), summary: "lost".into() });
         let row = index.row(1).unwrap();
         assert_eq!((row.summary.as_str(), row.units, row.known_at), ("Send | Write", 2, AT_END));
         assert_eq!(index.counts(), (3, 1, 0));
@@ -325,7 +326,7 @@ mod tests {
     fn flags_are_named_in_order() {
         let mut row = Row::new(1);
         assert_eq!(row.transport_summary(), "neither TCP nor UDP");
-        let tcp = |syn, fin, ack| TransportKind::Tcp { stream: 0, seq: 7, syn, fin, rst: false, ack };
+        let tcp = |syn, fin, ack| TransportKind::Tcp { stream: StreamId::FIRST, seq: 7, syn, fin, rst: false, ack };
         row.transport = Some(tcp(true, true, true));
         assert_eq!(row.transport_summary(), "TCP SYN FIN ACK  seq 7 len 0");
         row.transport = Some(tcp(false, false, false));

@@ -184,7 +184,8 @@ mod tests {
             (row.captured, row.wire_len) = (1514, 1514);
             row.ends = Some((([10, 1, 0, 2], 38499).into(), ([10, 1, 0, 1], 7174).into()));
             let seq = u32::try_from(number * 1448 % (1 << 32)).unwrap();
-            row.transport = Some(TransportKind::Tcp { stream: 0, seq, syn: false, fin: false, rst: false, ack: true });
+            row.transport =
+                Some(TransportKind::Tcp { stream: 0.into(), seq, syn: false, fin: false, rst: false, ack: true });
             row.summary = format!("RDMA Write  STag 0x{:08x} TO 0x{:016x}  len 1408", 0x1234, number * 1408);
             row.units = 1;
             pages.push(row);

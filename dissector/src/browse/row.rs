@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut, Range};
 use weft_core::requirement::Severity;
 
 use crate::source::Frame;
+use crate::stream_id::StreamId;
 use crate::{Packet, TransportKind};
 
 /// Characters of the joined summaries of a row's units.
@@ -68,7 +69,7 @@ impl Row {
 
     /// Number of its TCP connection.
     #[must_use]
-    pub fn stream(&self) -> Option<u32> {
+    pub fn stream(&self) -> Option<StreamId> {
         match self.transport {
             Some(TransportKind::Tcp { stream, .. }) => Some(stream),
             _ => None,

@@ -8,6 +8,7 @@ use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::source::Frame;
 use crate::stats::Stats;
+use crate::stream_id::StreamId;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
@@ -87,7 +88,7 @@ impl Sink for Survey {
         self.stats.finding(finding);
     }
 
-    fn fact(&mut self, stream: u32, fact: &Fact) {
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
         self.stats.fact(stream, fact);
         self.operations.fact(stream, fact);
     }
@@ -96,7 +97,7 @@ impl Sink for Survey {
         self.stats.exchange(exchange, over);
     }
 
-    fn ended(&mut self, stream: u32, context: &Context) {
+    fn ended(&mut self, stream: StreamId, context: &Context) {
         self.stats.ended(stream, context);
     }
 

@@ -9,6 +9,7 @@ use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
 use crate::parse::{Carrier, Ends, Kind, Unit};
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::tcp::half::ORIGIN;
 use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
 use crate::unit;
@@ -107,7 +108,7 @@ pub(super) struct Rival {
 
 /// A connection. Direction 0 is that of its first frame.
 pub(super) struct Connection {
-    pub(super) number: u32,
+    pub(super) number: StreamId,
     /// Its network, if connections in several networks have its ports.
     pub(super) network: u16,
     pub(super) directions: [DirectionState; 2],
@@ -135,7 +136,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(
-        number: u32,
+        number: StreamId,
         network: u16,
         (first, other): (SocketAddr, SocketAddr),
         watch: Option<Watch>,

@@ -6,6 +6,7 @@ use super::limits::NEAR;
 use super::owner::Owner;
 use crate::direction::Direction;
 use crate::ip::Segment;
+use crate::stream_id::StreamId;
 use crate::tcp::{Located, Place};
 
 impl Connections {
@@ -53,7 +54,7 @@ impl Connections {
         }
     }
 
-    fn number_of(&self, place: &Place) -> Option<u32> {
+    fn number_of(&self, place: &Place) -> Option<StreamId> {
         match place {
             Place::Open(slot) => Some(self.slots.get(*slot)?.as_ref()?.number),
             Place::Past(past) => Some(past.number),

@@ -195,7 +195,7 @@ mod tests {
     impl Sink for Fpdus {
         fn unit(&mut self, unit: &Unit<'_>) {
             if let (Kind::Fpdu(_), Some(stream)) = (&unit.kind, unit.stream) {
-                self.0.push(stream);
+                self.0.push(stream.into());
             }
         }
     }

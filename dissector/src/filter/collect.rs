@@ -9,6 +9,7 @@ use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::packet::{Packet, TransportKind};
 use crate::source::Comments;
+use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, Unit};
 
 use super::known::{Condition, Fact, GroupOf, Known, Source};
@@ -207,7 +208,7 @@ impl Wanted {
         }
     }
 
-    fn ends(&self, src: SocketAddr, dst: SocketAddr, stream: Option<u32>, values: &mut Values) {
+    fn ends(&self, src: SocketAddr, dst: SocketAddr, stream: Option<StreamId>, values: &mut Values) {
         for (group, slot) in &self.groups {
             let there = match group {
                 GroupOf::Ip => src.is_ipv4(),

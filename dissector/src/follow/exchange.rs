@@ -17,6 +17,7 @@ use serde::Serialize;
 use weft_core::wire::portmap::{Message, MessageType};
 
 use crate::ip::{Datagram, Segment};
+use crate::stream_id::StreamId;
 
 /// Exchanges that are kept.
 pub const MOST: usize = 1024;
@@ -87,7 +88,7 @@ pub struct Exchange {
     /// Repeated PMReqs, PMAccepts, PMAcks and PMDenys, without the first of each.
     pub repeats: [u64; 4],
     /// The first connections that followed.
-    pub streams: Vec<u32>,
+    pub streams: Vec<StreamId>,
     /// Number of all connections that followed.
     pub followers: u64,
     /// Did the last datagram repeat an earlier one?
@@ -219,7 +220,7 @@ impl Exchanges {
     }
 
     /// Connection `stream` follows an exchange. Returns the exchange unless this was already known.
-    pub(crate) fn join(&mut self, number: u64, stream: u32) -> Option<&Exchange> {
+    pub(crate) fn join(&mut self, number: u64, stream: StreamId) -> Option<&Exchange> {
         let exchange = self.get_mut(number)?;
         if exchange.streams.last() == Some(&stream) {
             return None;

@@ -5,12 +5,13 @@ use std::ops::Range;
 use crate::located::Placed;
 use crate::parse::{Ends, Kind, Misread, Origin, StreamOrigin, Unit};
 use crate::part::Part;
+use crate::stream_id::StreamId;
 use crate::tcp::{Arrived, Half};
 
 /// The receiver of the units of a direction.
 pub(crate) struct Target<'t> {
     /// Number of the connection.
-    pub stream: u32,
+    pub stream: StreamId,
     /// 0 or 1.
     pub direction: u8,
     /// Sender and receiver.

@@ -7,6 +7,7 @@
 use crate::exchange::Exchange;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::unit::{Kind, Unit};
 
 use super::messages::{Message, Messages};
@@ -40,7 +41,7 @@ pub struct Piece<'a> {
 
 /// Calls `each` with the pieces of one connection.
 pub struct Follow<F> {
-    stream: u32,
+    stream: StreamId,
     direction: Option<u8>,
     what: Subject,
     each: F,
@@ -50,7 +51,7 @@ pub struct Follow<F> {
 
 impl<F: FnMut(&Piece<'_>)> Follow<F> {
     /// Follows connection `stream`; `direction`: only the traffic that this end sends.
-    pub fn new(stream: u32, direction: Option<u8>, what: Subject, each: F) -> Self {
+    pub fn new(stream: StreamId, direction: Option<u8>, what: Subject, each: F) -> Self {
         Follow { stream, direction, what, each, messages: Messages::default(), seen: false }
     }
 

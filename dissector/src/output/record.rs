@@ -2,6 +2,7 @@
 
 use crate::filter::{FrameFacts, Values};
 use crate::finding::Finding;
+use crate::stream_id::StreamId;
 
 use super::layers::Layer;
 
@@ -15,7 +16,7 @@ pub struct Record {
     /// Number of the interface in the capture.
     pub interface: u32,
     /// The TCP connection of its packet; if no packet is known, that of a unit or finding.
-    pub stream: Option<u32>,
+    pub stream: Option<StreamId>,
     /// It carries a fragment of an IP packet that was not complete yet.
     pub fragment: bool,
     /// The wanted fields.

@@ -8,6 +8,7 @@ use weft_core::wire::portmap::UDP_PORT;
 
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
+use crate::stream_id::StreamId;
 
 /// Connections whose ends are kept; those with the smallest numbers are dropped first.
 pub const REMEMBERED: usize = 1 << 16;
@@ -19,9 +20,9 @@ const DATAGRAMS: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Senders {
     /// The sender and the receiver of each connection's first frame.
-    ends: BTreeMap<u32, (SocketAddr, SocketAddr)>,
+    ends: BTreeMap<StreamId, (SocketAddr, SocketAddr)>,
     /// Connections with smaller numbers were already recorded.
-    next: u32,
+    next: StreamId,
     /// The latest datagrams from and to port mappers: findings about them may come seconds later.
     datagrams: VecDeque<Packet>,
 }
@@ -37,7 +38,7 @@ impl Senders {
                     self.ends.pop_first();
                 }
                 self.ends.insert(stream, (packet.src, packet.dst));
-                self.next = stream.saturating_add(1);
+                self.next = stream.next();
             }
             TransportKind::Udp => {
                 if [packet.src.port(), packet.dst.port()].contains(&UDP_PORT) {
@@ -73,6 +74,7 @@ mod tests {
     }
 
     fn tcp(stream: u32, src: u16, dst: u16) -> Packet {
+        let stream = stream.into();
         let transport = TransportKind::Tcp { stream, seq: 0, syn: false, fin: false, rst: false, ack: true };
         Packet { frame: 1, src: end(src), dst: end(dst), payload_len: 0, transport }
     }
@@ -81,7 +83,7 @@ mod tests {
         Finding {
             requirement: requirement!("MPA-7.1.1-2"),
             severity: Severity::Error,
-            stream,
+            stream: stream.map(StreamId::from),
             direction,
             frame,
             range: 0..0,

@@ -7,6 +7,7 @@ use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::unit::{Carrier, CrcStatus, Kind, Unit};
 use weft_core::requirement::Severity;
 
@@ -18,7 +19,7 @@ use super::text::{exchange_line, summary};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A connection, by its number.
-    Stream(u32),
+    Stream(StreamId),
     /// An exchange of the port mapper, by its number.
     Exchange(u64),
 }
@@ -87,7 +88,7 @@ impl Story {
         self.now = time;
     }
 
-    fn is_stream(&self, stream: Option<u32>) -> bool {
+    fn is_stream(&self, stream: Option<StreamId>) -> bool {
         stream.is_some_and(|stream| self.subject == Subject::Stream(stream))
     }
 

@@ -21,6 +21,7 @@ use crate::output::record::Record;
 use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
+use crate::stream_id::StreamId;
 use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::upper::UlpMessage;
@@ -204,7 +205,7 @@ pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String
 
 fn line<E: std::fmt::Display>(
     (frame, since): (u64, u64),
-    stream: Option<u32>,
+    stream: Option<StreamId>,
     (src, dst): (E, E),
     what: &str,
 ) -> String {

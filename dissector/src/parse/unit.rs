@@ -9,6 +9,7 @@ use weft_core::wire::sdp::FieldOrder;
 use crate::direction::Direction;
 use crate::located::{Located, Placed};
 use crate::part::Part;
+use crate::stream_id::StreamId;
 use crate::tcp::{Arrived, Half};
 
 /// The two ends of a direction, ready to print.
@@ -36,7 +37,7 @@ impl Ends {
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
     /// Number of the TCP connection, from 0; `None` for a UDP datagram.
-    pub stream: Option<u32>,
+    pub stream: Option<StreamId>,
     /// 0: sent by the end that sent the connection's first frame; 1: by the other.
     pub direction: u8,
     /// Sender and receiver.

@@ -9,6 +9,7 @@ use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow::Remark;
 use crate::parse::{Located, Unit};
+use crate::stream_id::StreamId;
 
 /// How severe a breach is, beside the level of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +45,14 @@ impl From<Located> for Evidence {
 
 /// Collects the findings about one connection.
 pub(crate) struct Findings<'f> {
-    stream: Option<u32>,
+    stream: Option<StreamId>,
     found: &'f mut Vec<Finding>,
     weight: Weight,
 }
 
 impl<'f> Findings<'f> {
     /// Findings of connection `stream`, appended to `found`.
-    pub(crate) fn new(stream: Option<u32>, found: &'f mut Vec<Finding>) -> Self {
+    pub(crate) fn new(stream: Option<StreamId>, found: &'f mut Vec<Finding>) -> Self {
         Findings { stream, found, weight: Weight::Format }
     }
 

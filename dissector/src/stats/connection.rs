@@ -11,13 +11,14 @@ use zerocopy::FromBytes;
 
 use super::latency::Latencies;
 use super::sdp::SdpConnectionStats;
+use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
 /// One connection with iWARP or SDP on it.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConnectionStats {
     /// Its number.
-    pub stream: u32,
+    pub stream: StreamId,
     /// The end that sent its first frame, and the other.
     pub ends: [String; 2],
     /// Frames of its first and last unit.

@@ -1,32 +1,26 @@
 //! Connections beyond those that are kept: their number, and their part of the totals.
 
 use super::connection::DirectionStats;
+use crate::stream_id::{StreamId, StreamSet};
 use crate::unit::Unit;
 
 /// The sum of such connections.
 #[derive(Debug, Default)]
 pub(super) struct Further {
-    /// A bit for each connection of the capture, set if it is one of these.
-    members: Vec<u64>,
-    count: u64,
+    members: StreamSet,
     sum: DirectionStats,
 }
 
 impl Further {
     /// Adds a unit of such a connection.
-    pub(super) fn unit(&mut self, stream: u32, unit: &Unit<'_>) {
-        let (word, bit) = (stream as usize / 64, 1 << (stream % 64));
-        if word >= self.members.len() {
-            self.members.resize(word + 1, 0);
-        }
-        self.count += u64::from(self.members[word] & bit == 0);
-        self.members[word] |= bit;
+    pub(super) fn unit(&mut self, stream: StreamId, unit: &Unit<'_>) {
+        self.members.insert(stream);
         self.sum.unit(unit);
     }
 
     /// How many connections.
     pub(super) fn count(&self) -> u64 {
-        self.count
+        self.members.count()
     }
 
     /// The traffic of their ends.
@@ -36,7 +30,7 @@ impl Further {
 
     /// Bytes of memory that grow with the capture.
     pub(super) fn memory(&self) -> usize {
-        self.members.capacity() * size_of::<u64>()
+        self.members.memory()
     }
 }
 

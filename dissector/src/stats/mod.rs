@@ -23,6 +23,7 @@ use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
+use crate::stream_id::StreamId;
 use crate::unit::{Kind, Unit};
 use crate::upper::Ulp;
 
@@ -46,13 +47,13 @@ const EXCHANGE: usize = 512;
 pub struct Stats {
     /// Connections that are kept.
     most: usize,
-    connections: BTreeMap<u32, ConnectionStats>,
+    connections: BTreeMap<StreamId, ConnectionStats>,
     /// Connections beyond that limit.
     further: Further,
     /// Bytes of the latencies of all connections.
     latencies: usize,
     /// One more than the largest number of a TCP connection.
-    streams: u32,
+    next: StreamId,
     port_mapper: u64,
     exchanges: BTreeMap<u64, Exchange>,
     /// Number of exchanges beyond the limit.
@@ -60,7 +61,7 @@ pub struct Stats {
     /// By severity, whatever they concern.
     findings: [u64; 3],
     /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
-    streaming: HashMap<(u32, u8), u64>,
+    streaming: HashMap<(StreamId, u8), u64>,
 }
 
 impl Default for Stats {
@@ -78,7 +79,7 @@ impl Stats {
             connections: BTreeMap::new(),
             further: Further::default(),
             latencies: 0,
-            streams: 0,
+            next: StreamId::FIRST,
             port_mapper: 0,
             exchanges: BTreeMap::new(),
             further_exchanges: 0,
@@ -94,7 +95,7 @@ impl Stats {
             + self.latencies
             + self.exchanges.len() * EXCHANGE
             + self.further.memory()
-            + self.streaming.capacity() * 2 * size_of::<((u32, u8), u64)>()
+            + self.streaming.capacity() * 2 * size_of::<((StreamId, u8), u64)>()
     }
 
     /// Connections with iWARP or SDP that are only counted, because there are too many.
@@ -111,7 +112,7 @@ impl Stats {
     /// Number of TCP connections without iWARP or SDP.
     #[must_use]
     pub fn others(&self) -> u64 {
-        u64::from(self.streams).saturating_sub(self.connections.len() as u64 + self.further.count())
+        u64::from(self.next).saturating_sub(self.connections.len() as u64 + self.further.count())
     }
 
     /// Number of port mapper datagrams.
@@ -144,7 +145,7 @@ impl Stats {
         totals
     }
 
-    fn connection(&mut self, unit: &Unit<'_>, stream: u32) -> &mut ConnectionStats {
+    fn connection(&mut self, unit: &Unit<'_>, stream: StreamId) -> &mut ConnectionStats {
         let connection = self.connections.entry(stream).or_insert_with(|| {
             let (src, dst) = (unit.ends.src_text.clone(), unit.ends.dst_text.clone());
             ConnectionStats {
@@ -210,7 +211,7 @@ impl Sink for Stats {
 
     fn packet(&mut self, packet: &Packet) {
         if let TransportKind::Tcp { stream, .. } = packet.transport {
-            self.streams = self.streams.max(stream.saturating_add(1));
+            self.next = self.next.max(stream.next());
         }
     }
 
@@ -226,7 +227,7 @@ impl Sink for Stats {
         }
     }
 
-    fn ended(&mut self, stream: u32, context: &Context) {
+    fn ended(&mut self, stream: StreamId, context: &Context) {
         for direction in [0, 1] {
             self.streaming.remove(&(stream, direction));
         }
@@ -241,7 +242,7 @@ impl Sink for Stats {
         }
     }
 
-    fn fact(&mut self, stream: u32, fact: &Fact) {
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
         let Fact::Operation(operation) = fact else { return };
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         let side = &mut connection.directions[usize::from(operation.direction.min(1))];

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::path::Path;
+use crate::stream_id::StreamId;
 
 /// Finished connections that are kept. The oldest is dropped first, those with a record last.
 const MOST_PAST: usize = 65_536;
@@ -73,7 +74,7 @@ pub(crate) enum Located {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
     /// Its number.
-    pub(crate) number: u32,
+    pub(crate) number: StreamId,
     /// The sender of its first frame.
     pub(crate) first: SocketAddr,
     /// Sequence number of each SYN, where captured.
@@ -361,7 +362,7 @@ mod tests {
     }
 
     const PAST: Past = Past {
-        number: 7,
+        number: StreamId::FIRST,
         first: SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 1)),
         isn: [Some(100), None],
         end: [Some(5), None],
@@ -476,13 +477,13 @@ mod tests {
         let mut table = Table::<()>::default();
         let far = |n: usize| SocketAddr::from(([10, 1, (n >> 16) as u8, 2], (n & 0xffff) as u16));
         for n in 0..=MOST_PAST {
-            table.close(PAST.first, far(n), 0, Past { number: u32::try_from(n).unwrap(), ..PAST }, None);
+            table.close(PAST.first, far(n), 0, Past { number: u32::try_from(n).unwrap().into(), ..PAST }, None);
         }
         let mut number = |n| match table.find(&Segment { src: PAST.first, dst: far(n), ..octets(0, 0) }) {
             Located::Known { place: Some(Place::Past(past)), .. } => Some(past.number),
             _ => None,
         };
-        assert_eq!((number(0), number(1), number(MOST_PAST)), (None, Some(1), Some(65_536)));
+        assert_eq!((number(0), number(1), number(MOST_PAST)), (None, Some(1.into()), Some(65_536.into())));
         assert_eq!(table.others_forgotten(), 0);
         let aside = Past { aside: true, ..PAST };
         let syn = Past { end: [Some(101), None], ..aside };

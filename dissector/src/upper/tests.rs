@@ -12,6 +12,7 @@ use crate::Sink;
 use crate::context::Context;
 use crate::output::json::JsonWriter;
 use crate::output::text::summary;
+use crate::stream_id::StreamId;
 use crate::testing::{Wire, fpdu, hex};
 use crate::unit::Unit;
 
@@ -55,7 +56,7 @@ impl Talk {
                 self.1.push(serde_json::from_slice(&out).unwrap());
                 self.2.push(summary(unit));
             }
-            fn ended(&mut self, _: u32, context: &Context) {
+            fn ended(&mut self, _: StreamId, context: &Context) {
                 self.3 = context.ulp;
             }
         }

@@ -177,7 +177,7 @@ struct Tally {
 impl Sink for Tally {
     fn unit(&mut self, unit: &Unit<'_>) {
         if let (Kind::Fpdu(_), Some(stream)) = (&unit.kind, unit.stream) {
-            *self.complete.entry(stream).or_default() += u64::from(!unit.incomplete);
+            *self.complete.entry(stream.into()).or_default() += u64::from(!unit.incomplete);
             self.incomplete += u64::from(unit.incomplete);
         }
     }

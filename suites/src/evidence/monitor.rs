@@ -57,7 +57,7 @@ fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
     // one that connected.
     let opener = finding.stream.and_then(|stream| {
         let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
-        connected.nth(usize::try_from(stream).ok()?).map(|event| event.direction)
+        connected.nth(stream.index()).map(|event| event.direction)
     });
     // Of datagrams it is the client's, who has no connection; the target is that one where the
     // tester is the port mapper.

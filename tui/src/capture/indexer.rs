@@ -103,7 +103,7 @@ mod tests {
         assert_eq!((rows[0].ends, rows[0].stream()), (None, None), "an ARP request");
         let (src, dst) = rows[2].ends.unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
-        assert_eq!((rows[2].words().as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0)));
+        assert_eq!((rows[2].words().as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0.into())));
         assert!(rows[3].words().starts_with("TCP SYN ACK"));
     }
 

@@ -1,6 +1,7 @@
 //! Lines of the lists over the panels, and the kinds of these lists.
 
 use weft_core::requirement::Severity;
+use weft_dissector::StreamId;
 
 /// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,6 @@ pub(crate) struct Line {
     /// The frame that it links to.
     pub(crate) frame: Option<u64>,
     /// The connection that it describes.
-    pub(crate) stream: Option<u32>,
+    pub(crate) stream: Option<StreamId>,
     pub(crate) severity: Option<Severity>,
 }

@@ -223,7 +223,7 @@ impl Screen {
                 self.notice = Some("this frame belongs to no TCP connection; select another frame".to_owned());
                 return;
             }
-            _ => Some(Sheet::study(&self.recording, kind, stream.unwrap_or(0), frame)),
+            _ => Some(Sheet::study(&self.recording, kind, stream.unwrap_or_default(), frame)),
         };
     }
 

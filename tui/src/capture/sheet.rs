@@ -6,6 +6,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
+use weft_dissector::StreamId;
 use weft_dissector::browse::packed::ListedFinding;
 use weft_dissector::output::ladder::Ladder;
 
@@ -28,7 +29,7 @@ pub(crate) struct Sheet {
     pub(crate) note: String,
     /// The frame that was selected when the list was opened: the list selects its line.
     frame: u64,
-    stream: u32,
+    stream: StreamId,
     /// The number of findings that are not listed.
     left_out: u64,
     ladder: Option<Ladder>,
@@ -47,14 +48,14 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// The findings so far; selects the one at `frame`, or the next one.
     pub(crate) fn findings(findings: &[ListedFinding], all: u64, frame: u64) -> Self {
-        let mut sheet = Sheet::empty(Kind::Findings, 0, frame, "none so far");
+        let mut sheet = Sheet::empty(Kind::Findings, StreamId::FIRST, frame, "none so far");
         sheet.grow(findings, all);
         sheet.select_near();
         sheet
     }
 
     /// A list that needs a pass; `stream` is the connection of a ladder, of messages or of payload.
-    pub(crate) fn study(recording: &Recording, kind: Kind, stream: u32, frame: u64) -> Self {
+    pub(crate) fn study(recording: &Recording, kind: Kind, stream: StreamId, frame: u64) -> Self {
         let mut sheet = Sheet::empty(kind, stream, frame, "reading");
         sheet.recording = Some(recording.clone());
         sheet.read();
@@ -75,7 +76,7 @@ impl Sheet {
         }
     }
 
-    fn empty(kind: Kind, stream: u32, frame: u64, note: &str) -> Self {
+    fn empty(kind: Kind, stream: StreamId, frame: u64, note: &str) -> Self {
         Sheet {
             kind,
             lines: Vec::new(),

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weft_core::requirement::Severity;
+use weft_dissector::StreamId;
 use weft_dissector::browse::{Collector, Operations, Pass, Stop};
 use weft_dissector::fact::Operation;
 use weft_dissector::output::follow::{Follow, Piece, Subject};
@@ -41,7 +42,7 @@ pub(crate) enum Studied {
 
 /// Starts a pass over the current content of the capture for a list; `stream` is the connection of
 /// a ladder, of messages or of payload.
-pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<Studied> {
+pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Receiver<Studied> {
     let (sender, studied) = sync_channel(4);
     let recording = recording.clone();
     thread::spawn(move || {
@@ -80,7 +81,7 @@ fn read<C: Collector>(
     Ok((pass.into_collector(), remarks))
 }
 
-fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn ladder(recording: &Recording, stream: StreamId, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let (story, _) = read(recording, Story::new(story::Subject::Stream(stream), MOST_ROWS), sender)?;
     story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
@@ -150,7 +151,12 @@ fn found([notes, warnings, errors]: [u64; 3]) -> String {
 }
 
 /// The messages or the payload of a connection, as `weft follow` prints them.
-fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn follow(
+    recording: &Recording,
+    stream: StreamId,
+    what: Subject,
+    sender: &SyncSender<Studied>,
+) -> Result<Studied, String> {
     let mut lines: Vec<Line> = Vec::new();
     let mut written = [0_usize; 2];
     let mut left_out = 0_u64;
@@ -182,7 +188,7 @@ fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender
     Ok(Studied::Lines(lines))
 }
 
-fn operation_line(stream: u32, operation: &Operation) -> String {
+fn operation_line(stream: StreamId, operation: &Operation) -> String {
     let what = if operation.atomic { "atomic" } else { "Read" };
     let (request, _, response) = operation.frames;
     let microseconds = operation.latency as f64 / 1e3;
@@ -194,7 +200,7 @@ fn operation_line(stream: u32, operation: &Operation) -> String {
 
 fn operations(recording: &Recording, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let (operations, _) = read(recording, Operations::default(), sender)?;
-    let line = |(stream, operation): &(u32, Operation)| Line {
+    let line = |(stream, operation): &(StreamId, Operation)| Line {
         text: operation_line(*stream, operation),
         frame: Some(operation.frames.0),
         stream: Some(*stream),

@@ -126,7 +126,7 @@ fn frames_show_their_findings_and_keys_jump_to_them() {
     let number = screen.index.row(place).unwrap().number;
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
-    let finding = ListedFinding { frame: number, stream: Some(0), requirement, severity };
+    let finding = ListedFinding { frame: number, stream: Some(0.into()), requirement, severity };
     screen.index.add(Entry::Finding { finding, at: 0 });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
@@ -371,7 +371,7 @@ fn the_list_of_findings_leads_to_their_frames() {
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     for frame in [8, 16, 26] {
-        let finding = ListedFinding { frame, stream: Some(0), requirement, severity };
+        let finding = ListedFinding { frame, stream: Some(0.into()), requirement, severity };
         screen.index.add(Entry::Finding { finding, at: frame });
     }
     type_in(&mut screen, Purpose::Frame, "9");

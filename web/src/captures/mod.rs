@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use weft_dissector::StreamId;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::output::ladder::Ladder;
@@ -81,7 +82,7 @@ pub(crate) struct Captures {
     surveys: Cache<Source, Survey>,
     sifted: Cache<(Source, String), FrameList>,
     details: Cache<(Source, (u64, u64)), Vec<Detail>>,
-    ladders: Cache<(Source, u32), Option<Ladder>>,
+    ladders: Cache<(Source, StreamId), Option<Ladder>>,
     budget: Budget,
     pub(crate) memory: Memory,
     /// Places for live pages.
@@ -171,7 +172,7 @@ impl Captures {
     }
 
     /// The ladder of a connection; `None` if there is no such connection.
-    pub(crate) async fn ladder(&self, asker: Asker, source: &Source, stream: u32) -> Got<Option<Ladder>> {
+    pub(crate) async fn ladder(&self, asker: Asker, source: &Source, stream: StreamId) -> Got<Option<Ladder>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
         self.ladders.get(asker, (source.clone(), stream), PATIENCE, read).await

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use weft_dissector::StreamId;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::index::MOST_FRAMES;
 use weft_dissector::browse::{self, Control, Details, FrameList, Pass, Reader, Sieve, Stop, Survey, Tail};
@@ -76,7 +77,7 @@ pub(crate) fn details(
 /// The ladder of a connection; `None` if there is no connection with that number.
 pub(crate) fn ladder(
     path: &Path,
-    stream: u32,
+    stream: StreamId,
     rows: usize,
     budget: &Budget,
     progress: &Progress,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use weft_core::requirement::Severity;
+use weft_dissector::StreamId;
 use weft_suites::model::CaseKey;
 
 /// The page of a run.
@@ -72,7 +73,7 @@ pub(crate) fn packet(base: &str, number: u64, filter: &str) -> String {
 }
 
 /// A connection of a capture.
-pub(super) fn connection(base: &str, stream: u32) -> String {
+pub(super) fn connection(base: &str, stream: StreamId) -> String {
     format!("{base}/connections/{stream}")
 }
 

@@ -28,7 +28,7 @@ impl Counts {
     /// Counts a TCP segment.
     pub(crate) fn packet(&mut self, packet: &Packet) {
         if let TransportKind::Tcp { stream, .. } = packet.transport {
-            self.streams = self.streams.max(stream.saturating_add(1));
+            self.streams = self.streams.max(stream.next().into());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weft_dissector::StreamId;
 use weft_dissector::{Packet, TransportKind};
 
 use super::order::Rank;
@@ -18,7 +19,7 @@ const CLOSED: u8 = 8;
 /// The events that were reported, by connection.
 #[derive(Default)]
 pub(super) struct Events {
-    reported: BTreeMap<u32, u8>,
+    reported: BTreeMap<StreamId, u8>,
     /// Refused or reset connections.
     pub(super) resets: u64,
 }
@@ -73,7 +74,7 @@ mod tests {
         let (src, dst) = if begins { (a, b) } else { (b, a) };
         let has = |flag| flags.contains(flag);
         let (syn, fin, rst, ack) = (has('S'), has('F'), has('R'), has('A'));
-        let transport = TransportKind::Tcp { stream, seq: 0, syn, fin, rst, ack };
+        let transport = TransportKind::Tcp { stream: stream.into(), seq: 0, syn, fin, rst, ack };
         Packet { frame: 1, src, dst, payload_len: 0, transport }
     }
 
@@ -127,6 +128,6 @@ mod tests {
             assert!(events.of(&packet(stream, true, "S")).is_some());
         }
         assert_eq!(events.reported.len(), REMEMBERED);
-        assert!(!events.reported.contains_key(&0));
+        assert!(!events.reported.contains_key(&StreamId::FIRST));
     }
 }

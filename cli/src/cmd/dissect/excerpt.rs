@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
+use weft_dissector::StreamSet;
 
 use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::filter::{Filter, Wanted};
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     let mut copy = Copy::new(&capture, to)?;
     let keep = Keep { octets: copy.needs_octets(), findings: true, ..Keep::default() };
     let mut reading = Reading::new(arguments, wanted, keep, filter);
-    let (mut written, mut connections) = (Written::default(), Connections::default());
+    let (mut written, mut connections) = (Written::default(), StreamSet::default());
     reading.run(&mut input, &mut |step| match step {
         // A late finding whose frame was released has no frame.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
@@ -86,38 +87,11 @@ impl std::fmt::Display for Written {
     }
 }
 
-/// A set of TCP connections, one bit each.
-#[derive(Default)]
-struct Connections(Vec<u64>);
-
-impl Connections {
-    fn insert(&mut self, stream: u32) {
-        let (word, bit) = Self::place(stream);
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= bit;
-    }
-
-    fn has(&self, stream: u32) -> bool {
-        let (word, bit) = Self::place(stream);
-        self.0.get(word).is_some_and(|bits| bits & bit != 0)
-    }
-
-    fn count(&self) -> u64 {
-        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
-    }
-
-    fn place(stream: u32) -> (usize, u64) {
-        ((stream / u64::BITS) as usize, 1 << (stream % u64::BITS))
-    }
-}
-
 /// The frames that are kept in addition to those that pass.
 #[derive(Default)]
 struct Chosen {
     /// Connections with a frame that passes.
-    connections: Connections,
+    connections: StreamSet,
     /// Does any frame pass?
     any: bool,
 }
@@ -150,7 +124,7 @@ impl Chosen {
             })
         };
         match record.stream {
-            Some(stream) => self.connections.has(stream),
+            Some(stream) => self.connections.contains(stream),
             None => self.any && (record.fragment || is_port_mapper()),
         }
     }
@@ -247,18 +221,4 @@ fn comment(finding: &Finding) -> String {
         "{} {} ({}): {}; expected {}; found {}",
         finding.severity, row.id, row.level, row.summary, finding.expected, finding.found
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_are_counted_once() {
-        let mut connections = Connections::default();
-        [3, 64, 3, 1_000_000].into_iter().for_each(|stream| connections.insert(stream));
-        assert_eq!(connections.count(), 3);
-        assert!([3, 64, 1_000_000].into_iter().all(|stream| connections.has(stream)));
-        assert!(![0, 63, 65, 1_000_001, u32::MAX].into_iter().any(|stream| connections.has(stream)));
-    }
 }

@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use weft_dissector::StreamId;
 use weft_dissector::output::frames::{MOST_HELD, WINDOW};
 
 /// Stream, direction and frame: the link between a finding and its unit.
-pub(super) type Place = (Option<u32>, u8, u64);
+pub(super) type Place = (Option<StreamId>, u8, u64);
 
 /// The order of lines of the same frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     fn add(lines: &mut Ordered, frame: u64, rank: Rank, text: &str) {
-        lines.add(frame, rank, Some((Some(0), 0, frame)), text.into());
+        lines.add(frame, rank, Some((Some(StreamId::FIRST), 0, frame)), text.into());
     }
 
     #[test]
@@ -104,8 +105,8 @@ mod tests {
         add(&mut lines, 3, Rank::Closing, "3 closed ");
         add(&mut lines, 3, Rank::Unit, "3 unit ");
         add(&mut lines, 2, Rank::Unit, "2 unit ");
-        lines.finding((Some(0), 0, 2), "2 finding ".into());
-        lines.finding((Some(0), 1, 2), "2 other ".into());
+        lines.finding((Some(StreamId::FIRST), 0, 2), "2 finding ".into());
+        lines.finding((Some(StreamId::FIRST), 1, 2), "2 other ".into());
         add(&mut lines, 0, Rank::Alone, "end ");
         let mut out = Vec::new();
         lines.drain(&mut out).unwrap();
@@ -127,7 +128,7 @@ mod tests {
         lines.begin(WINDOW as u64 + 1);
         lines.drain(&mut out).unwrap();
         assert_eq!(out, b"1 ");
-        lines.finding((Some(0), 0, 1), b"late".into());
+        lines.finding((Some(StreamId::FIRST), 0, 1), b"late".into());
         lines.drain(&mut out).unwrap();
         assert_eq!(out, b"1 late");
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use weft_dissector::StreamId;
 use weft_dissector::exchange::Exchange;
 use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
 use weft_dissector::output::hexdump::hexdump;
@@ -151,7 +152,7 @@ struct Selection<'f> {
     /// follow it.
     last: Option<(Place, bool)>,
     /// By frame, stream and direction: did one of the units pass? It decides about late findings.
-    verdicts: BTreeMap<(u64, Option<u32>, u8), bool>,
+    verdicts: BTreeMap<(u64, Option<StreamId>, u8), bool>,
     /// Did anything pass?
     matched: bool,
 }

@@ -41,7 +41,7 @@ mod tests {
             let finding = Finding {
                 requirement: requirement!("RDMAP-4.8-6"),
                 severity: Severity::Error,
-                stream: Some(0),
+                stream: Some(0.into()),
                 direction: 0,
                 frame: 13,
                 range: 0..0,

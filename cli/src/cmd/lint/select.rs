@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weft_dissector::StreamId;
 use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
 use weft_dissector::source::{Comments, Frame};
 use weft_dissector::unit::Unit;
@@ -14,14 +15,14 @@ use crate::exit::BadInput;
 const VERDICTS: usize = 1 << 16;
 
 /// Stream, direction and frame: the link between a finding and its unit.
-type Place = (Option<u32>, u8, u64);
+type Place = (Option<StreamId>, u8, u64);
 
 /// The options.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SelectArguments {
     /// Judge only this connection, by its number in `weft dissect`
     #[arg(long, value_name = "N")]
-    stream: Option<u32>,
+    stream: Option<StreamId>,
     /// Judge only units that pass a display filter in Wireshark's language
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
@@ -49,7 +50,7 @@ impl SelectArguments {
 }
 
 pub(super) struct Selection {
-    stream: Option<u32>,
+    stream: Option<StreamId>,
     filter: Option<Filter>,
     wanted: Wanted,
     /// The current frame.
@@ -134,7 +135,7 @@ impl Selection {
         filter.matches(&values)
     }
 
-    fn is_other(&self, stream: Option<u32>) -> bool {
+    fn is_other(&self, stream: Option<StreamId>) -> bool {
         self.stream.is_some() && self.stream != stream
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 
+use weft_dissector::StreamId;
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Unit};
@@ -17,11 +18,11 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Unjudged {
     /// The sender of connections that have only one so far.
-    one_sided: BTreeMap<u32, SocketAddr>,
+    one_sided: BTreeMap<StreamId, SocketAddr>,
     /// Connections with iWARP or SDP; those with the smallest numbers are forgotten first.
-    judged: BTreeSet<u32>,
+    judged: BTreeSet<StreamId>,
     /// Connections with smaller numbers were observed.
-    next: u32,
+    next: StreamId,
     incomplete: u64,
     missing: u64,
     /// Frames that the snap length cut.
@@ -36,7 +37,7 @@ impl Unjudged {
     pub(super) fn packet(&mut self, packet: &Packet) {
         let TransportKind::Tcp { stream, .. } = packet.transport else { return };
         if stream >= self.next {
-            self.next = stream.saturating_add(1);
+            self.next = stream.next();
             if self.one_sided.len() < MOST {
                 self.one_sided.insert(stream, packet.src);
             }

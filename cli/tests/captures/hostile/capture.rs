@@ -169,7 +169,7 @@ impl Capture {
         }
         dissector.finish(&mut found);
         for finding in &mut found.0 {
-            let opener = finding.stream.and_then(|stream| self.openers.get(stream as usize));
+            let opener = finding.stream.and_then(|stream| self.openers.get(stream.index()));
             finding.direction ^= u8::from(opener == Some(&1));
         }
         found.0

@@ -10,6 +10,7 @@ use crate::output::json::JsonWriter;
 use crate::output::ladder::What;
 use crate::output::story::{Story, Subject};
 use crate::output::text::exchange_line;
+use crate::stream_id::StreamId;
 use crate::testing::{Wire, hex, reply, request};
 use crate::unit::Unit;
 
@@ -49,7 +50,7 @@ impl Sink for Collect {
         if over { &mut self.over } else { &mut self.joined }.push(exchange.clone());
     }
 
-    fn ended(&mut self, _: u32, context: &Context) {
+    fn ended(&mut self, _: StreamId, context: &Context) {
         self.follows.push(context.exchange.as_ref().map(|exchange| exchange.exchange));
     }
 }
@@ -81,7 +82,10 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
     assert_eq!(values(&found, "iwarp_pm.exchange"), [&Value::from(0); 5], "start-up frames name the exchange, too");
     assert_eq!(found.units[3]["iwarp_pm.asked_port"], 7000);
     let exchange = &found.over[0];
-    assert_eq!((exchange.state(), &exchange.streams[..], exchange.followers), (State::Acknowledged, &[0][..], 1));
+    assert_eq!(
+        (exchange.state(), &exchange.streams[..], exchange.followers),
+        (State::Acknowledged, &[StreamId::FIRST][..], 1)
+    );
     let frames = [exchange.request, exchange.accept, exchange.ack].map(|seen| seen.map(|seen| seen.frame));
     assert_eq!(frames, [Some(1), Some(2), Some(3)]);
     assert_eq!((exchange.requested, exchange.mapped), ("10.0.0.1:7000".parse().ok(), "10.0.0.1:4210".parse().ok()));
@@ -108,7 +112,7 @@ fn an_exchange_has_an_object_of_its_own() {
 #[test]
 fn the_ladder_begins_with_the_exchange() {
     let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
-    let mut story = Story::new(Subject::Stream(0), 100);
+    let mut story = Story::new(Subject::Stream(StreamId::FIRST), 100);
     story.at(3_000_000);
     wire.feed(&mut story);
     let ladder = story.ladder().unwrap();

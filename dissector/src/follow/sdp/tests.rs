@@ -8,6 +8,7 @@ use super::*;
 use crate::context::Context;
 use crate::direction::Direction;
 use crate::output::json::JsonWriter;
+use crate::stream_id::StreamId;
 use crate::testing::sdp::{Talk, advert, hello_ack, word};
 use crate::testing::{Wire, hello, hex, reply, request, startup_frame};
 use crate::unit::Unit;
@@ -28,7 +29,7 @@ impl Talk {
                 self.0.write(unit, &mut out).unwrap();
                 self.1.push(serde_json::from_slice(&out).unwrap());
             }
-            fn ended(&mut self, _: u32, context: &Context) {
+            fn ended(&mut self, _: StreamId, context: &Context) {
                 self.2 = context.sdp.as_deref().cloned();
             }
         }

@@ -50,7 +50,7 @@ pub(in crate::routes) async fn connection(
     Path((id, stream)): Path<(String, String)>,
 ) -> Result<Html<String>, Failure> {
     let unknown = Failure::NotFound("The capture has no such connection.");
-    let Ok(stream) = stream.parse::<u32>() else { return Err(unknown) };
+    let Ok(stream) = stream.parse() else { return Err(unknown) };
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let ladder = ready(app.captures.ladder(subject.asker.clone(), &subject.source, stream).await)?;

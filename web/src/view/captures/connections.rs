@@ -1,6 +1,7 @@
 //! The connections of a capture, and one of them as a ladder.
 
 use askama::Template;
+use weft_dissector::StreamId;
 use weft_dissector::browse::Survey;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::stats::ConnectionStats;
@@ -25,7 +26,7 @@ struct Page<'a> {
 }
 
 struct Line<'a> {
-    stream: u32,
+    stream: StreamId,
     ends: &'a [String; 2],
     ulp: &'static str,
     fpdus: [u64; 2],
@@ -62,7 +63,7 @@ fn line<'a>(base: &str, connection: &'a ConnectionStats) -> Line<'a> {
 }
 
 /// The filter of a connection's packets.
-fn of_stream(stream: u32) -> String {
+fn of_stream(stream: StreamId) -> String {
     format!("tcp.stream == {stream}")
 }
 
@@ -70,7 +71,7 @@ fn of_stream(stream: u32) -> String {
 #[template(path = "capture_ladder.html")]
 struct LadderPage {
     head: Head,
-    stream: u32,
+    stream: StreamId,
     packets: String,
     svg: String,
     /// Unusual rows: address of the packet, its number, the text of the row.
@@ -80,7 +81,7 @@ struct LadderPage {
 }
 
 /// The page of one connection.
-pub(crate) fn ladder(head: Head, survey: &Survey, stream: u32, ladder: &Ladder) -> Result<String, askama::Error> {
+pub(crate) fn ladder(head: Head, survey: &Survey, stream: StreamId, ladder: &Ladder) -> Result<String, askama::Error> {
     let base = head.base.clone();
     let unusual = ladder.rows.iter().filter(|row| matches!(row.tone, Tone::Wrong | Tone::Notable));
     let marked = unusual.filter_map(|row| {

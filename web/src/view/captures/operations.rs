@@ -1,6 +1,7 @@
 //! Reads and atomic operations of a capture, with their latency.
 
 use askama::Template;
+use weft_dissector::StreamId;
 use weft_dissector::browse::Survey;
 use weft_dissector::fact::Operation;
 
@@ -20,7 +21,7 @@ struct Page<'a> {
 }
 
 struct Line<'a> {
-    stream: u32,
+    stream: StreamId,
     operation: &'a Operation,
     href: String,
     answer: String,

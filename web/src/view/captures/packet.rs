@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use askama::Template;
 use weft_core::Requirement;
+use weft_dissector::StreamId;
 use weft_dissector::browse::Survey;
 use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, Place};
 use weft_dissector::browse::index::Row;
@@ -27,7 +28,7 @@ struct Page<'a> {
     time: String,
     ends: Option<(String, String)>,
     words: String,
-    stream: Option<(u32, String)>,
+    stream: Option<(StreamId, String)>,
     previous: Option<String>,
     next: Option<String>,
     /// Its part of the list.

@@ -156,7 +156,7 @@ fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
         length: row.wire_len,
         from,
         to,
-        stream: row.stream(),
+        stream: row.stream().map(u32::from),
         words: index.words(row),
         findings: row.findings,
     }
@@ -220,7 +220,7 @@ async fn findings(
     let some = survey.index.findings().iter().skip(lines.from).take(lines.limit()?);
     let findings = some.map(|finding| CaptureFinding {
         packet: finding.frame,
-        stream: finding.stream,
+        stream: finding.stream.map(u32::from),
         finding: PacketFinding {
             requirement: finding.requirement,
             severity: finding.severity,

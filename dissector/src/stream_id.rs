@@ -1,0 +1,120 @@
+//! The number of a TCP connection in a capture, and sets of such numbers.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// A TCP connection of a capture: 0 for the one that appears first, 1 for the next, as tshark's
+/// `tcp.stream`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+pub struct StreamId(u32);
+
+impl StreamId {
+    /// The first connection of a capture.
+    pub const FIRST: StreamId = StreamId(0);
+
+    /// The connection that appears after this one.
+    #[must_use]
+    #[inline]
+    pub fn next(self) -> Self {
+        StreamId(self.0.saturating_add(1))
+    }
+
+    /// The number as an index of lists that have an element for each connection.
+    #[must_use]
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<u32> for StreamId {
+    #[inline]
+    fn from(number: u32) -> Self {
+        StreamId(number)
+    }
+}
+
+impl From<StreamId> for u32 {
+    #[inline]
+    fn from(stream: StreamId) -> u32 {
+        stream.0
+    }
+}
+
+impl From<StreamId> for u64 {
+    #[inline]
+    fn from(stream: StreamId) -> u64 {
+        stream.0.into()
+    }
+}
+
+impl FromStr for StreamId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(StreamId)
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// A set of TCP connections of a capture: one bit for each connection up to the largest member.
+#[derive(Debug, Clone, Default)]
+pub struct StreamSet(Vec<u64>);
+
+impl StreamSet {
+    /// Adds a connection. Returns whether it is new in the set.
+    pub fn insert(&mut self, stream: StreamId) -> bool {
+        let (word, bit) = Self::place(stream);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    /// Is the connection in the set?
+    #[must_use]
+    pub fn contains(&self, stream: StreamId) -> bool {
+        let (word, bit) = Self::place(stream);
+        self.0.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// The number of its connections.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    /// The memory that it uses, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.0.capacity() * size_of::<u64>()
+    }
+
+    fn place(StreamId(number): StreamId) -> (usize, u64) {
+        ((number / u64::BITS) as usize, 1 << (number % u64::BITS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_each_connection_once() {
+        let mut set = StreamSet::default();
+        let is_new = [3, 64, 3, 1_000_000].map(|number| set.insert(StreamId(number)));
+        assert_eq!((is_new, set.count()), ([true, true, false, true], 3));
+        assert!([3, 64, 1_000_000].into_iter().all(|number| set.contains(StreamId(number))));
+        assert!(![0, 63, 65, 1_000_001, u32::MAX].into_iter().any(|number| set.contains(StreamId(number))));
+    }
+}
