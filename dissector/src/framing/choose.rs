@@ -156,12 +156,13 @@ impl Reader {
         if crc_on && captured.is_some_and(crc_good) {
             return Ok(Chosen::new(self.place_markers(half, rfc)?, captured, Some(true)));
         }
-        if captured.is_none()
-            && (self.may_contain_marker(half, start) || self.guesses_phase && !check_markers(half, &rfc)?.right)
-        {
-            return Ok(None);
-        }
         let plausible = plausible_at(half, start, self.phase)?;
+        if captured.is_none() && self.guesses_markers() {
+            let is_other = plausible == Some(false) || !check_markers(half, &rfc)?.right;
+            if is_other || self.may_contain_marker(half, start) {
+                return Ok(None);
+            }
+        }
         let within = rfc.end <= half.end();
         match captured {
             Some(_) if crc_on => {}
@@ -196,7 +197,7 @@ impl Reader {
         {
             return Ok(None);
         }
-        if let Some(departed) = self.departure(half, start, confirmed)? {
+        if let Some(departed) = self.departure(half, start, confirmed && !self.guesses_phase)? {
             let octets = half.octets(departed.start, departed.end)?;
             return Ok(Chosen::new(departed, octets, crc_on.then_some(true)));
         }
@@ -204,6 +205,11 @@ impl Reader {
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
         // All its octets are there and CRC is on: its CRC was therefore bad.
         Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
+    }
+
+    /// Is it a guess that there are no markers, or where they are?
+    pub(super) fn guesses_markers(&self) -> bool {
+        self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
 
     /// May the headers of the FPDU at `start` contain a marker where none is expected? If neither a
@@ -216,8 +222,7 @@ impl Reader {
         };
         let is_expected =
             |offset: &u8| self.phase.is_some_and(|phase| (start + u64::from(*offset)) % INTERVAL == u64::from(phase));
-        let is_guess = self.guesses_phase || self.guesses_no_markers && self.phase.is_none();
-        is_guess && (4..LONGEST_HEADERS).step_by(4).filter(|offset| !is_expected(offset)).any(is_marker)
+        self.guesses_markers() && (4..LONGEST_HEADERS).step_by(4).filter(|offset| !is_expected(offset)).any(is_marker)
     }
 
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {

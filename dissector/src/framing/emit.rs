@@ -55,6 +55,7 @@ impl Reader {
                 Some(_) => CrcStatus::Bad,
             }
         };
+        self.doubts_end = self.guesses_markers() && captured.is_none();
         let covers_interval = layout.end - layout.start >= weft_core::marker::INTERVAL;
         self.guesses_no_markers &= !(crc_status == CrcStatus::Good && layout.phase().is_none() && covers_interval);
         let field = match captured {

@@ -25,7 +25,7 @@ impl Reader {
             // rejected the first.
             return None;
         }
-        if self.guesses_phase || self.may_contain_marker(half, start) {
+        if self.guesses_phase || self.doubts_end || self.may_contain_marker(half, start) {
             return None;
         }
         let header = header_position(start, self.phase);

@@ -47,6 +47,8 @@ pub(crate) struct Reader {
     pub(super) phase: Option<u16>,
     /// Is `phase` only one of several that the FPDUs so far allow?
     pub(super) guesses_phase: bool,
+    /// Is the end of the last FPDU a guess? It was not captured completely, and may have markers.
+    pub(super) doubts_end: bool,
     /// Position from which FPDUs are at multiples of four.
     pub(super) origin: u64,
     /// Lowest position of the direction.
@@ -89,6 +91,7 @@ impl Default for Reader {
             guesses_no_markers: false,
             phase: None,
             guesses_phase: false,
+            doubts_end: false,
             origin: 0,
             zero: 0,
             crc_field: true,

@@ -7,7 +7,9 @@ use super::{Dice, Frames};
 /// Inserts `frame` so that it is number `at`, at the time of its neighbour.
 pub(super) fn insert(frames: &mut Frames, at: usize, mut frame: super::CapturedFrame) {
     let at = at.min(frames.len());
-    frame.time = at.checked_sub(1).map_or(frame.time, |before| frames[before].time);
+    if let Some(before) = at.checked_sub(1) {
+        frame.delay_to(frames[before].time);
+    }
     frames.insert(at, frame);
 }
 

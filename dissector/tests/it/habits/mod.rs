@@ -46,6 +46,19 @@ impl CapturedFrame {
 
 pub(crate) type Frames = Vec<CapturedFrame>;
 
+/// A second, in nanoseconds. No way of capturing delays a frame longer.
+const LONGEST_DELAY: u64 = 1_000_000_000;
+
+impl CapturedFrame {
+    /// Captured at `time`, beside the frame of that time. If that is far from its own time, only
+    /// its place changes.
+    fn delay_to(&mut self, time: u64) {
+        if time.abs_diff(self.time) <= LONGEST_DELAY {
+            self.time = time;
+        }
+    }
+}
+
 /// The frames of a capture file.
 pub(crate) fn read(path: &Path) -> Frames {
     let mut capture = Capture::open(path).unwrap();

@@ -3,11 +3,11 @@
 use super::packet::{SYN, tcp_at};
 use super::{Dice, Frames};
 
-/// Gives the frames, in their new order, the times of the old one.
+/// Gives the frames, in their new order, the times of the old one if these are near.
 fn keep_times(frames: &mut Frames, change: impl FnOnce(&mut Frames)) {
     let times: Vec<u64> = frames.iter().map(|frame| frame.time).collect();
     change(frames);
-    frames.iter_mut().zip(times).for_each(|(frame, time)| frame.time = time);
+    frames.iter_mut().zip(times).for_each(|(frame, time)| frame.delay_to(time));
 }
 
 pub(super) fn swap_one(frames: &mut Frames, dice: &mut Dice) {
