@@ -14,10 +14,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use crate::file;
 use crate::model::RunInfo;
+use crate::report;
 use crate::run::error::RunError;
 use crate::store::FILE_NAME;
 
@@ -30,9 +32,11 @@ const RUN: &str = "run.json";
 const EARLIER: &str = "earlier";
 /// Name of the folder there for files of an unknown run.
 const UNKNOWN: &str = "unknown";
+
 /// The files of a run at the top. The last one has the id of the run, and is moved last.
-const FILES: [&str; 8] =
-    ["cases", "report.html", "report.json", "report.sarif", "report.tap", "junit.xml", "summary.md", RUN];
+fn files() -> impl Iterator<Item = &'static str> {
+    iter::once("cases").chain(report::names()).chain(iter::once(RUN))
+}
 
 /// The folder below `out` with the files of a run, if they still exist. The paths of its evidence
 /// are relative to it.
@@ -101,7 +105,7 @@ impl Held {
             Some(id) if id == run.id => return Ok(()),
             Some(id) => moved(&self.out, &earlier.join(id))?,
             // Files of an unknown run are not mixed with those of this run.
-            None if FILES.iter().any(|name| self.out.join(name).exists()) => {
+            None if files().any(|name| self.out.join(name).exists()) => {
                 let unknown = earlier.join(UNKNOWN);
                 if unknown.is_dir() {
                     fs::remove_dir_all(&unknown)?;
@@ -150,7 +154,7 @@ fn top(out: &Path) -> Option<String> {
 /// Moves the files of a run.
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
-    for name in FILES {
+    for name in files() {
         match fs::rename(from.join(name), to.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

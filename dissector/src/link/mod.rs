@@ -37,33 +37,7 @@ const MPLS_PORT: u16 = 6635;
 /// Can frames of this link type be read?
 #[must_use]
 pub fn reads_link_type(link_type: u16) -> bool {
-    use types::{
-        AVS, C_HDLC, ERF, ETHERNET, IEEE802_11, IPOIB, LINUX_SLL, LINUX_SLL2, LOOP, MPLS, NFLOG, NULL, PKTAP, PPI, PPP,
-        PPP_ETHER, PPP_HDLC, PPP_PPPD, PPP_WITH_DIR, PRISM, RADIOTAP, RAW,
-    };
-    matches!(
-        link_type,
-        NULL | ETHERNET
-            | PPP
-            | PPP_HDLC
-            | PPP_ETHER
-            | C_HDLC
-            | IEEE802_11
-            | LOOP
-            | LINUX_SLL
-            | PRISM
-            | RADIOTAP
-            | AVS
-            | PPP_PPPD
-            | PPI
-            | ERF
-            | PPP_WITH_DIR
-            | MPLS
-            | NFLOG
-            | IPOIB
-            | PKTAP
-            | LINUX_SLL2
-    ) || RAW.contains(&link_type)
+    link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(Unread::LinkType(_)))
 }
 
 /// Reads the header at the beginning of `bytes`. [`Header::Ip`] is the caller's to read.

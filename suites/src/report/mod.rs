@@ -84,6 +84,11 @@ pub fn are_written(report: &RunReport, out: &Path) -> Result<bool, ReportError> 
     Ok(true)
 }
 
+/// The names of the files.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|(name, _)| *name)
+}
+
 /// Makes the text of a report; the path is the run's folder.
 type Make = fn(&RunReport, &Path) -> Result<String, ReportError>;
 
