@@ -79,6 +79,13 @@ impl<'a> Part<'a> {
         Part { octets: &self.octets[..end], known: self.known.map(|k| &k[..end]).filter(|k| k.contains(&0)) }
     }
 
+    /// The octets before the first missing one.
+    #[must_use]
+    pub fn beginning(&self) -> &'a [u8] {
+        let end = self.known.and_then(|known| known.iter().position(|is_known| *is_known == 0));
+        &self.octets[..end.unwrap_or(self.octets.len())]
+    }
+
     /// Octets with zeros for missing ones, and the map of what is known (empty when everything is).
     #[must_use]
     pub fn raw(&self) -> (&'a [u8], &'a [u8]) {
@@ -102,6 +109,7 @@ mod tests {
         );
         assert_eq!(part.up_to(2).all(), Some(&b"ab"[..]));
         assert_eq!(part.from(3).all(), Some(&b"d"[..]));
+        assert_eq!((part.beginning(), part.from(3).beginning()), (&b"ab"[..], &b"d"[..]));
         assert_eq!(part.raw(), (&b"ab\0d"[..], &[1, 1, 0, 1][..]));
     }
 

@@ -203,6 +203,10 @@ impl Reader {
         }
         let plausible = plausible == Some(true);
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
+        if self.doubts_end && captured.is_some() && crc_on {
+            // The FPDU may begin elsewhere.
+            return Ok(None);
+        }
         // All its octets are there and CRC is on: its CRC was therefore bad.
         Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
     }

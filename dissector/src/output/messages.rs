@@ -67,7 +67,9 @@ impl Messages {
     pub fn unit(&mut self, unit: &Unit<'_>) -> Option<Message> {
         let Kind::Fpdu(fpdu) = &unit.kind else { return None };
         let ulpdu = fpdu.ulpdu();
-        let (opcode, place, last, payload) = match Segment::parse(ulpdu.raw().0).ok()? {
+        let segment = Segment::parse(ulpdu.raw().0).ok()?;
+        ulpdu.get(0..ulpdu.len() - segment.payload().len())?;
+        let (opcode, place, last, payload) = match segment {
             Segment::Tagged(header, payload) => {
                 let place = Place::Tagged { stag: header.stag.get(), offset: header.tagged_offset.get() };
                 (header.ulp_control.opcode(), place, header.control.last(), payload)

@@ -2,7 +2,7 @@
 
 mod sdp;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::{
@@ -36,7 +36,7 @@ pub fn summary(unit: &Unit<'_>) -> String {
         Kind::Startup(kind, part) => {
             let name = if *kind == StartupKind::Request { "MPA Request" } else { "MPA Reply" };
             let mut line = name.to_owned();
-            if let Ok((raw, _)) = RawStartup::ref_from_prefix(part.raw().0) {
+            if let Ok((raw, _)) = RawStartup::ref_from_prefix(part.beginning()) {
                 let _ = write!(line, "  Rev {}", raw.revision);
                 for (flag, letter) in [(FLAG_M, 'M'), (FLAG_C, 'C'), (FLAG_R, 'R'), (FLAG_S, 'S')] {
                     if raw.flags & flag != 0 {
@@ -135,25 +135,52 @@ fn near_key(unit: &Unit<'_>) -> String {
     }
 }
 
+/// A header field, or `?` if octets of it were not captured.
+struct Field<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("?"),
+        }
+    }
+}
+
+impl<T: fmt::LowerHex> fmt::LowerHex for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("?"),
+        }
+    }
+}
+
 fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
-    let mut line = match Segment::parse(fpdu.ulpdu().raw().0) {
+    let ulpdu = fpdu.ulpdu();
+    let word = |at: usize, value: u32| Field(ulpdu.get(at..at + 4).map(|_| value));
+    let mut line = match Segment::parse(ulpdu.raw().0) {
+        Ok(_) if ulpdu.get(0..2).is_none() => {
+            format!("FPDU of {} bytes, header not captured", fpdu.layout.ulpdu_length)
+        }
         Ok(Segment::Tagged(header, payload)) => format!(
             "{}  STag {:#010x} TO {:#x}  {} bytes{}",
             header.ulp_control.opcode(),
-            header.stag.get(),
-            header.tagged_offset.get(),
+            word(2, header.stag.get()),
+            Field(ulpdu.get(6..14).map(|_| header.tagged_offset.get())),
             payload.len(),
             if header.control.last() { "" } else { "  more follow" }
         ),
-        Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
-            terminate(header.qn.get(), payload)
+        Ok(Segment::Untagged(header, _)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
+            let queue = ulpdu.get(6..10).map_or(TERMINATE_QUEUE, |_| header.qn.get());
+            terminate(queue, ulpdu.from(18).beginning())
         }
         Ok(Segment::Untagged(header, payload)) => format!(
             "{}  QN {} MSN {} MO {}  {} bytes{}",
             header.ulp_control.opcode(),
-            header.qn.get(),
-            header.msn.get(),
-            header.mo.get(),
+            word(6, header.qn.get()),
+            word(10, header.msn.get()),
+            word(14, header.mo.get()),
             payload.len(),
             if header.control.last() { "" } else { "  more follow" }
         ),
@@ -333,6 +360,38 @@ mod tests {
         assert_eq!(lines(&wire).last().unwrap(), "Terminate  DDP / Tagged Buffer Error / Invalid STag");
         let wire = exchange(&[(1, "4147 00000000 00000001 00000001 00000000 f1770000")]);
         assert_eq!(lines(&wire).last().unwrap(), "Terminate  reserved  QN 1");
+    }
+
+    #[test]
+    fn a_field_that_was_not_captured_has_no_value() {
+        let mut wire = Wire::started();
+        for (direction, ulpdu) in [
+            (0, "4143 00000000 00000000 00000002 00000000 2a2b2c2d"),
+            (0, "c140 0000002a 0000000012345678 2a2b2c2d"),
+            (1, "4147 00000000 00000002 00000001 00000000 11000000"),
+        ] {
+            // The FPDU in front moves the header beyond the end of a start-up frame.
+            let first = testing::fpdu(&testing::hex("c140 0000002a 0000000012345678 2a2b2c2d"));
+            wire.send(direction, &[first, testing::fpdu(&testing::hex(ulpdu))].concat());
+        }
+        let complete = lines(&wire);
+        let mut partial = std::collections::BTreeSet::new();
+        for snap_length in 74..=130 {
+            for line in lines(&wire.cut_to(snap_length)) {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let name = line.split("  ").next();
+                let alike = |full: &&String| full.split("  ").next() == name;
+                let Some(full) = complete.iter().find(alike) else { continue };
+                let is_right = |(word, full): (&&str, &str)| *word == full || *word == "?" || full == "DDP";
+                let fields = words.iter().take_while(|word| !matches!(**word, "CRC" | "[incomplete]"));
+                assert!(fields.zip(full.split_whitespace()).all(is_right), "{line}, not {full}");
+                partial.insert(words.join(" "));
+            }
+        }
+        let shown = |line: &str| partial.iter().any(|partial| partial.starts_with(line));
+        assert!(shown("Send QN 0 MSN ? MO ? 4 bytes"), "{partial:?}");
+        assert!(shown("RDMA Write STag 0x0000002a TO ? 4 bytes"), "{partial:?}");
+        assert!(shown("Terminate CRC"), "{partial:?}");
     }
 
     #[test]

@@ -145,7 +145,9 @@ impl DirectionStats {
                 self.ulpdu_octets += u64::from(fpdu.layout.ulpdu_length);
                 *self.crc.entry(fpdu.crc_status.name()).or_default() += 1;
                 *self.markers.entry(fpdu.marker_status.name()).or_default() += 1;
-                let (opcode, payload) = match Segment::parse(fpdu.ulpdu().raw().0) {
+                let ulpdu = fpdu.ulpdu();
+                let (opcode, payload) = match Segment::parse(ulpdu.raw().0) {
+                    Ok(segment) if ulpdu.get(0..2).is_none() => ("not captured", segment.payload().len()),
                     Ok(Segment::Tagged(header, payload)) => (header.ulp_control.opcode().name(), payload.len()),
                     Ok(Segment::Untagged(header, payload)) => (header.ulp_control.opcode().name(), payload.len()),
                     Err(_) => ("too short", 0),
@@ -156,7 +158,7 @@ impl DirectionStats {
             }
             Kind::Sdp(_, order, part) => {
                 let sdp = self.sdp.get_or_insert_default();
-                let Some((bsdh, _)) = RawBsdh::read(part.raw().0, *order) else { return };
+                let Some((bsdh, _)) = RawBsdh::read(part.beginning(), *order) else { return };
                 let mid = bsdh.mid();
                 *sdp.messages.entry(mid.to_string()).or_default() += 1;
                 if mid == Mid::DATA {

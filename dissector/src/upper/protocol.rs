@@ -89,9 +89,7 @@ impl Len {
 
 /// The bytes after the DDP header, up to the first that was not captured.
 pub(super) fn beginning<'a>(view: &SegmentView<'a>) -> &'a [u8] {
-    let (bytes, known) = view.payload.raw();
-    let end = known.iter().position(|there| *there == 0).unwrap_or(bytes.len());
-    &bytes[..end.min(bytes.len())]
+    view.payload.beginning()
 }
 
 /// The big-endian 32-bit value at `at`.

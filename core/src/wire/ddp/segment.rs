@@ -15,6 +15,14 @@ pub enum Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
+    /// The octets after the header.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        match self {
+            Segment::Tagged(_, payload) | Segment::Untagged(_, payload) => payload,
+        }
+    }
+
     /// Splits a ULPDU into header and payload.
     ///
     /// # Errors

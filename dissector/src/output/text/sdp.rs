@@ -14,8 +14,9 @@ use crate::unit::Carrier;
 
 /// An SDP message.
 pub(super) fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) -> String {
-    let Some((bsdh, header)) = RawBsdh::read(part.raw().0, order) else {
-        return format!("SDP message of {} bytes, too short for its header", part.len());
+    let Some((bsdh, header)) = RawBsdh::read(part.beginning(), order) else {
+        let why = if part.len() < RawBsdh::LEN { "too short for its header" } else { "header not captured" };
+        return format!("SDP message of {} bytes, {why}", part.len());
     };
     let mut line = format!("SDP {}{}", bsdh.mid(), extended_header(bsdh.mid(), header, order).unwrap_or_default());
     let _ = write!(line, "  MSeq {} MSeqAck {} Bufs {} Len {}", bsdh.mseq, bsdh.mseq_ack, bsdh.bufs, bsdh.len);
@@ -63,8 +64,9 @@ fn word(octets: &[u8]) -> Option<u32> {
 
 /// A datagram of the port mapper protocol.
 pub(super) fn portmap_summary(part: &Part<'_>) -> String {
-    let Ok((raw, _)) = RawMessage::ref_from_prefix(part.raw().0) else {
-        return format!("SDP port mapper datagram of {} bytes, too short", part.len());
+    let Ok((raw, _)) = RawMessage::ref_from_prefix(part.beginning()) else {
+        let why = if part.len() < size_of::<RawMessage>() { "too short" } else { "not captured completely" };
+        return format!("SDP port mapper datagram of {} bytes, {why}", part.len());
     };
     let name = ["PMReq", "PMAccept", "PMAck", "PMDeny"][usize::from(raw.ver_mt_ipv >> 4 & 3)];
     let mut line = format!(
