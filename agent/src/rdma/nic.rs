@@ -64,7 +64,7 @@ pub struct Nic {
     pub(super) channel: *mut EventChannel,
     pub(super) completions: *mut CompChannel,
     pub(super) things: BTreeMap<Object, Thing>,
-    /// Events that came while something else was waited for.
+    /// Events that came while the agent waited for something else.
     pub(super) early: Vec<Event>,
     pub(super) last: Object,
     pub(super) used: u64,

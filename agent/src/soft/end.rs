@@ -43,7 +43,7 @@ pub(super) enum State {
     WaitReply(WaitReply),
     /// The RNIC has the stream.
     Operating(LlpHandle),
-    /// FIN is sent, or will be; the peer's is waited for.
+    /// FIN is sent, or will be; the peer's FIN is missing.
     Refused,
     Over,
 }
@@ -202,7 +202,7 @@ impl Inner {
 
     pub(super) fn disconnect(&mut self, now: Instant, connection: Object) -> Result<Done, Failure> {
         let Pair { qp, .. } = self.pair_of(connection)?;
-        // With work under way there is no graceful close.
+        // While work is in progress there is no graceful close.
         let closing = self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Closing));
         closing.or_else(|_| self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Error))).map_err(invalid)?;
         Ok(Done::Nothing)

@@ -14,9 +14,9 @@ use super::tape::Tape;
 use super::tcp::{SEND_TIMEOUT, TcpTester, reset};
 use crate::time::Instant;
 
-/// An address where targets are waited for. Clones wait at the same one.
+/// Listens for the connections of targets. Clones listen on the same address.
 #[derive(Debug, Clone)]
-pub struct Awaiting {
+pub struct LinkListener {
     listener: Arc<TcpListener>,
     address: SocketAddr,
 }
@@ -24,7 +24,7 @@ pub struct Awaiting {
 /// Connections that TCP holds ready.
 const BACKLOG: u32 = 16;
 
-impl Awaiting {
+impl LinkListener {
     /// Listens on `address`; port 0 takes a free one.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Awaiting {
         socket.bind(address)?;
         let listener = Arc::new(socket.listen(BACKLOG)?);
         let address = listener.local_addr()?;
-        Ok(Awaiting { listener, address })
+        Ok(LinkListener { listener, address })
     }
 
     /// The address that it listens on.
@@ -47,7 +47,7 @@ impl Awaiting {
     /// A link of its own: its clock begins now, its tape is empty.
     #[must_use]
     pub fn link(&self) -> AcceptLink {
-        AcceptLink { awaiting: self.clone(), clock: Clock::start(), tape: Tape::default(), connections: 0 }
+        AcceptLink { listener: self.clone(), clock: Clock::start(), tape: Tape::default(), connections: 0 }
     }
 
     /// Resets the connections that came while nobody waited.
@@ -63,23 +63,23 @@ impl Awaiting {
 /// A target that connects to the tester.
 #[derive(Debug)]
 pub struct AcceptLink {
-    awaiting: Awaiting,
+    listener: LinkListener,
     clock: Clock,
     tape: Tape,
     connections: u32,
 }
 
 impl AcceptLink {
-    /// Where it is waited for.
+    /// The address that it listens on.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.awaiting.address
+        self.listener.address
     }
 
     pub(super) async fn accept(&mut self, deadline: Instant) -> Result<Option<TcpTester>, LinkError> {
         let failed = |source| LinkError::Io { doing: "accept", source };
         loop {
-            let accepted = timeout_at(self.clock.to_tokio(deadline), self.awaiting.listener.accept()).await;
+            let accepted = timeout_at(self.clock.to_tokio(deadline), self.listener.listener.accept()).await;
             let (stream, target) = match accepted {
                 Err(_) => return Ok(None),
                 Ok(Ok(accepted)) => accepted,

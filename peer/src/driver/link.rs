@@ -220,7 +220,7 @@ impl Link {
     /// The address of the port mapper for a target that uses one; of IPv6 if `v6` is set and the
     /// link has both.
     #[must_use]
-    pub fn desk(&self, v6: bool) -> SocketAddr {
+    pub fn mapper_address(&self, v6: bool) -> SocketAddr {
         match self {
             Link::Virtual(_) => VirtualLink::tester_mapper(v6, false),
             other => other.target(),
@@ -322,8 +322,8 @@ impl Link {
     /// Whatever port the tester's port mapper has, the record names that of the specification, by
     /// which readers know it.
     fn named(&self, address: SocketAddr) -> SocketAddr {
-        let is_desk = address == self.desk(address.is_ipv6());
-        SocketAddr::new(address.ip(), if is_desk { UDP_PORT } else { address.port() })
+        let is_mapper = address == self.mapper_address(address.is_ipv6());
+        SocketAddr::new(address.ip(), if is_mapper { UDP_PORT } else { address.port() })
     }
 
     /// The connection by which the target resumes one that was suspended, to this port of the
@@ -378,7 +378,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.target(),
             Link::Accept(link) => link.local_addr(),
-            Link::Mapper(link) => link.desk(),
+            Link::Mapper(link) => link.mapper_address(),
             Link::Virtual(_) => VirtualLink::TARGET,
         }
     }

@@ -26,12 +26,12 @@ const LONGEST: usize = 2048;
 
 /// The UDP socket that targets query. Clones are the same socket.
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub struct MapperSocket {
     udp: Arc<UdpSocket>,
     address: SocketAddr,
 }
 
-impl Desk {
+impl MapperSocket {
     /// Waits for datagrams at `address`; port 0 takes a free one.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Desk {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let udp = Arc::new(udp_at(address)?);
         let address = udp.local_addr()?;
-        Ok(Desk { udp, address })
+        Ok(MapperSocket { udp, address })
     }
 
     /// Its address.
@@ -52,7 +52,7 @@ impl Desk {
     #[must_use]
     pub fn link(&self) -> MapperLink {
         MapperLink {
-            desk: self.clone(),
+            mapper: self.clone(),
             aside: None,
             listening: Vec::new(),
             closed: Vec::new(),
@@ -72,7 +72,7 @@ impl Desk {
 /// A target that queries the port mapper and then connects.
 #[derive(Debug)]
 pub struct MapperLink {
-    desk: Desk,
+    mapper: MapperSocket,
     /// Another port of the tester's.
     aside: Option<UdpSocket>,
     listening: Vec<(TcpListener, SocketAddr)>,
@@ -93,19 +93,19 @@ pub(super) enum MapperCall {
 impl MapperLink {
     /// The address of its port mapper.
     #[must_use]
-    pub fn desk(&self) -> SocketAddr {
-        self.desk.address
+    pub fn mapper_address(&self) -> SocketAddr {
+        self.mapper.address
     }
 
     pub(super) fn forget(&self) {
-        self.desk.forget();
+        self.mapper.forget();
     }
 
     /// A new address of the tester's, on the host of its port mapper; connections to it are
     /// accepted, or rejected.
     pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "taking a port", source };
-        let at = SocketAddr::new(self.desk.address.ip(), 0);
+        let at = SocketAddr::new(self.mapper.address.ip(), 0);
         let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
         socket.bind(at).map_err(failed)?;
         let place = socket.local_addr().map_err(failed)?;
@@ -121,9 +121,9 @@ impl MapperLink {
     pub(super) async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "sending a datagram", source };
         if aside && self.aside.is_none() {
-            self.aside = Some(udp_at(SocketAddr::new(self.desk.address.ip(), 0)).map_err(failed)?);
+            self.aside = Some(udp_at(SocketAddr::new(self.mapper.address.ip(), 0)).map_err(failed)?);
         }
-        let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.desk.udp);
+        let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.mapper.udp);
         match udp.send_to(octets, to).await {
             // An ICMP message reported that the port is closed.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
@@ -134,10 +134,10 @@ impl MapperLink {
     pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<MapperCall>, LinkError> {
         loop {
             let mut buffer = [0; LONGEST];
-            let (desk, aside, listening) = (&self.desk, self.aside.as_ref(), &self.listening);
+            let (mapper, aside, listening) = (&self.mapper, self.aside.as_ref(), &self.listening);
             let next = poll_fn(|cx| {
                 let sockets =
-                    [Some((&*desk.udp, desk.address)), aside.and_then(|udp| Some((udp, udp.local_addr().ok()?)))];
+                    [Some((&*mapper.udp, mapper.address)), aside.and_then(|udp| Some((udp, udp.local_addr().ok()?)))];
                 for (udp, to) in sockets.into_iter().flatten() {
                     let mut read = ReadBuf::new(&mut buffer);
                     match udp.poll_recv_from(cx, &mut read) {

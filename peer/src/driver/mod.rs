@@ -31,13 +31,13 @@ mod tcp;
 mod tester;
 mod virtual_link;
 
-pub use accept::{AcceptLink, Awaiting};
+pub use accept::{AcceptLink, LinkListener};
 pub use datagram_socket::DatagramSocket;
 pub use device::Device;
 pub use initiate::initiate;
 pub use link::{Call, Link};
 pub use link_error::LinkError;
-pub use mapper_link::{Desk, MapperLink};
+pub use mapper_link::{MapperLink, MapperSocket};
 pub use received::Received;
 pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;

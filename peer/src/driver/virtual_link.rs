@@ -266,8 +266,8 @@ impl VirtualLink {
         }
     }
 
-    /// The builtin initiator, which [opens and then echoes](EchoClient): it is waited for
-    /// ([`Link::accept`](super::Link::accept)).
+    /// The builtin initiator, which [opens and then echoes](EchoClient). The tester
+    /// [accepts](super::Link::accept) its connection.
     ///
     /// # Errors
     /// The settings ask for an enhanced Request with more private data than it can carry.

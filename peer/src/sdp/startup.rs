@@ -91,7 +91,7 @@ impl Startup {
         }
     }
 
-    /// Only the time that is waited for a Request has to pass.
+    /// Only the time to wait for a Request has to pass.
     pub(super) fn waits_for_request(&self) -> bool {
         matches!(self.state, State::WaitMaybeRequest)
     }

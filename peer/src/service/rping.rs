@@ -28,7 +28,7 @@ use crate::workload::{Region, WorkloadError};
 
 /// Octets of each Send of the ritual.
 const MESSAGE: u32 = 16;
-/// Receives that are posted: a client that keeps the ritual has no more than one Send under way.
+/// Receives that are posted: a correct client has no more than one Send in flight.
 const RECEIVES: u32 = 2;
 /// Reads each way.
 const READS: u32 = 16;
@@ -117,12 +117,12 @@ enum State {
     WaitReply(WaitReply),
     /// The RNIC has the stream.
     Operating(LlpHandle),
-    /// FIN is sent, or will be; the peer's is waited for.
+    /// FIN is sent, or will be; the peer's FIN is missing.
     Refused,
     Over,
 }
 
-/// What is waited for.
+/// The expected event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// Where the data is.
@@ -361,7 +361,7 @@ impl Rping {
 }
 
 impl Verbs {
-    /// What is waited for next.
+    /// The event to wait for next.
     fn react(&self, rnic: &mut Rnic, turn: Turn, done: &WorkCompletion) -> Result<Turn, WorkloadError> {
         let out_of_turn = || Err(WorkloadError::Protocol("a Send out of turn".to_owned()));
         match (done.operation, turn) {

@@ -73,7 +73,7 @@ pub enum Failed {
     },
 }
 
-/// What is under way to an end.
+/// The octets on the way to an end.
 #[derive(Debug)]
 struct Way {
     mangler: Option<Mangler>,

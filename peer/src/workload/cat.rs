@@ -11,7 +11,7 @@
 //!     |  <-------              Send: length and hash  |
 //! ```
 //!
-//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private
+//! Parts lie in [`SLOTS`] slots in turn, and at most as many are in flight. The Initiator's private
 //! data has the roles and where its slots are, the Responder's where its are. An Initiator that is
 //! the sink begins with an empty Send, since a Responder may not. Hashes are 64-bit FNV-1a: against
 //! mistakes, not against forgers.
@@ -31,7 +31,7 @@ use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr
 
 /// Octets of a part at most.
 pub const PART: usize = 256 << 10;
-/// Parts that are under way at most.
+/// The number of parts that may be in flight.
 pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
@@ -113,7 +113,7 @@ pub struct Cat {
     slots: Region,
     messages: Region,
     peer: RemoteAddress,
-    /// Receives that completed while something else was waited for.
+    /// Receives that completed while the transfer waited for something else.
     arrived: VecDeque<WorkCompletion>,
 }
 

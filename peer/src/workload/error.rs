@@ -19,7 +19,7 @@ pub enum WorkloadError {
     /// What came is not what went.
     #[error("the data differs: {0}")]
     Differs(String),
-    /// The connection ended while work was under way.
+    /// The connection ended before the work was done.
     #[error("the connection ended during the {operation:?}{}", reported(*.terminate))]
     Ended {
         /// The work that was flushed.

@@ -30,7 +30,7 @@ pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
 /// Octets of each Send.
 const MESSAGE: u32 = 16;
-/// Receives that are posted: no peer that keeps the ritual has more than one Send under way.
+/// Receives that are posted: no correct peer has more than one Send in flight.
 const RECEIVES: u32 = 2;
 
 /// Memory that the peer shall read or write.
@@ -128,7 +128,7 @@ async fn wait_for(endpoint: &Endpoint, operation: CompletedOperation) -> Result<
             return Ok(completion);
         }
         if completion.operation == CompletedOperation::Receive {
-            return Err(WorkloadError::Protocol(format!("a Send while the {operation:?} was under way")));
+            return Err(WorkloadError::Protocol(format!("a Send before the end of the {operation:?}")));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 use weft_peer::Deviations;
 use weft_peer::driver::portmap::{PmClient, connect};
-use weft_peer::driver::{Call, Desk, Direction, Link, Received, TesterConnection, VirtualLink, What};
+use weft_peer::driver::{Call, Direction, Link, MapperSocket, Received, TesterConnection, VirtualLink, What};
 use weft_peer::portmap::ClientSettings;
 
 /// A target that sends requests.
@@ -22,7 +22,7 @@ impl Target {
         if !over_udp {
             return (Link::Virtual(VirtualLink::asking(Deviations::NONE).unwrap()), Target::Virtual);
         }
-        let link = Link::Mapper(Desk::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
+        let link = Link::Mapper(MapperSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
         (link, Target::Real(PmClient::bind(ClientSettings::default(), None).unwrap()))
     }
 
@@ -30,9 +30,9 @@ impl Target {
     fn start(&self, link: &mut Link, service: SocketAddr) {
         link.ask(service).unwrap();
         if let Target::Real(client) = self {
-            let (client, desk) = (client.clone(), link.desk(false));
+            let (client, mapper) = (client.clone(), link.mapper_address(false));
             tokio::spawn(async move {
-                let mapped = connect(&client, desk, service).await.unwrap();
+                let mapped = connect(&client, mapper, service).await.unwrap();
                 // Until the tester closes.
                 mapped.stream.readable().await.unwrap();
             });
@@ -48,7 +48,7 @@ async fn call(link: &mut Link) -> Call {
 async fn datagram(link: &mut Link) -> (SocketAddr, Message) {
     match call(link).await {
         Call::Datagram { to, from, octets } => {
-            assert_eq!((to, octets.len()), (link.desk(false), 48));
+            assert_eq!((to, octets.len()), (link.mapper_address(false), 48));
             (from, Message::parse(&octets).unwrap())
         }
         Call::Connection { to, .. } => panic!("a connection to {to}"),
@@ -140,7 +140,7 @@ async fn a_client_without_an_answer_gives_up() {
     let to = loop {
         match call(&mut link).await {
             Call::Datagram { to, octets, .. } => {
-                assert_eq!((to, octets[0]), (link.desk(true), 0x06));
+                assert_eq!((to, octets[0]), (link.mapper_address(true), 0x06));
                 requests += 1;
             }
             Call::Connection { to, .. } => break to,

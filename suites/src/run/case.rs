@@ -278,9 +278,9 @@ fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Durat
     let wait = match start {
         Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
         Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
-        Some(Start::Asker { .. } | Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
+        Some(Start::MapperClient { .. } | Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
     };
-    // A slow target's answers are waited for longer.
+    // A slow target gets more time for its answers.
     let own =
         Duration::try_from_secs_f64(limit.as_secs_f64() * target.options.time_scale.max(1.0)).unwrap_or(Duration::MAX);
     own.saturating_add(wait.saturating_mul(MOST_CONNECTIONS))
@@ -316,15 +316,15 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_peer::driver::Awaiting;
+    use weft_peer::driver::LinkListener;
 
     /// A case whose waits are all in vain is inconclusive, and not stopped as an endless script is.
     #[tokio::test]
     async fn a_script_has_time_for_all_that_it_waits_for() {
         let limit = Duration::from_secs(300);
-        let awaiting = Awaiting::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = LinkListener::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let person = Start::Person { name: "nic".into() };
-        let command = Start::Command { argv: vec!["rping".into()], awaiting: Some(awaiting) };
+        let command = Start::Command { argv: vec!["rping".into()], listener: Some(listener) };
         let time = |time_scale, start| {
             let mut target = Target::builtin();
             target.options.time_scale = time_scale;

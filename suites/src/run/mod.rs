@@ -79,8 +79,8 @@ pub struct Schedule {
     /// Resumes the newest unfinished run of this target in the store: its plan, its seed and its
     /// results. The options' filter and seed are ignored then.
     pub resume: bool,
-    /// How long a store that cannot be written is waited for before the run continues without it; a
-    /// minute where nothing is given.
+    /// How long the run waits for a store that cannot be written before it continues without it;
+    /// default a minute.
     pub patience: Option<Duration>,
 }
 

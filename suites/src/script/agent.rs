@@ -112,7 +112,7 @@ surface! {
         (target.context.connection(operated.number), target.pair(operated.pair), op)
     };
 
-    /// Lets an Initiator connect. TCP is open, and its Request is under way.
+    /// Lets an Initiator connect. TCP is open, and the Initiator has sent its Request.
     async connect() { agent_pair as (expectation, options) } -> "weft.Connection, weft.Pair" => {
         let (number, pair) = stage.agent().connect(&options, &expectation).await?;
         (target.context.connection(number), target.pair(pair))

@@ -1,7 +1,7 @@
 //! What makes a target that connects do so: nothing (in process), a task, a command, or a person.
 //!
-//! A start is for one connection. When to start, and for how long the
-//! connection is waited for, is the stage's business ([`crate::stage`]).
+//! A start is for one connection. [`crate::stage`] decides when to start and how long to wait for
+//! the connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::AbortHandle;
 use weft_peer::driver::portmap::{Mapped, PmClient, connect};
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
-use weft_peer::driver::{Awaiting, Device};
+use weft_peer::driver::{Device, LinkListener};
 use weft_peer::portmap::Resolution;
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::{Deviations, Settings};
@@ -35,12 +35,12 @@ pub(crate) enum Start {
     /// The virtual link does it.
     Virtual,
     /// weft's own PM Client, over UDP, which connects where it is sent.
-    Asker { client: PmClient, deviations: Deviations },
+    MapperClient { client: PmClient, deviations: Deviations },
     /// weft's own initiator, over TCP.
-    Builtin { settings: Box<Settings>, service: Service, awaiting: Awaiting },
+    Builtin { settings: Box<Settings>, service: Service, listener: LinkListener },
     /// A program and its arguments, with `{address}` and `{port}` for where it
     /// connects, `{mapper_address}` and `{mapper_port}` for the port mapper that it queries.
-    Command { argv: Vec<String>, awaiting: Option<Awaiting> },
+    Command { argv: Vec<String>, listener: Option<LinkListener> },
     /// A person starts it on request.
     Person { name: String },
 }
@@ -62,7 +62,7 @@ impl Start {
     pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
             Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
-            Start::Asker { client, deviations } => {
+            Start::MapperClient { client, deviations } => {
                 let Some(mapper) = mapper else { return Err("there is no port mapper to ask".to_owned()) };
                 let (client, deviations) = (client.clone(), deviations.clone());
                 let task = tokio::spawn(async move {
@@ -72,8 +72,8 @@ impl Start {
                 });
                 Ok(Running::Task(task.abort_handle()))
             }
-            Start::Builtin { settings, service, awaiting } => {
-                let (address, settings) = (awaiting.local_addr(), settings.as_ref().clone());
+            Start::Builtin { settings, service, listener } => {
+                let (address, settings) = (listener.local_addr(), settings.as_ref().clone());
                 let client = service.driver().client(address, settings);
                 let task = tokio::spawn(async move {
                     if let Err(error) = client.await {
@@ -82,10 +82,10 @@ impl Start {
                 });
                 Ok(Running::Task(task.abort_handle()))
             }
-            Start::Command { argv, awaiting } => {
+            Start::Command { argv, listener } => {
                 // Drop connections that are left from an earlier start.
-                if let Some(awaiting) = awaiting {
-                    awaiting.turn_away().await;
+                if let Some(listener) = listener {
+                    listener.turn_away().await;
                 }
                 let argv = filled(argv, there, mapper);
                 let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
@@ -272,12 +272,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_does_not_outlive_its_guard() {
-        let awaiting = Awaiting::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = LinkListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let start = |argv: &[&str]| Start::Command {
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
-            awaiting: Some(awaiting.clone()),
+            listener: Some(listener.clone()),
         };
-        let there = awaiting.local_addr();
+        let there = listener.local_addr();
         let running = start(&["/bin/sh", "-c", "exec cat /dev/zero >/dev/null"]).start(there, None).await.unwrap();
         let Running::Program(_, child) = &running else { panic!("no program") };
         let id = child.id();

@@ -42,7 +42,7 @@ do
   case {
     id = "sdp/13.1-suspension/with-data",
     version = 2,
-    title = "The target sends SuspCommAck after the messages under way, and nothing after it",
+    title = "The target sends SuspCommAck after the messages that it was sending, and nothing after it",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", shown },
     capabilities = { "sdp-drive" },
 

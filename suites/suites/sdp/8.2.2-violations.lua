@@ -1,7 +1,7 @@
 -- Messages that end a connection: malformed ones, answers to nothing, and messages that the Mode
 -- does not allow (sections 8.2.2 and 12).
 
--- Messages that may be under way when the violation arrives.
+-- Messages that may be in flight when the violation arrives.
 local UNDER_WAY = { "sink_avail", "data", "src_avail", "ch_rcv_buf" }
 
 local function nothing() end
@@ -23,7 +23,7 @@ local function violation(name, title, shown, capability, prepare, make, paramete
       t:good_exchange()
       local s = t:sdp {}
       prepare(s, p)
-      -- With an advertisement under way, plain Data gets no answer of its own, so there is no
+      -- After an advertisement, plain Data gets no answer of its own, so there is no
       -- control.
       s:send(make(p), { deviates = prepare == nothing })
       s:expect_end { requirement = "SDP-8.2.2-8", shows = shown, overdue_fails = true, past = UNDER_WAY }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::memory::{Memory, Share};
-use super::work::{Asker, Workers};
+use super::work::{Requester, Workers};
 
 /// The maximum number of cached results, of any size.
 const MOST: usize = 256;
@@ -104,12 +104,12 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
     /// The result of `make` for `key`. Waits at most for `patience`.
     pub(crate) async fn get(
         &self,
-        asker: Asker,
+        requester: Requester,
         key: K,
         patience: Duration,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Got<V> {
-        let Some((mut outcome, progress)) = self.begin(asker, key, make) else { return Got::Busy };
+        let Some((mut outcome, progress)) = self.begin(requester, key, make) else { return Got::Busy };
         let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
         // If the pass panics, it drops the sender.
         match waited.ok().map(|outcome| outcome.ok()?.clone()) {
@@ -123,7 +123,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
     /// The receiver of the outcome; starts a pass if there is none.
     fn begin(
         &self,
-        asker: Asker,
+        requester: Requester,
         key: K,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Option<(watch::Receiver<Outcome<V>>, Arc<Progress>)> {
@@ -139,7 +139,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
             slot.used = used;
             return Some((slot.outcome.clone(), Arc::clone(&slot.progress)));
         }
-        let ticket = self.workers.ticket(asker)?;
+        let ticket = self.workers.ticket(requester)?;
         let (sender, outcome) = watch::channel(None);
         let progress = Arc::new(Progress::new(self.memory.share()));
         slots.by_key.insert(key.clone(), Slot { outcome: outcome.clone(), progress: Arc::clone(&progress), used });
@@ -217,14 +217,14 @@ mod tests {
     use std::sync::mpsc;
 
     use super::super::work::WorkLimits;
-    use super::super::work::tests::asker;
+    use super::super::work::tests::requester;
     use super::*;
     use crate::access::Role;
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn one() -> Asker {
-        asker("one", Role::Viewer)
+    fn one() -> Requester {
+        requester("one", Role::Viewer)
     }
 
     /// A cache with `room` bytes.

@@ -41,7 +41,7 @@ use read::Budget;
 pub(crate) use shelf::Shelf;
 pub(crate) use source::Source;
 use upload::Uploads;
-pub(crate) use work::Asker;
+pub(crate) use work::Requester;
 use work::{WorkLimits, Workers};
 
 use crate::access::{FOLLOWERS, Places};
@@ -108,8 +108,8 @@ impl Captures {
     }
 
     /// The survey of a capture.
-    pub(crate) async fn survey(&self, asker: Asker, source: &Source) -> Got<Survey> {
-        self.surveys.get(asker, source.clone(), PATIENCE, self.reads(source)).await
+    pub(crate) async fn survey(&self, requester: Requester, source: &Source) -> Got<Survey> {
+        self.surveys.get(requester, source.clone(), PATIENCE, self.reads(source)).await
     }
 
     /// Makes the survey. If that fails, a mark remains.
@@ -139,42 +139,54 @@ impl Captures {
 
     /// Has it read in the background.
     pub(crate) async fn prepare(&self, source: &Source) {
-        self.surveys.get(Asker::reads_ahead(), source.clone(), Duration::ZERO, self.reads(source)).await;
+        self.surveys.get(Requester::reads_ahead(), source.clone(), Duration::ZERO, self.reads(source)).await;
     }
 
     /// The numbers of the frames that pass `filter`, which must be valid.
-    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<FrameList> {
+    pub(crate) async fn sifted(&self, requester: Requester, source: &Source, filter: &str) -> Got<FrameList> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
-        self.sifted.get(asker, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
+        self.sifted.get(requester, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
     }
 
     /// The details of frame `number` and perhaps of others. They are complete when frame `known_at`
     /// has been read.
-    pub(crate) async fn detail(&self, asker: Asker, source: &Source, number: u64, known_at: u64) -> Got<Vec<Detail>> {
+    pub(crate) async fn detail(
+        &self,
+        requester: Requester,
+        source: &Source,
+        number: u64,
+        known_at: u64,
+    ) -> Got<Vec<Detail>> {
         // Neighbours share a pass.
         let focus = number - number % NEIGHBOURS;
         let end = focus.saturating_add(NEIGHBOURS);
         if known_at <= end {
-            match self.details_of(asker.clone(), source, (focus, NEIGHBOURS), end).await {
+            match self.details_of(requester.clone(), source, (focus, NEIGHBOURS), end).await {
                 // If its neighbours are very large, a frame may be missing.
                 Got::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
                 got => return got,
             }
         }
-        self.details_of(asker, source, (number, 0), known_at).await
+        self.details_of(requester, source, (number, 0), known_at).await
     }
 
-    async fn details_of(&self, asker: Asker, source: &Source, window: (u64, u64), until: u64) -> Got<Vec<Detail>> {
+    async fn details_of(
+        &self,
+        requester: Requester,
+        source: &Source,
+        window: (u64, u64),
+        until: u64,
+    ) -> Got<Vec<Detail>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::details(&path, window, until, &budget, progress);
-        self.details.get(asker, (source.clone(), window), PATIENCE, read).await
+        self.details.get(requester, (source.clone(), window), PATIENCE, read).await
     }
 
     /// The ladder of a connection; `None` if there is no such connection.
-    pub(crate) async fn ladder(&self, asker: Asker, source: &Source, stream: StreamId) -> Got<Option<Ladder>> {
+    pub(crate) async fn ladder(&self, requester: Requester, source: &Source, stream: StreamId) -> Got<Option<Ladder>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
-        self.ladders.get(asker, (source.clone(), stream), PATIENCE, read).await
+        self.ladders.get(requester, (source.clone(), stream), PATIENCE, read).await
     }
 }

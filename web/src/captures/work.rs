@@ -29,7 +29,7 @@ pub(crate) struct WorkLimits {
 
 /// The client that requests a pass.
 #[derive(Debug, Clone)]
-pub(crate) struct Asker {
+pub(crate) struct Requester {
     owner: Owner,
     rank: Rank,
 }
@@ -49,17 +49,17 @@ enum Rank {
     ReadsAhead,
 }
 
-impl Asker {
+impl Requester {
     /// A client that opens a capture.
     pub(crate) fn new(session: &Session, source: &Source) -> Self {
         let owner = session.owner.clone().map_or_else(|| Owner::Capture(source.path.clone()), Owner::Session);
         let rank = if session.role == Role::Operator { Rank::Operator } else { Rank::Viewer };
-        Asker { owner, rank }
+        Requester { owner, rank }
     }
 
     /// The server itself, which reads captures in the background.
     pub(crate) fn reads_ahead() -> Self {
-        Asker { owner: Owner::ReadsAhead, rank: Rank::ReadsAhead }
+        Requester { owner: Owner::ReadsAhead, rank: Rank::ReadsAhead }
     }
 }
 
@@ -94,14 +94,14 @@ struct Account {
 
 #[derive(Debug)]
 struct Waiting {
-    asker: Asker,
+    requester: Requester,
     go: oneshot::Sender<()>,
 }
 
 /// The right to a pass.
 pub(crate) struct Ticket {
     shared: Arc<Shared>,
-    asker: Asker,
+    requester: Requester,
 }
 
 /// The use of a thread.
@@ -116,17 +116,17 @@ impl Workers {
     }
 
     /// A ticket; `None` if a limit is reached.
-    pub(crate) fn ticket(&self, asker: Asker) -> Option<Ticket> {
+    pub(crate) fn ticket(&self, requester: Requester) -> Option<Ticket> {
         let WorkLimits { places, reserved, owner: of_owner, .. } = self.0.limits;
-        let most = if asker.rank == Rank::Operator { places } else { places - reserved };
+        let most = if requester.rank == Rank::Operator { places } else { places - reserved };
         let mut queue = self.0.queue();
-        let own = queue.accounts.get(&asker.owner).map_or(0, |account| account.taken);
+        let own = queue.accounts.get(&requester.owner).map_or(0, |account| account.taken);
         if queue.taken >= most || own >= of_owner {
             return None;
         }
         queue.taken += 1;
-        queue.accounts.entry(asker.owner.clone()).or_default().taken += 1;
-        Some(Ticket { shared: Arc::clone(&self.0), asker })
+        queue.accounts.entry(requester.owner.clone()).or_default().taken += 1;
+        Some(Ticket { shared: Arc::clone(&self.0), requester })
     }
 }
 
@@ -134,10 +134,10 @@ impl Ticket {
     /// Does the work when it is its turn; `None` if it panicked.
     pub(crate) async fn work<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let (go, turn) = oneshot::channel();
-        let owner = self.asker.owner.clone();
+        let owner = self.requester.owner.clone();
         {
             let mut queue = self.shared.queue();
-            queue.waiting.push(Waiting { asker: self.asker.clone(), go });
+            queue.waiting.push(Waiting { requester: self.requester.clone(), go });
             queue.give_turns(self.shared.limits.threads);
         }
         turn.await.ok()?;
@@ -155,13 +155,13 @@ impl Queue {
     fn give_turns(&mut self, threads: usize) {
         while self.running.len() < threads {
             let Some(at) = self.next() else { return };
-            let Waiting { asker, go } = self.waiting.remove(at);
+            let Waiting { requester, go } = self.waiting.remove(at);
             if go.send(()).is_ok() {
                 self.clock += 1;
-                if let Some(account) = self.accounts.get_mut(&asker.owner) {
+                if let Some(account) = self.accounts.get_mut(&requester.owner) {
                     account.turn = self.clock;
                 }
-                self.running.push(asker.owner);
+                self.running.push(requester.owner);
             }
         }
     }
@@ -169,8 +169,8 @@ impl Queue {
     fn next(&self) -> Option<usize> {
         let turn = |owner: &Owner| self.accounts.get(owner).map_or(0, |account| account.turn);
         let waiting = self.waiting.iter().enumerate();
-        let may = waiting.filter(|(_, waiting)| !self.running.contains(&waiting.asker.owner));
-        let next = may.min_by_key(|(at, waiting)| (waiting.asker.rank, turn(&waiting.asker.owner), *at));
+        let may = waiting.filter(|(_, waiting)| !self.running.contains(&waiting.requester.owner));
+        let next = may.min_by_key(|(at, waiting)| (waiting.requester.rank, turn(&waiting.requester.owner), *at));
         next.map(|(at, _)| at)
     }
 }
@@ -196,10 +196,10 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.taken -= 1;
-        if let Some(account) = queue.accounts.get_mut(&self.asker.owner) {
+        if let Some(account) = queue.accounts.get_mut(&self.requester.owner) {
             account.taken -= 1;
             if account.taken == 0 {
-                queue.accounts.remove(&self.asker.owner);
+                queue.accounts.remove(&self.requester.owner);
             }
         }
     }
@@ -213,10 +213,10 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in crate::captures) fn asker(owner: &str, role: Role) -> Asker {
+    pub(in crate::captures) fn requester(owner: &str, role: Role) -> Requester {
         let session = Session { role, owner: Some(owner.into()), form_key: None };
         let source = Source { path: PathBuf::new(), len: 0, changed: std::time::UNIX_EPOCH };
-        Asker::new(&session, &source)
+        Requester::new(&session, &source)
     }
 
     /// Starts work that reports its name and then waits for a signal to end.
@@ -232,9 +232,9 @@ pub(super) mod tests {
             Bench { workers: Workers::new(limits), begun, begins }
         }
 
-        fn add(&self, name: &'static str, asker: Asker) -> mpsc::Sender<()> {
+        fn add(&self, name: &'static str, requester: Requester) -> mpsc::Sender<()> {
             let (end, ends) = mpsc::channel();
-            let (ticket, begun) = (self.workers.ticket(asker).expect(name), self.begun.clone());
+            let (ticket, begun) = (self.workers.ticket(requester).expect(name), self.begun.clone());
             tokio::spawn(ticket.work(move || {
                 let _ = begun.send(name);
                 let _ = ends.recv();
@@ -250,14 +250,14 @@ pub(super) mod tests {
     #[tokio::test]
     async fn many_requests_of_one_owner_block_no_other_owner() {
         let mut bench = Bench::new(WorkLimits { threads: 2, places: 10, reserved: 2, owner: 4 });
-        let many = ["1", "2", "3", "4"].map(|name| bench.add(name, asker("crowd", Role::Viewer)));
+        let many = ["1", "2", "3", "4"].map(|name| bench.add(name, requester("crowd", Role::Viewer)));
         assert_eq!(bench.next().await, "1");
-        assert!(bench.workers.ticket(asker("crowd", Role::Viewer)).is_none(), "it has all its places");
+        assert!(bench.workers.ticket(requester("crowd", Role::Viewer)).is_none(), "it has all its places");
         // The second thread is free for another owner.
-        let other = bench.add("other", asker("other", Role::Viewer));
+        let other = bench.add("other", requester("other", Role::Viewer));
         assert_eq!(bench.next().await, "other");
         // A third owner comes before the waiting passes of the first one.
-        let third = bench.add("third", asker("third", Role::Viewer));
+        let third = bench.add("third", requester("third", Role::Viewer));
         tokio::task::yield_now().await;
         drop(many[0].clone());
         many[0].send(()).unwrap();
@@ -268,12 +268,12 @@ pub(super) mod tests {
     #[tokio::test]
     async fn operators_come_first_and_have_reserved_places() {
         let mut bench = Bench::new(WorkLimits { threads: 1, places: 5, reserved: 2, owner: 4 });
-        let first = bench.add("first", asker("a", Role::Viewer));
+        let first = bench.add("first", requester("a", Role::Viewer));
         assert_eq!(bench.next().await, "first");
-        let second = bench.add("second", asker("b", Role::Viewer));
-        let third = bench.add("ahead", Asker::reads_ahead());
-        assert!(bench.workers.ticket(asker("c", Role::Viewer)).is_none());
-        let operator = bench.add("operator", asker("d", Role::Operator));
+        let second = bench.add("second", requester("b", Role::Viewer));
+        let third = bench.add("ahead", Requester::reads_ahead());
+        assert!(bench.workers.ticket(requester("c", Role::Viewer)).is_none());
+        let operator = bench.add("operator", requester("d", Role::Operator));
         tokio::task::yield_now().await;
         for (end, next) in [(first, "operator"), (operator, "second"), (second, "ahead")] {
             drop(end);
@@ -285,7 +285,8 @@ pub(super) mod tests {
     #[tokio::test]
     async fn without_tokens_each_capture_has_its_turns() {
         let local = Session { role: Role::Operator, owner: None, form_key: None };
-        let of = |name: &str| Asker::new(&local, &Source { path: name.into(), len: 0, changed: std::time::UNIX_EPOCH });
+        let of =
+            |name: &str| Requester::new(&local, &Source { path: name.into(), len: 0, changed: std::time::UNIX_EPOCH });
         let mut bench = Bench::new(WorkLimits { threads: 2, places: 10, reserved: 2, owner: 2 });
         let ends = [bench.add("a", of("a")), bench.add("again", of("a"))];
         assert_eq!(bench.next().await, "a");

@@ -12,18 +12,18 @@ use crate::access::Tokens;
 const VIEWER: &str = "viewer-token-0123456789";
 const OPERATOR: &str = "operator-token-0123456789";
 
-struct Desk {
+struct UploadSite {
     folder: tempfile::TempDir,
     site: Site,
 }
 
-impl Desk {
+impl UploadSite {
     async fn new(access: Access, most_upload: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let shelf = folder.path().join("shelf");
         std::fs::create_dir(&shelf).unwrap();
         let captures = CaptureOptions { folder: Some(shelf), most_upload };
-        Desk { site: site_with(folder.path(), access, None, captures).await, folder }
+        UploadSite { site: site_with(folder.path(), access, None, captures).await, folder }
     }
 
     /// The names in the folder, with hidden ones.
@@ -66,30 +66,30 @@ fn good() -> Vec<u8> {
 
 #[tokio::test]
 async fn shows_and_deletes_an_upload() {
-    let desk = Desk::new(Access::default(), 1 << 20).await;
-    let key = desk.key().await;
+    let uploads = UploadSite::new(Access::default(), 1 << 20).await;
+    let key = uploads.key().await;
     for name in ["../../a b.pcap", "a_b.pcap"] {
-        let answer = desk.post(&[], form(&key, name, &good()).into()).await;
+        let answer = uploads.post(&[], form(&key, name, &good()).into()).await;
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
         let capture = answer.headers()[header::LOCATION].to_str().unwrap().to_owned();
-        let (status, page) = read(&desk.site, &capture).await;
+        let (status, page) = read(&uploads.site, &capture).await;
         assert!(status == StatusCode::OK && page.contains("52 packets"), "{page}");
     }
-    assert_eq!(desk.names(), ["a_b-2.pcap", "a_b.pcap"]);
-    let page = desk.site.text("/captures").await;
+    assert_eq!(uploads.names(), ["a_b-2.pcap", "a_b.pcap"]);
+    let page = uploads.site.text("/captures").await;
     let delete = page.split("action=\"").find(|part| part.contains("/delete\"")).unwrap().split('"').next().unwrap();
     for (key, status) in [("", 403), ("x", 403), (key.as_str(), 303), (key.as_str(), 404)] {
         let request =
             Request::post(delete).header(header::HOST, "localhost").body(Body::from(format!("key={key}"))).unwrap();
-        assert_eq!(desk.site.router.clone().oneshot(request).await.unwrap().status(), status, "{key}");
+        assert_eq!(uploads.site.router.clone().oneshot(request).await.unwrap().status(), status, "{key}");
     }
-    assert_eq!(desk.names().len(), 1);
+    assert_eq!(uploads.names().len(), 1);
 }
 
 #[tokio::test]
 async fn a_rejected_upload_leaves_nothing() {
-    let desk = Desk::new(Access::default(), 8192).await;
-    let key = desk.key().await;
+    let uploads = UploadSite::new(Access::default(), 8192).await;
+    let key = uploads.key().await;
     let long = vec![0xa5; 9000];
     let complete = form(&key, "a.pcap", &good()[..4000]);
     let no_file = [part("name=\"key\"", key.as_bytes()), b"--B--\r\n".to_vec()].concat();
@@ -109,42 +109,42 @@ async fn a_rejected_upload_leaves_nothing() {
         ("a long key", form(&"0".repeat(4000), "a.pcap", &good()), 403),
         ("many fields", many, 403),
     ] {
-        let answer = desk.post(&[], body.into()).await;
+        let answer = uploads.post(&[], body.into()).await;
         assert_eq!(answer.status(), status, "{what}");
-        assert_eq!(desk.names(), [""; 0], "{what}");
+        assert_eq!(uploads.names(), [""; 0], "{what}");
     }
     for forged in [("origin", "http://evil.example"), ("sec-fetch-site", "cross-site"), ("origin", "null")] {
-        let answer = desk.post(&[forged], form(&key, "a.pcap", &good()[..4000]).into()).await;
+        let answer = uploads.post(&[forged], form(&key, "a.pcap", &good()[..4000]).into()).await;
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{forged:?}");
     }
-    assert_eq!(desk.names(), [""; 0]);
-    assert_eq!(desk.post(&[], complete.into()).await.status(), StatusCode::SEE_OTHER, "a capture may end early");
+    assert_eq!(uploads.names(), [""; 0]);
+    assert_eq!(uploads.post(&[], complete.into()).await.status(), StatusCode::SEE_OTHER, "a capture may end early");
 }
 
 #[tokio::test]
 async fn viewers_and_unknown_clients_cannot_upload() {
     let tokens = Tokens::parse(&format!("viewer {VIEWER}\noperator {OPERATOR}")).unwrap();
-    let desk = Desk::new(Access { tokens, names: Vec::new() }, 1 << 20).await;
+    let uploads = UploadSite::new(Access { tokens, names: Vec::new() }, 1 << 20).await;
     let [viewer, operator] = [VIEWER, OPERATOR].map(|token| format!("Bearer {token}"));
     let body = || Body::from(form("", "a.pcap", &good()));
-    assert_eq!(desk.post(&[], body()).await.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(desk.post(&[("authorization", &viewer)], body()).await.status(), StatusCode::FORBIDDEN);
-    assert_eq!(desk.names(), [""; 0]);
-    assert_eq!(desk.post(&[("authorization", &operator)], body()).await.status(), StatusCode::SEE_OTHER);
+    assert_eq!(uploads.post(&[], body()).await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(uploads.post(&[("authorization", &viewer)], body()).await.status(), StatusCode::FORBIDDEN);
+    assert_eq!(uploads.names(), [""; 0]);
+    assert_eq!(uploads.post(&[("authorization", &operator)], body()).await.status(), StatusCode::SEE_OTHER);
     let request = Request::get("/captures").header(header::HOST, "localhost").header("authorization", &viewer);
-    let page = desk.site.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let page = uploads.site.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     let page = String::from_utf8(octets(page).await).unwrap();
     assert!(page.contains("a.pcap") && !page.contains("type=\"file\"") && !page.contains("/delete"), "{page}");
 }
 
 #[tokio::test]
 async fn programs_add_and_delete_captures() {
-    let desk = Desk::new(Access::default(), 1 << 20).await;
+    let uploads = UploadSite::new(Access::default(), 1 << 20).await;
     let send = async |line: &str, kind: &str, body: Vec<u8>| {
         let (method, uri) = line.split_once(' ').unwrap();
         let request = Request::builder().method(method).uri(uri).header(header::HOST, "localhost");
         let request = request.header(header::CONTENT_TYPE, kind).body(Body::from(body)).unwrap();
-        desk.site.router.clone().oneshot(request).await.unwrap()
+        uploads.site.router.clone().oneshot(request).await.unwrap()
     };
     // Content types that a form of another site can send are rejected.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=B", ""] {
@@ -152,22 +152,22 @@ async fn programs_add_and_delete_captures() {
     }
     assert_eq!(send("POST /api/captures", "application/octet-stream", b"x".to_vec()).await.status(), 422);
     assert_eq!(send("POST /api/captures", "application/octet-stream", vec![0; 2 << 20]).await.status(), 413);
-    assert_eq!(desk.names(), [""; 0]);
+    assert_eq!(uploads.names(), [""; 0]);
     let made = send("POST /api/captures?name=a%2Fb.pcap", "application/octet-stream", good()).await;
     assert_eq!(made.status(), StatusCode::CREATED);
     let made: serde_json::Value = serde_json::from_slice(&octets(made).await).unwrap();
-    assert_eq!(desk.names(), ["b.pcap"]);
+    assert_eq!(uploads.names(), ["b.pcap"]);
     let one = format!("DELETE /api/captures/{}", made["id"].as_str().unwrap());
     for status in [204, 404] {
         assert_eq!(send(&one, "", Vec::new()).await.status(), status);
     }
-    assert_eq!(desk.names(), [""; 0]);
+    assert_eq!(uploads.names(), [""; 0]);
 }
 
 #[tokio::test]
 async fn rejects_silent_clients_and_too_many_uploads() {
-    let mut desk = Desk::new(Access::default(), 1 << 20).await;
-    let key = desk.key().await;
+    let mut uploads = UploadSite::new(Access::default(), 1 << 20).await;
+    let key = uploads.key().await;
     let complete = form(&key, "a.pcap", &good());
     // A body that begins and then stops.
     let stuck = || {
@@ -175,35 +175,35 @@ async fn rejects_silent_clients_and_too_many_uploads() {
         let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(begun)));
         Body::new(StreamBody::new(first.chain(tokio_stream::pending())))
     };
-    let router = desk.site.router.clone();
+    let router = uploads.site.router.clone();
     let request = || {
         let head = Request::post("/captures").header(header::HOST, "localhost");
         head.header(header::CONTENT_TYPE, "multipart/form-data; boundary=B").body(stuck()).unwrap()
     };
     let slow: Vec<_> = (0..2).map(|_| tokio::spawn(router.clone().oneshot(request()))).collect();
     let have_begun = async {
-        while desk.names().len() < 2 {
+        while uploads.names().len() < 2 {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(LONG, have_begun).await.expect("two uploads begin");
-    assert!(desk.names().iter().all(|name| name.starts_with(".weft-upload-")), "{:?}", desk.names());
-    assert!(desk.site.text("/captures").await.contains("There is no capture in the folder yet."));
-    assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(uploads.names().iter().all(|name| name.starts_with(".weft-upload-")), "{:?}", uploads.names());
+    assert!(uploads.site.text("/captures").await.contains("There is no capture in the folder yet."));
+    assert_eq!(uploads.post(&[], complete.clone().into()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
     // Both clients disconnect, which deletes their uploads.
     for client in slow {
         client.abort();
         assert!(client.await.is_err());
     }
     let are_gone = async {
-        while !desk.names().is_empty() {
+        while !uploads.names().is_empty() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(LONG, are_gone).await.expect("uploads of clients that disconnect are deleted");
-    assert_eq!(desk.post(&[], complete.clone().into()).await.status(), StatusCode::SEE_OTHER);
+    assert_eq!(uploads.post(&[], complete.clone().into()).await.status(), StatusCode::SEE_OTHER);
     // A silent client times out.
-    let (site, _folder) = impatient(&mut desk).await;
+    let (site, _folder) = impatient(&mut uploads).await;
     let key = site.text("/captures").await;
     let key = key.split("name=\"key\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let begun = Bytes::from(form(&key, "a.pcap", &good())[..2000].to_vec());
@@ -215,12 +215,12 @@ async fn rejects_silent_clients_and_too_many_uploads() {
 }
 
 /// A server with short time limits.
-async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
+async fn impatient(uploads: &mut UploadSite) -> (Site, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(Access::default()).unwrap());
-    let shelf = desk.folder.path().join("shelf");
+    let shelf = uploads.folder.path().join("shelf");
     let options = CaptureOptions { folder: Some(shelf), ..CaptureOptions::default() };
     let mut captures = Captures::new(options, stopped.clone());
     captures.uploads.silence = Duration::from_millis(20);

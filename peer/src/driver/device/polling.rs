@@ -7,9 +7,9 @@
 //! vain until the time is over the task sleeps, and twice as many short waits as before have to go
 //! by until it tries again, up to some dozens; each success takes half of them back, and a long
 //! wait between them undoes half of those that went by, so that a machine which stops for a moment
-//! now and then does not put it to sleep for good. So a stream sleeps on which nothing happens, or
-//! whose peer takes long, and where other programs want the processor (what is waited for comes
-//! late, since they have it) little of it is lost.
+//! now and then does not put it to sleep for good. So a stream sleeps if nothing happens on it, or
+//! if its peer takes long. If other programs need the processor, the awaited event comes late, and
+//! polling takes little of their time.
 //!
 //! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a
 //! time that keeps it awake, or a few where it has several threads. Where many connections are open

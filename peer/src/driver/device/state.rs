@@ -35,7 +35,7 @@ pub(super) struct Driven {
     task: Option<Waker>,
 }
 
-/// What is waited for.
+/// The awaited event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum On {
     /// Completions of a CQ.

@@ -1,5 +1,4 @@
-//! Port mappers that answers are waited for, each with a socket that is connected to it, so that
-//! ICMP's "port unreachable" ends the wait at once.
+//! Port mappers that owe an answer, each with a socket that is connected to it, so that ICMP's "port unreachable" ends the wait at once.
 //!
 //! The questions themselves go out from the client's one socket, which a reply may come to from
 //! anywhere.

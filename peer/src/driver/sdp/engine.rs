@@ -55,7 +55,7 @@ pub(super) struct Engine {
     private: HashMap<PrivateBuffer, Private>,
     /// What the peer may read of sends.
     exposed: HashMap<u32, Stag>,
-    /// The Read that is under way, and where to.
+    /// The Read in progress, and its sink.
     reading: Option<(OpId, ReceiveId)>,
     next_receive: u64,
     ahead: Ahead,
@@ -333,7 +333,7 @@ impl Engine {
         users.chain(self.watchers.drain(..)).for_each(Waker::wake);
     }
 
-    /// Nothing is queued and nothing under way.
+    /// Nothing is queued or in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }

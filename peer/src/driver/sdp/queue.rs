@@ -92,7 +92,7 @@ impl SendQueue {
         self.in_queue = self.in_queue.saturating_sub(1);
     }
 
-    /// Nothing waits and nothing is under way.
+    /// Nothing is queued or in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.in_queue == 0
     }

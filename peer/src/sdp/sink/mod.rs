@@ -254,7 +254,7 @@ impl Sink {
         self.mode = Mode::Combined;
     }
 
-    /// A Read is under way.
+    /// A Read is in progress.
     pub(super) fn is_reading(&self) -> bool {
         self.reading.is_some()
     }

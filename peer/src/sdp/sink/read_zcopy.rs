@@ -28,7 +28,7 @@ impl RemoteSource {
     }
 }
 
-/// A read that is under way: of the oldest SrcAvail into the oldest receive.
+/// A Read in progress: of the oldest SrcAvail into the oldest receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     op: OpId,

@@ -26,7 +26,7 @@ pub enum QpState {
     Idle,
     /// Ready to send: work is done.
     Rts,
-    /// A clean close is under way.
+    /// A clean close is in progress.
     Closing,
     /// An error is reported to the peer.
     Terminate,

@@ -104,7 +104,7 @@ pub struct Done {
     pub hash: Option<u64>,
     /// What an Atomic Operation found.
     pub original_value: Option<u64>,
-    /// The message that was waited for.
+    /// The received message.
     pub received: Option<Arrived>,
 }
 

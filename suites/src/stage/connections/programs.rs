@@ -84,8 +84,8 @@ impl Programs {
     }
 
     /// Those that have ended by themselves, in the order in which they were started. Where the case
-    /// is decided, or one has crashed, the end of each that has closed its connection is waited for
-    /// a moment.
+    /// is decided, or one has crashed, this waits a moment for the end of each that has closed its
+    /// connection.
     pub(crate) async fn ended(&mut self, log: &Log) -> Vec<EndedProgram> {
         let until = Instant::now() + ENDING;
         loop {

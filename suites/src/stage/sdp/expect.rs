@@ -15,7 +15,7 @@ pub(crate) enum Value {
     Octets(Vec<u8>),
 }
 
-/// A message that is waited for.
+/// The fields of an expected message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessageFields {
     /// One of these.
@@ -298,7 +298,7 @@ impl SdpSide<'_> {
     }
 
     /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and
-    /// what is under way.
+    /// messages that the target sent earlier.
     pub(crate) async fn expect_end(
         &mut self,
         number: u32,

@@ -16,7 +16,7 @@ use std::pin::Pin;
 
 use weft_peer::Settings;
 use weft_peer::driver::initiate::echo_client;
-use weft_peer::driver::{Awaiting, Link, VirtualLink};
+use weft_peer::driver::{Link, LinkListener, VirtualLink};
 
 pub(crate) use agent::Agent;
 pub(crate) use echo::Echo;
@@ -198,9 +198,9 @@ pub(crate) trait ServiceDriver: Sync {
     /// No port is free.
     fn initiator_over_tcp(&self, settings: Settings, service: Service) -> Result<(Link, Start), OpenError> {
         let failed = |error| OpenError::Listen { address: LOOPBACK, error };
-        let awaiting = Awaiting::bind(LOOPBACK).map_err(failed)?;
-        let link = Link::Accept(awaiting.link());
-        Ok((link, Start::Builtin { settings: Box::new(settings), service, awaiting }))
+        let listener = LinkListener::bind(LOOPBACK).map_err(failed)?;
+        let link = Link::Accept(listener.link());
+        Ok((link, Start::Builtin { settings: Box::new(settings), service, listener }))
     }
 
     /// The Initiator itself, in real time.

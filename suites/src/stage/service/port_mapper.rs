@@ -3,7 +3,7 @@
 use weft_core::wire::portmap::MessageType;
 use weft_peer::Settings;
 use weft_peer::driver::portmap::PmClient;
-use weft_peer::driver::{Desk, Link, VirtualLink};
+use weft_peer::driver::{Link, MapperSocket, VirtualLink};
 use weft_peer::portmap::ClientSettings;
 use weft_peer::service::SdpUser;
 
@@ -57,11 +57,11 @@ impl ServiceDriver for PortMapper {
     }
 
     fn initiator_over_tcp(&self, settings: Settings, _: Service) -> Result<(Link, Start), OpenError> {
-        let desk = Desk::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
+        let mapper = MapperSocket::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
         let deviations = settings.deviations;
         let settings = ClientSettings { deviations: deviations.clone(), ..ClientSettings::default() };
         let client = PmClient::bind(settings, None).map_err(OpenError::Builtin)?;
-        Ok((Link::Mapper(desk.link()), Start::Asker { client, deviations }))
+        Ok((Link::Mapper(mapper.link()), Start::MapperClient { client, deviations }))
     }
 }
 

@@ -9,7 +9,7 @@ use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::device::random_seed;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
-use weft_peer::driver::{Awaiting, Device, Link, TcpLink, VirtualLink};
+use weft_peer::driver::{Device, Link, LinkListener, TcpLink, VirtualLink};
 use weft_peer::hostile::Deviation;
 use weft_peer::memory::MemorySettings;
 use weft_peer::service::RpingServer;
@@ -98,9 +98,10 @@ impl Connector for InitiatorConnector {
     fn link(&self, target: &Target) -> Result<Reached, OpenError> {
         let settings = Builtin::for_case(&self.0, target);
         if target.service() == Service::Agent {
-            let awaiting = Awaiting::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
+            let listener =
+                LinkListener::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
             let agent = Some(Agent::Here(Box::new(settings)));
-            return Ok(Reached { link: Link::Accept(awaiting.link()), start: Some(Start::Virtual), agent });
+            return Ok(Reached { link: Link::Accept(listener.link()), start: Some(Start::Virtual), agent });
         }
         let (link, start) = target.service().driver().initiator_over_tcp(settings, target.service())?;
         Ok(Reached { link, start: Some(start), agent: None })

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weft_peer::driver::{Awaiting, Desk, Link, TcpLink};
+use weft_peer::driver::{Link, LinkListener, MapperSocket, TcpLink};
 
 use super::super::description::MapperFacts;
 use super::super::host::is_host_and_port;
@@ -148,17 +148,17 @@ impl Reach for Tcp {
                 Side::Initiator { listen, start } => (*listen, start),
             };
             let failed = |error| OpenError::Listen { address: listen, error };
-            let start = |awaiting| match argv.is_empty() {
+            let start = |listener| match argv.is_empty() {
                 true => Start::Person { name: target.name().to_owned() },
-                false => Start::Command { argv: argv.clone(), awaiting },
+                false => Start::Command { argv: argv.clone(), listener },
             };
             Ok(match target.service() {
                 Service::PortMapper => {
-                    Box::new(MapperClient { desk: Desk::bind(listen).map_err(failed)?, start: start(None) })
+                    Box::new(MapperClient { mapper: MapperSocket::bind(listen).map_err(failed)?, start: start(None) })
                 }
                 _ => {
-                    let awaiting = Awaiting::bind(listen).map_err(failed)?;
-                    Box::new(Initiator { start: start(Some(awaiting.clone())), awaiting }) as Box<dyn Connector>
+                    let listener = LinkListener::bind(listen).map_err(failed)?;
+                    Box::new(Initiator { start: start(Some(listener.clone())), listener }) as Box<dyn Connector>
                 }
             })
         })
@@ -194,7 +194,7 @@ impl Connector for Responder {
 
 /// The target connects.
 struct Initiator {
-    awaiting: Awaiting,
+    listener: LinkListener,
     start: Start,
 }
 
@@ -204,13 +204,13 @@ impl Connector for Initiator {
     }
 
     fn link(&self, _: &Target) -> Result<Reached, OpenError> {
-        Ok(Reached { link: Link::Accept(self.awaiting.link()), start: Some(self.start.clone()), agent: None })
+        Ok(Reached { link: Link::Accept(self.listener.link()), start: Some(self.start.clone()), agent: None })
     }
 }
 
 /// The target sends a request to the tester's port mapper first.
 struct MapperClient {
-    desk: Desk,
+    mapper: MapperSocket,
     start: Start,
 }
 
@@ -220,7 +220,7 @@ impl Connector for MapperClient {
     }
 
     fn link(&self, _: &Target) -> Result<Reached, OpenError> {
-        Ok(Reached { link: Link::Mapper(self.desk.link()), start: Some(self.start.clone()), agent: None })
+        Ok(Reached { link: Link::Mapper(self.mapper.link()), start: Some(self.start.clone()), agent: None })
     }
 }
 

@@ -19,7 +19,7 @@ use super::evidence;
 use crate::access::Session;
 use crate::app::App;
 use crate::captures::shelf::Entry;
-use crate::captures::{Asker, Got, Source};
+use crate::captures::{Got, Requester, Source};
 use crate::failure::Failure;
 use crate::view::{self, url};
 
@@ -31,7 +31,7 @@ pub(super) struct Subject {
     pub(super) name: String,
     pub(super) source: Source,
     /// The client of the request.
-    pub(super) asker: Asker,
+    pub(super) requester: Requester,
     /// The entry of the folder; `None` for the capture of a case.
     pub(super) entry: Option<Entry>,
     /// Key and page of the case that recorded it.
@@ -46,8 +46,8 @@ pub(super) async fn find(app: &App, session: &Session, id: &str) -> Result<Subje
     let shelf = app.captures.shelf.as_ref().ok_or(NO_CAPTURE)?;
     let entry = shelf.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;
     let (name, source) = (entry.name.clone(), entry.source.clone());
-    let asker = Asker::new(session, &source);
-    Ok(Subject { id: entry.id.clone(), name, source, asker, entry: Some(entry), case: None })
+    let requester = Requester::new(session, &source);
+    Ok(Subject { id: entry.id.clone(), name, source, requester, entry: Some(entry), case: None })
 }
 
 async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &str)) -> Result<Subject, Failure> {
@@ -61,7 +61,7 @@ async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &s
     Ok(Subject {
         id: id.to_owned(),
         name: format!("{}.pcapng", evidence::file_name(&planned.key)),
-        asker: Asker::new(session, &source),
+        requester: Requester::new(session, &source),
         source,
         entry: None,
         case: Some((planned.key.to_string(), url::case(run, &planned.key))),
@@ -69,7 +69,7 @@ async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &s
 }
 
 pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
-    ready(app.captures.survey(subject.asker.clone(), &subject.source).await)
+    ready(app.captures.survey(subject.requester.clone(), &subject.source).await)
 }
 
 /// The result, or why there is none yet.

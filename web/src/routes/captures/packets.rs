@@ -70,7 +70,8 @@ pub(in crate::routes) async fn one(
         Some(passed) => passed.find(row.number),
         None => index.find(row.number),
     };
-    let details = ready(app.captures.detail(subject.asker.clone(), &subject.source, row.number, row.known_at).await)?;
+    let details =
+        ready(app.captures.detail(subject.requester.clone(), &subject.source, row.number, row.known_at).await)?;
     let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
     Ok(Html(captures::packet(head("packet", &subject, &survey), &survey, &list, place, (row, detail))?))
 }
@@ -88,5 +89,5 @@ pub(in crate::routes) async fn passed(
     if let Some(error) = filter_error(filter.to_owned()).await? {
         return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
     }
-    ready(app.captures.sifted(subject.asker.clone(), &subject.source, filter).await).map(|passed| Ok(Some(passed)))
+    ready(app.captures.sifted(subject.requester.clone(), &subject.source, filter).await).map(|passed| Ok(Some(passed)))
 }

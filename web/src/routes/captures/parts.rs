@@ -53,7 +53,7 @@ pub(in crate::routes) async fn connection(
     let Ok(stream) = stream.parse() else { return Err(unknown) };
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    let ladder = ready(app.captures.ladder(subject.asker.clone(), &subject.source, stream).await)?;
+    let ladder = ready(app.captures.ladder(subject.requester.clone(), &subject.source, stream).await)?;
     let Some(ladder) = &*ladder else { return Err(unknown) };
     Ok(Html(captures::ladder(head("connection", &subject, &survey), &survey, stream, ladder)?))
 }

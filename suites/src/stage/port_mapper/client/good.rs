@@ -27,7 +27,7 @@ impl MapperClientSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         let alive = self.connections.log.alive_before;
-        let v6 = self.connections.link.desk(false).is_ipv6();
+        let v6 = self.connections.link.mapper_address(false).is_ipv6();
         let service = self.service(GOOD, v6, at)?;
         let address = self.address(v6, false, true, at)?;
         // Datagrams from before are not part of the exchange.

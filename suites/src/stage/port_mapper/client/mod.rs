@@ -141,14 +141,14 @@ impl MapperClientSide<'_> {
             return Err(self.recorder().harness(at, "the target is a responder, and does not query a port mapper"));
         };
         self.connections.link.ask(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
-        let desk = self.connections.link.desk(service.is_ipv6());
-        match start.start(service, Some(desk)).await {
+        let mapper = self.connections.link.mapper_address(service.is_ipv6());
+        match start.start(service, Some(mapper)).await {
             Ok(running) => self.connections.programs.add(running),
             Err(why) => {
                 return Err(self.recorder().unreached(EXPECTED, format!("its command does not start: {why}"), at));
             }
         }
-        let person = start.person(service, Some(desk));
+        let person = start.person(service, Some(mapper));
         let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
         let within = self.connections.target.scaled(seconds);
         let (end, mut shown_at, mut ended_since) = (self.connections.link.now() + within, None, None);
@@ -206,7 +206,7 @@ impl MapperClientSide<'_> {
                     self.put(&answer, from, aside, at).await?;
                     return Ok(true);
                 }
-                let aside = to != self.connections.link.desk(to.is_ipv6());
+                let aside = to != self.connections.link.mapper_address(to.is_ipv6());
                 self.state.datagrams.push_back(Datagram { from, aside, octets: octets.to_vec() });
             }
             Err(error) => return Err(self.recorder().harness(at, &error.to_string())),

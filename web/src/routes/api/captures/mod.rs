@@ -171,7 +171,8 @@ async fn packet(
     let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
-    let details = ready(app.captures.detail(subject.asker.clone(), &subject.source, row.number, row.known_at).await)?;
+    let details =
+        ready(app.captures.detail(subject.requester.clone(), &subject.source, row.number, row.known_at).await)?;
     let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
     let unit = |unit: &weft_dissector::browse::detail::UnitDetail| PacketUnit {
         summary: unit.summary.clone(),
