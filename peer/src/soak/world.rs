@@ -73,7 +73,7 @@ pub enum Failed {
     },
 }
 
-/// The octets on the way to an end.
+/// Octets that were sent to an end and have not arrived.
 #[derive(Debug)]
 struct Way {
     mangler: Option<Mangler>,
