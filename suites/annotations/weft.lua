@@ -1362,7 +1362,7 @@ function Agent:shared(options) end
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end
 
----Lets an Initiator connect. TCP is open, and its Request is under way.
+---Lets an Initiator connect. TCP is open, and the Initiator has sent its Request.
 ---@param options? weft.fields.agent_pair
 ---@return weft.Connection, weft.Pair
 function Agent:connect(options) end
