@@ -17,9 +17,9 @@ const FIRST_ACKS: usize = 8;
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Octets at this distance from a FIN are not those of its connection. It is the distance at which
-/// other parts of the monitor also assume another connection.
-const FAR_FROM_FIN: u32 = 1 << 20;
+/// Octets at this distance from known ones are those of another connection with the same ports.
+/// Other parts of the monitor assume the same.
+const FAR: u32 = 1 << 20;
 /// Octets of the timestamps option with its padding, which every segment carries once negotiated
 /// (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
@@ -122,7 +122,7 @@ impl TcpFacts {
             // The one octet of a keep-alive may be synthetic. It repeats the last position that the
             // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
             // Octets far from the FIN are those of another connection with these ports.
-            let is_after = |fin: u32| start.wrapping_sub(fin) < FAR_FROM_FIN || before(start, fin) && before(fin, end);
+            let is_after = |fin: u32| start.wrapping_sub(fin) < FAR || before(start, fin) && before(fin, end);
             if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
                 self.after_fin.get_or_insert(segment.frame);
             }
@@ -196,7 +196,9 @@ impl TcpFacts {
     pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
-        Some(!before(*ack, end))
+        // Octets far from what it acknowledges are those of another connection.
+        let is_far = before(*ack, end) && end.wrapping_sub(*ack) >= FAR;
+        (!is_far).then(|| !before(*ack, end))
     }
 
     /// Did this end have the peer's FIN when it sent `frame`, which is of the same kind as above?
@@ -292,6 +294,18 @@ mod tests {
     use crate::tcp::testing::segment;
 
     #[test]
+    fn octets_far_from_an_acknowledgement_belong_to_another_connection() {
+        let had_received = |octets: u32| {
+            let mut peer = TcpFacts::default();
+            peer.segment(&Segment { syn: true, ..segment(100, b"") });
+            let mut facts = TcpFacts::default();
+            facts.segment(&Segment { ack: 101, ..segment(7, b"abc") });
+            facts.had_received(1, &peer, ORIGIN + u64::from(octets))
+        };
+        assert_eq!([0, 1, FAR - 1, FAR, 1 << 29].map(had_received), [Some(true), Some(false), Some(false), None, None]);
+    }
+
+    #[test]
     fn octets_far_from_a_fin_belong_to_another_connection() {
         let after_fin = |seq: u32| {
             let mut facts = TcpFacts::default();
@@ -300,8 +314,8 @@ mod tests {
             facts.segment(&segment(seq, b"abc"));
             facts.after_fin.is_some()
         };
-        let near = [100, 101, 103, 104, 103 + FAR_FROM_FIN - 1].map(after_fin);
+        let near = [100, 101, 103, 104, 103 + FAR - 1].map(after_fin);
         assert_eq!(near, [false, true, true, true, true]);
-        assert_eq!([103 + FAR_FROM_FIN, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
+        assert_eq!([103 + FAR, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
     }
 }
