@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use crate::ip::Segment;
 use crate::tcp::half::ORIGIN;
+use crate::tcp::{FAR_AFTER_CLOSE, is_far};
 
 /// Segments whose boundaries are kept to compare them with retransmissions.
 const BOUNDARIES: usize = 64;
@@ -16,10 +17,9 @@ const BOUNDARIES: usize = 64;
 const FIRST_ACKS: usize = 8;
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-
-/// Octets at this distance from known ones are those of another connection with the same ports.
-/// Other parts of the monitor assume the same.
-const FAR: u32 = 1 << 20;
+/// Octets that an end may send in its start-up before the peer has acknowledged them. Octets that
+/// are farther from an acknowledgement are those of another connection with the same ports.
+const MOST_UNACKNOWLEDGED: u32 = 1 << 20;
 /// Octets of the timestamps option with its padding, which every segment carries once negotiated
 /// (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
@@ -122,7 +122,7 @@ impl TcpFacts {
             // The one octet of a keep-alive may be synthetic. It repeats the last position that the
             // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
             // Octets far from the FIN are those of another connection with these ports.
-            let is_after = |fin: u32| start.wrapping_sub(fin) < FAR || before(start, fin) && before(fin, end);
+            let is_after = |fin: u32| before(fin, end) && !is_far(start, fin, FAR_AFTER_CLOSE);
             if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
                 self.after_fin.get_or_insert(segment.frame);
             }
@@ -196,9 +196,8 @@ impl TcpFacts {
     pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
-        // Octets far from what it acknowledges are those of another connection.
-        let is_far = before(*ack, end) && end.wrapping_sub(*ack) >= FAR;
-        (!is_far).then(|| !before(*ack, end))
+        let unacknowledged = if before(*ack, end) { end.wrapping_sub(*ack) } else { 0 };
+        (unacknowledged < MOST_UNACKNOWLEDGED).then_some(unacknowledged == 0)
     }
 
     /// Did this end have the peer's FIN when it sent `frame`, which is of the same kind as above?
@@ -302,7 +301,9 @@ mod tests {
             facts.segment(&Segment { ack: 101, ..segment(7, b"abc") });
             facts.had_received(1, &peer, ORIGIN + u64::from(octets))
         };
-        assert_eq!([0, 1, FAR - 1, FAR, 1 << 29].map(had_received), [Some(true), Some(false), Some(false), None, None]);
+        let most = MOST_UNACKNOWLEDGED;
+        let expected = [Some(true), Some(false), Some(false), None, None];
+        assert_eq!([0, 1, most - 1, most, 1 << 29].map(had_received), expected);
     }
 
     #[test]
@@ -314,8 +315,8 @@ mod tests {
             facts.segment(&segment(seq, b"abc"));
             facts.after_fin.is_some()
         };
-        let near = [100, 101, 103, 104, 103 + FAR - 1].map(after_fin);
+        let near = [100, 101, 103, 104, 103 + FAR_AFTER_CLOSE].map(after_fin);
         assert_eq!(near, [false, true, true, true, true]);
-        assert_eq!([103 + FAR, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
+        assert_eq!([104 + FAR_AFTER_CLOSE, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
     }
 }
