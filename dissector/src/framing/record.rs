@@ -16,6 +16,7 @@ pub(crate) struct ReaderRecord {
     phase: Option<u16>,
     guesses_no_markers: bool,
     guesses_phase: bool,
+    doubts_end: bool,
     origin: u64,
     zero: u64,
     crc_field: bool,
@@ -39,7 +40,7 @@ impl Reader {
 
     /// The record for [`Reader::resumed`]; call it after [`Reader::finish`].
     pub(crate) fn record(self, half: &Half) -> ReaderRecord {
-        let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, .. } = self;
+        let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, doubts_end, .. } = self;
         let Reader { origin, zero, crc_field, fpdus, effort, .. } = self;
         let next = if state == State::InStep { self.next.max(half.end()) } else { half.end() };
         ReaderRecord {
@@ -50,6 +51,7 @@ impl Reader {
             phase,
             guesses_no_markers,
             guesses_phase,
+            doubts_end,
             origin,
             zero,
             crc_field,
@@ -61,10 +63,12 @@ impl Reader {
 
     /// A reader that continues at [`ReaderRecord::next`].
     pub(crate) fn resumed(record: ReaderRecord) -> Self {
-        let ReaderRecord { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, .. } = record;
+        let ReaderRecord {
+            state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, doubts_end, ..
+        } = record;
         let ReaderRecord { origin, zero, crc_field, fpdus, effort, next, .. } = record;
         let startup = Reader { state, startup, hello, sdp: hello, settings, ..Reader::default() };
-        let markers = Reader { phase, guesses_no_markers, guesses_phase, ..startup };
+        let markers = Reader { phase, guesses_no_markers, guesses_phase, doubts_end, ..startup };
         Reader { origin, zero, crc_field, fpdus, effort, next, searched: next, ..markers }
     }
 }
