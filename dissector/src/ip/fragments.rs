@@ -58,10 +58,8 @@ impl Packet {
         let end = offset + wire_len;
         let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);
         let is_beyond = !more && self.state.get(end..).is_some_and(|after| after.iter().any(|s| *s != Octet::Absent));
-        let known = self.state.iter().zip(&self.octets).skip(offset).zip(octets);
-        is_other_end
-            || is_beyond
-            || known.into_iter().any(|((state, known), octet)| *state == Octet::Captured && known != octet)
+        let mut known = self.state.iter().zip(&self.octets).skip(offset).zip(octets);
+        is_other_end || is_beyond || known.any(|((state, known), octet)| *state == Octet::Captured && known != octet)
     }
 
     fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {

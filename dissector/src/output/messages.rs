@@ -68,6 +68,7 @@ impl Messages {
         let Kind::Fpdu(fpdu) = &unit.kind else { return None };
         let ulpdu = fpdu.ulpdu();
         let segment = Segment::parse(ulpdu.raw().0).ok()?;
+        // Without its complete header, the segment belongs to no known message.
         ulpdu.get(0..ulpdu.len() - segment.payload().len())?;
         let (opcode, place, last, payload) = match segment {
             Segment::Tagged(header, payload) => {

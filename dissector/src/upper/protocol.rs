@@ -87,11 +87,6 @@ impl Len {
     }
 }
 
-/// The bytes after the DDP header, up to the first that was not captured.
-pub(super) fn beginning<'a>(view: &SegmentView<'a>) -> &'a [u8] {
-    view.payload.beginning()
-}
-
 /// The big-endian 32-bit value at `at`.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at.checked_add(4)?)?.first_chunk().map(|word| u32::from_be_bytes(*word))

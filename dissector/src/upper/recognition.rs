@@ -12,7 +12,7 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
-use super::protocol::{Verdict, beginning};
+use super::protocol::Verdict;
 use super::table::{Connections, Ulp, UlpMessage};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
@@ -76,7 +76,7 @@ impl Recognition {
         }
         let (msn, mo) = (header.msn.get(), header.mo.get());
         if mo == 0 {
-            let verdicts = Connections::read(beginning(view), view.last(), self.name());
+            let verdicts = Connections::read(view.payload.beginning(), view.last(), self.name());
             self.begun[direction] = Some(Begun { msn, verdicts });
         }
         if !view.last() {

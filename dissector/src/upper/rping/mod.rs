@@ -13,7 +13,7 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::protocol::{self, Len, Protocol, Verdict, beginning, word};
+use super::protocol::{self, Len, Protocol, Verdict, word};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -95,6 +95,6 @@ impl Protocol for Connection {
     fn is_proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());
-        self.sink[direction.peer()] == Some(place) && beginning(view).starts_with(DATA)
+        self.sink[direction.peer()] == Some(place) && view.payload.beginning().starts_with(DATA)
     }
 }
