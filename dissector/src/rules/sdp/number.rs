@@ -86,6 +86,7 @@ mod tests {
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
     use crate::rules::sdp::testing::{proves, proves_of};
+    use crate::testing::Wire;
     use crate::testing::sdp::{STAG, Talk, VA, hello_ack};
 
     fn data(talk: &mut Talk, direction: usize) {
@@ -169,34 +170,36 @@ mod tests {
         proves(requirement!("SDP-6.1.6-2"), without_message(1), without_message(0));
     }
 
-    #[test]
-    fn an_acknowledgement_may_be_captured_before_what_it_acknowledges() {
+    /// The capture of a message and its acknowledgement, with its frames changed.
+    fn acknowledged(change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>)) -> Wire {
         let mut talk = Talk::begun(FieldOrder::Figure);
         data(&mut talk, 1);
         talk.receive_all(0);
         data(&mut talk, 0);
-        let wire = talk.wire.changed(|mut frames| {
+        talk.wire.changed(|mut frames| {
+            change(&mut frames);
+            frames
+        })
+    }
+
+    #[test]
+    fn an_acknowledgement_may_be_captured_before_what_it_acknowledges() {
+        let swapped = acknowledged(|frames| {
             let last = frames.len() - 1;
             frames.swap(last - 1, last);
-            frames
         });
-        assert_eq!(wire.errors(), []);
+        assert_eq!(swapped.errors(), []);
     }
 
     /// The files of both directions were appended, and the second one ends early.
     #[test]
-    fn what_was_acknowledged_before_its_direction_may_be_missing() {
-        let mut talk = Talk::begun(FieldOrder::Figure);
-        data(&mut talk, 1);
-        talk.receive_all(0);
-        data(&mut talk, 0);
-        let wire = talk.wire.changed(|mut frames| {
+    fn an_acknowledged_message_may_be_missing_at_the_end() {
+        let appended = acknowledged(|frames| {
             let opener = frames[0].1[34..36].to_vec();
             frames.sort_by_key(|(_, octets)| octets[34..36] != opener);
             frames.pop();
-            frames
         });
-        assert_eq!(wire.errors(), []);
+        assert_eq!(appended.errors(), []);
     }
 
     #[test]
