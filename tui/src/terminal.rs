@@ -44,6 +44,17 @@ impl Keyboard {
         Ok(if stdin.is_terminal() { Keyboard::Stdin(stdin) } else { Keyboard::Terminal(File::open("/dev/tty")?) })
     }
 
+    /// Waits for a key, a mouse action or a new size.
+    fn has_event(&self, at_most: Duration) -> io::Result<bool> {
+        self.wait(Duration::ZERO)?;
+        // crossterm keeps the other keys that it read together with the last one.
+        if event::poll(Duration::ZERO)? {
+            return Ok(true);
+        }
+        self.wait(at_most)?;
+        event::poll(Duration::ZERO)
+    }
+
     /// Waits for a key. After an error the terminal is gone: crossterm would read its end forever.
     fn wait(&self, at_most: Duration) -> io::Result<()> {
         let mut keyboard = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
@@ -100,34 +111,42 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
             } else {
                 TICK
             };
-            keyboard.wait(wait)?;
-            // crossterm turns keys and the signal of a new size into events.
-            if event::poll(Duration::ZERO)? {
+            let mut has_event = keyboard.has_event(wait)?;
+            // A paste is many keys. They are drawn together.
+            let until = Instant::now() + TICK;
+            while has_event {
                 drawn = None;
-                match event::read()? {
-                    Event::Key(key) => {
-                        if screen.key(key) {
-                            changed = true;
-                        } else if let Some(command) = command(key) {
-                            changed = true;
-                            if !screen.command(command) {
-                                return Ok(());
-                            }
-                        }
-                    }
-                    Event::Resize(..) => changed = true,
-                    Event::Mouse(event) => {
-                        if let Some(mouse) = mouse(event) {
-                            changed = true;
-                            screen.mouse(mouse);
-                        }
-                    }
-                    Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
+                if !handle(screen, event::read()?, &mut changed) {
+                    return Ok(());
                 }
+                has_event = Instant::now() < until && keyboard.has_event(Duration::ZERO)?;
             }
         }
     })();
     execute!(io::stdout(), DisableMouseCapture)?;
     ratatui::try_restore()?;
     ended
+}
+
+/// Passes an event to the screen. Returns `false` if it ends the screen.
+fn handle(screen: &mut impl Screen, event: Event, changed: &mut bool) -> bool {
+    match event {
+        Event::Key(key) => {
+            if screen.key(key) {
+                *changed = true;
+            } else if let Some(command) = command(key) {
+                *changed = true;
+                return screen.command(command);
+            }
+        }
+        Event::Resize(..) => *changed = true,
+        Event::Mouse(event) => {
+            if let Some(mouse) = mouse(event) {
+                *changed = true;
+                screen.mouse(mouse);
+            }
+        }
+        Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
+    }
+    true
 }
